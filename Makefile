@@ -1,0 +1,58 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test test-browser test-client test-deploy lint schema bench
+.DEFAULT_GOAL := run
+
+run: .venv/.installed
+	@exec $(BIN)/python -m config.run
+
+test: .venv/.installed-tests lint
+	$(BIN)/python -m pytest
+
+# A person's walk through the pages, in Debian's chromium; screenshots/ shows what it saw.
+test-browser: .venv/.installed-browser
+	$(BIN)/python -m pytest -m browser tests/browser
+
+# A typed client made from the schema, compiled, and walking against a running server.
+test-client: .venv/.installed-tests
+	cd tests/client && npm ci --no-audit --no-fund --silent
+	$(BIN)/python -m pytest -m client tests/client
+
+# The files of deploy/ at work: nginx in front of two processes, and the systemd units.
+test-deploy: .venv/.installed-tests
+	$(BIN)/python -m pytest -m deploy tests/deploy
+
+# The schema as a file; a test fails while it differs from what the code says.
+schema: .venv/.installed
+	$(BIN)/python manage.py shell --no-imports -c "from config import schema; print(schema.document().decode(), end='')" > docs/openapi.json
+
+# A few minutes; `make bench OPTIONS=--json` for a machine, `OPTIONS=--help` for the rest.
+bench: .venv/.installed-tests
+	@$(BIN)/python -m benchmarks $(OPTIONS)
+
+# The full set for running, again only when the pins change.
+.venv/.installed: requirements.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+# What the tests add stands in pyproject.toml, in the dependency group `test`.
+.venv/.installed-tests: .venv/.installed pyproject.toml
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['dependency-groups']['test'], sep='\n')" > .venv/tests.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r .venv/tests.txt
+	touch $@
+
+.venv/.installed-browser: .venv/.installed-tests
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['dependency-groups']['browser'], sep='\n')" > .venv/browser.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r .venv/browser.txt
+	touch $@
+
+lint: .venv/.installed-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/python -W error manage.py makemigrations --check --dry-run
+	env DATA_DIR=$$(mktemp -d) $$(grep '^[A-Z]' deploy/environment.example | grep -v _DIR=) \
+		$(BIN)/python -W error manage.py check --deploy --fail-level WARNING
