@@ -1,0 +1,169 @@
+"""Typed reading of environment variables; a bad value ends the start with one line."""
+
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+import environ
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
+
+from accounts.files import write_once
+
+
+def stop(name: str, problem: str, example: str) -> NoReturn:
+    """End the process with one line that names the variable, its problem and an example.
+
+    SystemExit rather than ImproperlyConfigured, because manage.py and gunicorn both let it through
+    without a traceback.
+    """
+    raise SystemExit(f"{name}: {problem}; example: {name}={example}")
+
+
+def text(name: str, default: str, *, example: str | None = None) -> str:
+    """A value that must not be empty nor carry control characters."""
+    value = os.environ.get(name, default)
+    if not value.strip() or not value.isprintable():
+        stop(name, "must not be empty or hold control characters", example or default)
+    return value
+
+
+def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
+    """A whole number from low to high, both included."""
+    value = os.environ.get(name, str(default))
+    if not value.isascii() or not value.isdigit() or not low <= int(value) <= high:
+        stop(name, f"{value!r} is not a whole number from {low} to {high}", str(default))
+    return int(value)
+
+
+def boolean(name: str, default: bool) -> bool:
+    """`true` or `false` (also 1/0, yes/no, on/off, in any case)."""
+    value = os.environ.get(name, str(default)).lower()
+    if value in {"true", "1", "yes", "on"}:
+        return True
+    if value in {"false", "0", "no", "off"}:
+        return False
+    stop(name, f"{value!r} is neither true nor false", str(default).lower())
+
+
+def choice(name: str, default: str, choices: Sequence[str]) -> str:
+    """One of the choices, compared without regard to case."""
+    value = os.environ.get(name, default)
+    for known in choices:
+        if value.lower() == known.lower():
+            return known
+    stop(name, f"{value!r} is none of {', '.join(choices)}", default)
+
+
+def names(name: str, default: str, *, example: str) -> list[str]:
+    """A comma-separated list; spaces around the items do not count."""
+    values = [item.strip() for item in os.environ.get(name, default).split(",")]
+    values = [item for item in values if item]
+    if any(not item.isprintable() or " " in item for item in values):
+        stop(name, "is no comma-separated list", example)
+    return values
+
+
+def directory(name: str, default: Path) -> Path:
+    """A folder, as an absolute path; it need not exist yet."""
+    path = Path(text(name, str(default), example="/var/lib/consulting")).expanduser().absolute()
+    if path.exists() and not path.is_dir():
+        stop(name, f"{str(path)!r} is not a folder", "/var/lib/consulting")
+    return path
+
+
+def http_url(name: str, value: str, *, origin: bool = False) -> str:
+    """An http(s) address without a trailing slash; an origin has no path either (RFC 6454)."""
+    example = "https://app.example.com"
+    try:
+        parts = urlsplit(value)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or not value.isprintable() or " " in value or parts.query or parts.fragment:
+        stop(name, f"{value!r} is no http or https address", example)
+    if origin and parts.path not in {"", "/"}:
+        stop(name, f"{value!r} is no origin: it has a path", example)
+    return value.rstrip("/")
+
+
+def is_own_address(url: str, hosts: Sequence[str], port: int) -> bool:
+    """Whether an address leads to this service: one of its hosts by name, and no path below it.
+
+    A loopback host must come with our port; another name's port is its proxy's.
+    """
+    parts = urlsplit(url)
+    if parts.path or parts.hostname not in hosts:
+        return False
+    return parts.hostname not in {"localhost", "127.0.0.1"} or parts.port == port
+
+
+def address(name: str, default: str) -> str:
+    """An e-mail sender, with or without a display name."""
+    value = text(name, default)
+    mailbox = value.rpartition("<")[2].rstrip(">") if value.endswith(">") else value
+    try:
+        EmailValidator(allowlist=["localhost"])(mailbox)
+    except ValidationError:
+        stop(name, f"{value!r} is no e-mail address", "no-reply@example.com")
+    return value
+
+
+def url_config(
+    name: str,
+    default: str,
+    schemes: Sequence[str],
+    parse: Callable[[str], dict[str, Any]],
+    example: str,
+) -> dict[str, Any]:
+    """A service's address, read by one of django-environ's parsers.
+
+    The value is never repeated in the message: it may hold a password.
+    """
+    value = os.environ.get(name, default)
+    scheme, separator, _ = value.partition("://")
+    if not separator or scheme not in schemes:
+        stop(name, f"must begin with one of {', '.join(s + '://' for s in schemes)}", example)
+    try:
+        return parse(value)
+    except (ValueError, environ.ImproperlyConfigured):
+        stop(name, "is no valid address", example)
+
+
+def redis_url(name: str) -> str | None:
+    """The address of the limiter's store, or None where the variable is unset or empty."""
+    value = os.environ.get(name) or None
+    if value is None:
+        return None
+    example = "redis://127.0.0.1:6379/0"
+    try:
+        parts = urlsplit(value)
+        valid = parts.scheme in {"redis", "rediss"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or parts.path.strip("/0123456789"):
+        stop(name, "must be redis://host:port/number or rediss://host:port/number", example)
+    return value
+
+
+def secret_key(name: str, path: Path) -> str:
+    """Django's secret: the variable's value, else the one kept in the file."""
+    example = "$(openssl rand -base64 48)"
+    if name in os.environ:
+        value = os.environ[name]
+        if len(value) < 32 or not value.isprintable():
+            stop(name, "must be at least 32 printable characters", example)
+        return value
+    try:
+        if not path.exists():
+            write_once(path, secrets.token_urlsafe(48).encode())
+        value = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or "is not readable"
+        stop(name, f"is unset and {str(path)!r} cannot be kept ({problem})", example)
+    if len(value) < 32:
+        stop(name, f"is unset and {str(path)!r} holds fewer than 32 characters", example)
+    return value

@@ -1,0 +1,118 @@
+"""The one place that shapes an error answer: `{"error": string}` as JSON, Django's own included."""
+
+import logging
+import sys
+from typing import Any
+
+from django.core.exceptions import DisallowedHost, PermissionDenied, SuspiciousOperation
+from django.core.signals import got_request_exception
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.views import defaults
+from rest_framework import exceptions
+
+from pages import urls as pages
+from throttling.exceptions import RateLimited
+
+logger = logging.getLogger(__name__)
+
+# Exceptions that are not ours, and what they are called. Ours carry their words themselves.
+KNOWN: dict[type[Exception], tuple[int, str]] = {
+    DisallowedHost: (400, "invalid host"),
+    SuspiciousOperation: (400, "bad request"),
+    exceptions.NotAuthenticated: (401, "missing or invalid token"),
+    exceptions.AuthenticationFailed: (401, "missing or invalid token"),
+    exceptions.PermissionDenied: (403, "not permitted for your role"),
+    PermissionDenied: (403, "not permitted for your role"),
+    exceptions.NotFound: (404, "not found"),
+    Http404: (404, "not found"),
+    exceptions.MethodNotAllowed: (405, "method not allowed"),
+    exceptions.UnsupportedMediaType: (415, "unsupported media type"),
+    OperationalError: (503, "service unavailable"),
+    InterfaceError: (503, "service unavailable"),
+}
+
+
+def describe(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
+    """The status and the body of the answer to an exception."""
+    if isinstance(exception, exceptions.ValidationError):
+        return 400, {"error": "invalid request", "fields": exception.detail}
+    for kind, (status, error) in KNOWN.items():
+        if isinstance(exception, kind):
+            return status, {"error": error}
+    if isinstance(exception, RateLimited):
+        return exception.status_code, {"error": str(exception.detail), "message": exception.message}
+    if isinstance(exception, exceptions.APIException):
+        return exception.status_code, {"error": str(exception.detail)}
+    return 500, {"error": "internal error"}
+
+
+def exception_handler(exception: Exception, context: dict[str, Any]) -> HttpResponse:
+    """DRF's exception handler: every exception becomes an answer, so that each one is counted
+    and carries the limit headers; an unexpected one is logged with its traceback.
+
+    The context's `request` is DRF's, or Django's where the request was not admitted to DRF.
+    """
+    status, body = describe(exception)
+    request = getattr(context["request"], "_request", context["request"])
+    response = json_error(status, body)
+    if status == 401:
+        response["WWW-Authenticate"] = "Bearer"
+    elif status == 405:
+        response["Allow"] = ", ".join(context["view"].allowed_methods)
+    elif status == 429:
+        response["Retry-After"] = str(request.rate_limit.reset)
+        if isinstance(exception, RateLimited):
+            response["x-ratelimit-remaining"] = "0"
+    elif status == 503:
+        logger.error("the database does not answer: %s", type(exception).__name__)
+    elif status == 500:
+        logger.error("%s %s failed", request.method, request.path, exc_info=exception)
+        got_request_exception.send(sender=None, request=request)
+    return response
+
+
+def is_page(request: HttpRequest) -> bool:
+    """Whether a person looks at this path in a browser."""
+    return request.path_info.startswith("/admin/") or request.path_info in pages.PATHS
+
+
+def json_error(status: int, body: dict[str, Any]) -> JsonResponse:
+    """The answer itself, in the compact form of every other one."""
+    return JsonResponse(
+        body,
+        status=status,
+        headers={"Cache-Control": "no-store"},
+        json_dumps_params={"separators": (",", ":"), "ensure_ascii": False},
+    )
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler400: a refused host above all."""
+    if is_page(request):
+        return defaults.bad_request(request, exception)
+    return json_error(*describe(exception))
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler403."""
+    if is_page(request):
+        return defaults.permission_denied(request, exception)
+    return json_error(*describe(exception))
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler404; the API's unknown paths go to a counted view instead."""
+    if is_page(request):
+        return defaults.page_not_found(request, exception)
+    return json_error(*describe(exception))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's handler500, which also sees an unreachable database."""
+    status, body = describe(sys.exc_info()[1])
+    if is_page(request):
+        response = defaults.server_error(request)
+        response.status_code = max(status, 500)
+        return response
+    return json_error(status, body)

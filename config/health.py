@@ -1,0 +1,56 @@
+"""GET /health: whether the service can serve, for load balancers; exempt from every limit."""
+
+import threading
+import time
+
+from django.db import Error, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from config.errors import json_error
+from throttling import counter
+
+
+class DatabaseLook:
+    """One look at the database a second, shared by all callers of this process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.good_until = float("-inf")
+        self.answers = False
+
+    def __call__(self) -> bool:
+        with self.lock:
+            if time.monotonic() >= self.good_until:
+                self.answers = self.look()
+                self.good_until = time.monotonic() + 1
+            return self.answers
+
+    def look(self) -> bool:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
+        except Error:
+            return False
+        return True
+
+
+database_answers = DatabaseLook()
+
+
+def health(request: HttpRequest) -> HttpResponse:
+    """200 `{"status": "ok"|"degraded", "database", "limiter"}`; 503 where no database answers.
+
+    It may be the one that finds a lost limiter store again, so that an idle service heals too.
+    """
+    if request.method not in {"GET", "HEAD"}:
+        response = json_error(405, {"error": "method not allowed"})
+        response["Allow"] = "GET, HEAD"
+        return response
+    counter.probe()
+    limiter = counter.state()
+    if not database_answers():
+        body = {"status": "unavailable", "database": "unavailable", "limiter": limiter}
+        return json_error(503, body | {"error": "service unavailable"})
+    status = "ok" if limiter == "ok" else "degraded"
+    body = {"status": status, "database": "ok", "limiter": limiter}
+    return JsonResponse(body, headers={"Cache-Control": "no-store"})

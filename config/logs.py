@@ -1,0 +1,89 @@
+"""Log lines: for people (`text`) or machines (`json`), one event a line, each with its request.
+
+What an event says besides its message stands in `extra={"fields": {...}}`, as plain values. No
+secret goes in: a path is logged without its query, and neither bodies nor headers are.
+"""
+
+import json
+import logging
+import re
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+from audit.origin import current
+
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
+
+
+def new_request_id() -> str:
+    return secrets.token_hex(8)
+
+
+class RequestId(logging.Filter):
+    """Gives each record the id of the request in hand, or `-`; for the handlers."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.request_id = current.get().request_id or "-"
+        return True
+
+
+class WithoutRequestText(logging.Filter):
+    """gunicorn repeats a bad request's text, and a failed one's query; neither may be logged."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.msg, str) and record.msg.startswith("Invalid request from ip="):
+            record.msg = record.msg.partition(": ")[0]
+        elif isinstance(record.args, tuple):
+            record.args = tuple(
+                value.partition("?")[0] if isinstance(value, str) else value
+                for value in record.args
+            )
+        return True
+
+
+def escaped(text: str) -> str:
+    """The text on one line: control characters, line ends among them, as `\\xNN`."""
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def word(value: Any) -> str:
+    text = str(value)
+    return text if PLAIN.fullmatch(text) else json.dumps(text)
+
+
+class TextFormatter(logging.Formatter):
+    """`time LEVEL logger [request] message name=value …`; a traceback's lines are indented, so
+    that nothing in them can pass for a line of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = self.formatTime(record)
+        request = getattr(record, "request_id", "-")
+        words = [f"{time} {record.levelname} {record.name} [{request}]"]
+        words.append(escaped(record.getMessage()))
+        fields: dict[str, Any] = getattr(record, "fields", {})
+        words += [f"{name}={word(value)}" for name, value in fields.items()]
+        line = " ".join(words)
+        if record.exc_info:
+            trace = self.formatException(record.exc_info).splitlines()
+            line = "\n    ".join([line, *map(escaped, trace)])
+        return line
+
+
+class JSONFormatter(logging.Formatter):
+    """`{"time", "level", "logger", "request_id", "message", …fields}`, and `exception` where there
+    is a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "request_id": getattr(record, "request_id", "-"),
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)

@@ -1,0 +1,62 @@
+"""`make run`: prepare the service, then serve it with the mail worker beside it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+SERVER = [sys.executable, "-m", "gunicorn", "config.wsgi"]
+MAIL_WORKER = [sys.executable, "manage.py", "sendmail"]
+
+
+def prepare() -> None:
+    """Migrate, and make the first signing key; neither does anything the second time."""
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    from accounts import keys
+
+    call_command("check")
+    call_command("migrate", interactive=False, verbosity=0)
+    keys.make_first()
+
+
+def start(command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a child in a session of its own: Ctrl-C reaches this process alone, which then ends
+    the children in order instead of each of them twice."""
+    return subprocess.Popen(command, start_new_session=True)
+
+
+def end(children: list[subprocess.Popen[bytes]]) -> None:
+    """Stop the children that still run, gently first."""
+    for child in children:
+        child.terminate()
+    deadline = time.monotonic() + 15
+    for child in children:
+        try:
+            child.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def main() -> int:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: stopping.set())
+    prepare()
+    server, mail_worker = start(SERVER), start(MAIL_WORKER)
+    while not stopping.wait(0.2) and server.poll() is None:
+        if mail_worker.poll() is not None:  # killed: its mails wait in the database
+            time.sleep(1)
+            mail_worker = start(MAIL_WORKER)
+    end([server, mail_worker])
+    return 0 if stopping.is_set() else server.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,295 @@
+"""Settings of the service: first the environment, then Django's settings made from it."""
+
+import os
+from pathlib import Path
+
+import environ
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from config import environment as env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# ---- The environment -------------------------------------------------------------------------
+# In the order of the README's table. A bad value ends the start here, with one line.
+
+PORT = env.integer("PORT", 8000, high=65535)
+DATA_DIR = env.directory("DATA_DIR", BASE_DIR / "var")
+SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
+DATABASE = env.url_config(
+    "DATABASE_URL",
+    f"sqlite:///{DATA_DIR / 'db.sqlite3'}",
+    ["postgres", "postgresql", "sqlite"],
+    environ.Env.db_url_config,
+    "postgres://user:password@127.0.0.1:5432/consulting",
+)
+REDIS_URL = env.redis_url("REDIS_URL")
+EMAIL = env.url_config(
+    "EMAIL_URL",
+    "consolemail://",
+    ["smtp", "smtps", "smtp+tls", "smtp+ssl", "filemail", "consolemail"],
+    environ.Env.email_url_config,
+    "smtp+tls://user:password@mail.example.com:587",
+)
+DEFAULT_FROM_EMAIL = env.address("DEFAULT_FROM_EMAIL", "no-reply@localhost")
+FRONTEND_URL = env.http_url(
+    "FRONTEND_URL", os.environ.get("FRONTEND_URL", f"http://127.0.0.1:{PORT}")
+)
+ALLOWED_HOSTS = env.names(
+    "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", example="api.example.com,localhost"
+)
+# The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
+SERVES_PAGES = env.is_own_address(FRONTEND_URL, ALLOWED_HOSTS, PORT)
+CORS_ALLOWED_ORIGINS = [
+    env.http_url("CORS_ALLOWED_ORIGINS", origin, origin=True)
+    for origin in env.names("CORS_ALLOWED_ORIGINS", "", example="https://app.example.com")
+]
+COOKIE_SECURE = env.boolean("COOKIE_SECURE", True)
+COOKIE_SAMESITE = env.choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
+if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
+    env.stop("COOKIE_SAMESITE", "None needs COOKIE_SECURE=true: browsers drop it else", "Lax")
+ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 3600)
+REFRESH_TOKEN_SECONDS = env.integer("REFRESH_TOKEN_SECONDS", 86400)
+SESSION_MAX_SECONDS = env.integer("SESSION_MAX_SECONDS", 2592000)
+JWT_KEYS_DIR = env.directory("JWT_KEYS_DIR", DATA_DIR / "keys")
+JWT_ISSUER = env.text("JWT_ISSUER", "consulting-management")
+JWT_LEEWAY_SECONDS = env.integer("JWT_LEEWAY_SECONDS", 5, low=0, high=300)
+RATE_LIMIT_AUTHENTICATED = env.integer("RATE_LIMIT_AUTHENTICATED", 300)
+RATE_LIMIT_PUBLIC = env.integer("RATE_LIMIT_PUBLIC", 300)
+RATE_LIMIT_CREDENTIAL = env.integer("RATE_LIMIT_CREDENTIAL", 10)
+RATE_LIMIT_WINDOW_SECONDS = env.integer("RATE_LIMIT_WINDOW_SECONDS", 60, high=86400)
+LOCKOUT_THRESHOLD = env.integer("LOCKOUT_THRESHOLD", 5)
+LOCKOUT_SECONDS = env.integer("LOCKOUT_SECONDS", 900, high=30 * 86400)
+TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0, low=0, high=16)
+SIGNUP_LINK_SECONDS = env.integer("SIGNUP_LINK_SECONDS", 86400)
+INVITATION_SECONDS = env.integer("INVITATION_SECONDS", 604800)
+PASSWORD_CHANGE_SECONDS = env.integer("PASSWORD_CHANGE_SECONDS", 3600)
+MAIL_PER_ADDRESS_PER_HOUR = env.integer("MAIL_PER_ADDRESS_PER_HOUR", 5)
+AUDIT_KEEP_DAYS = env.integer("AUDIT_KEEP_DAYS", 400, high=36500)
+PASSWORD_REJECT_COMMON = env.boolean("PASSWORD_REJECT_COMMON", False)
+WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
+WEB_THREADS = env.integer("WEB_THREADS", 8, high=256)
+LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
+
+# ---- Django ----------------------------------------------------------------------------------
+
+DEBUG = False
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+INSTALLED_APPS = [
+    "config.apps.BackOfficeConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "corsheaders",
+    "drf_spectacular_sidecar",
+    "audit",
+    "throttling",
+    "accounts",
+    "invitations",
+    "passwords",
+    "pages",
+]
+# The API needs few of these; the classes of config.middleware pass its requests straight on, so
+# that sessions, CSRF tokens and messages cost only the admin site something.
+MIDDLEWARE = [
+    "config.middleware.RequestLog",
+    "config.middleware.ContentLength",
+    "config.middleware.Cors",
+    "django.middleware.security.SecurityMiddleware",
+    "config.middleware.ContentSecurityPolicy",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.middleware.AdminHost",
+    "config.middleware.AdminSession",
+    "config.middleware.AdminLocale",
+    "config.middleware.AdminCsrf",
+    "config.middleware.AdminAuthentication",
+    "config.middleware.AdminMessages",
+    "config.middleware.AdminFrames",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("sv", "Svenska")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True  # no collectstatic step between an upgrade and its first request
+DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
+SILENCED_SYSTEM_CHECKS = [
+    # The service speaks plain HTTP behind a proxy that ends TLS and redirects to it.
+    "security.W008",
+    # The admin site has both, as subclasses in config.middleware that the checks do not know.
+    "security.W002",
+    "security.W003",
+    # Whether HSTS covers subdomains and goes into browsers' lists is for the domain's owner.
+    "security.W005",
+    "security.W021",
+]
+
+# ---- Database --------------------------------------------------------------------------------
+# A connection lives as long as its thread: that is the pool, one connection a thread. A thread
+# looks at the socket before each request (config.postgresql), so a restarted server costs no 5xx.
+
+DATABASES = {"default": DATABASE | {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}}
+if DATABASE["ENGINE"] == "django.db.backends.postgresql":
+    DATABASES["default"]["ENGINE"] = "config.postgresql"
+    DATABASES["default"]["OPTIONS"] = {
+        "connect_timeout": 2,
+        "tcp_user_timeout": 2000,
+        "application_name": "consulting",
+    } | DATABASE.get("OPTIONS", {})
+else:
+    if DATABASE["NAME"] != ":memory:":
+        Path(DATABASE["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+    DATABASES["default"]["OPTIONS"] = {
+        "timeout": 20,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    } | DATABASE.get("OPTIONS", {})
+
+# ---- Limiter's store -------------------------------------------------------------------------
+# A retry could count a request twice, and nobody waits longer than 100 ms for a count.
+
+if REDIS_URL:
+    CACHES = {
+        "default": {
+            "BACKEND": "django_redis.cache.RedisCache",
+            "LOCATION": REDIS_URL,
+            "OPTIONS": {
+                "CONNECTION_POOL_KWARGS": {
+                    "socket_timeout": 0.1,
+                    "socket_connect_timeout": 0.1,
+                    "retry": Retry(NoBackoff(), 0),
+                    # No HELLO and CLIENT SETINFO: they would cost a new connection three answers.
+                    "protocol": 2,
+                    "driver_info": None,
+                    "max_connections": 1024,  # more than WEB_THREADS can be
+                },
+            },
+        },
+    }
+else:
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
+
+# ---- People, passwords, tokens ---------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["accounts.backends.EmailBackend"]
+PASSWORD_HASHERS = [
+    "accounts.hashers.OwaspArgon2PasswordHasher",
+    # Older hashes are still read, and renewed at the next log-in.
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+    "django.contrib.auth.hashers.ScryptPasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 8},
+    },
+    {"NAME": "accounts.validators.MaximumLengthValidator", "OPTIONS": {"max_length": 256}},
+]
+if PASSWORD_REJECT_COMMON:
+    AUTH_PASSWORD_VALIDATORS.append(
+        {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"}
+    )
+LOGIN_URL = "admin:login"
+SIMPLE_JWT = {"ALGORITHM": "RS256", "USER_ID_CLAIM": "sub", "ISSUER": JWT_ISSUER}
+
+# ---- Cookies, CORS and what a proxy says -------------------------------------------------------
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = COOKIE_SECURE
+CORS_ALLOW_CREDENTIALS = True
+CORS_EXPOSE_HEADERS = [
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+    "retry-after",
+    "x-request-id",
+]
+SECURE_HSTS_SECONDS = 31536000  # sent only where a request came by HTTPS
+if TRUSTED_PROXY_COUNT:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# ---- API -------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["config.parsers.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.AlwaysFirst",
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_PAGINATION_CLASS": "config.pagination.Pages",
+    "EXCEPTION_HANDLER": "config.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "STRICT_JSON": True,
+    "DEFAULT_SCHEMA_CLASS": "config.schema.Schema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Consulting management",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "COMPONENT_SPLIT_REQUEST": True,  # a request's required fields are not an answer's
+    "SCHEMA_PATH_PREFIX": "",
+    "POSTPROCESSING_HOOKS": ["config.schema.complete"],
+}
+
+# ---- Mail ------------------------------------------------------------------------------------
+
+EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
+EMAIL_HOST = EMAIL["EMAIL_HOST"] or "localhost"
+EMAIL_PORT = EMAIL["EMAIL_PORT"] or (25 if EMAIL["EMAIL_BACKEND"].endswith("console") else 587)
+EMAIL_HOST_USER = EMAIL["EMAIL_HOST_USER"] or ""
+EMAIL_HOST_PASSWORD = EMAIL["EMAIL_HOST_PASSWORD"] or ""
+EMAIL_USE_TLS = EMAIL.get("EMAIL_USE_TLS", False)
+EMAIL_USE_SSL = EMAIL.get("EMAIL_USE_SSL", False)
+EMAIL_FILE_PATH = EMAIL["EMAIL_FILE_PATH"] or None
+EMAIL_TIMEOUT = 10
+
+# ---- Logs ------------------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "text": {"()": "config.logs.TextFormatter"},
+        "json": {"()": "config.logs.JSONFormatter"},
+    },
+    "filters": {
+        "request_id": {"()": "config.logs.RequestId"},
+        "without_request_text": {"()": "config.logs.WithoutRequestText"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+            "filters": ["request_id"],
+        },
+    },
+    "root": {"handlers": ["console"], "level": "INFO"},
+    "loggers": {
+        # Django's own handlers and levels would log each 4xx as a warning, with its path.
+        "django": {"handlers": [], "level": "INFO", "propagate": True},
+        "django.request": {"level": "ERROR"},
+        "django.security": {"level": "CRITICAL"},
+        "gunicorn.error": {"filters": ["without_request_text"], "propagate": True},
+    },
+}

@@ -1,0 +1,34 @@
+"""What belongs to no app: the schema, the unknown path, and the admin site's missing slash."""
+
+from typing import NoReturn
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.generic import RedirectView
+from rest_framework.request import Request
+
+from throttling.views import CountedView
+
+admin_slash = RedirectView.as_view(url="/admin/", permanent=True)
+
+
+class SchemaView(CountedView):
+    """GET /schema: the OpenAPI document."""
+
+    def get(self, request: Request) -> HttpResponse:
+        from config import schema  # what makes the document is loaded when somebody asks for it
+
+        return HttpResponse(
+            schema.document(),
+            content_type="application/json",
+            headers={"Cache-Control": "public, max-age=60"},
+        )
+
+
+class NotFoundView(CountedView):
+    """Any other path, by any method: counted in the public tier, then 404."""
+
+    schema = None
+
+    def admit(self, request: HttpRequest) -> NoReturn:
+        super().admit(request)
+        raise Http404

@@ -1,0 +1,28 @@
+"""The WSGI application; everything that is loaded once is loaded here, before workers fork."""
+
+import os
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+application = get_wsgi_application()
+
+
+def load() -> None:
+    """Read the signing keys, make the dummy hash and import every view, rather than at somebody's
+    first request. A bad key ends the start with its one line."""
+    from accounts import backends, keys
+    from config.postgresql.base import Connection
+
+    try:
+        keys.load()
+    except ImproperlyConfigured as error:
+        raise SystemExit(str(error)) from None
+    Connection.patience = 2.0
+    backends.dummy_hash()
+    get_resolver().url_patterns  # noqa: B018
+
+
+load()
