@@ -1,0 +1,54 @@
+"""Writing to the audit trail: one function, one INSERT, and one log line once it is committed."""
+
+import logging
+from functools import partial
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db import transaction
+
+from audit.models import Kind, Record
+from audit.origin import LONGEST_AGENT, Origin, current, printable
+
+logger = logging.getLogger("audit")
+
+
+class Person(Protocol):
+    """What the trail asks of somebody who acts; a user has it."""
+
+    pk: Any
+    email: Any
+    account_id: Any
+
+
+def record(
+    kind: Kind,
+    *,
+    actor: Person | None = None,
+    subject: str = "",
+    account_id: UUID | None = None,
+    **detail: Any,
+) -> None:
+    """Record that `actor` did `kind` to `subject` (an address, a name or a `kid`).
+
+    Call it in the transaction of what it tells of. The address and the agent are those of the
+    request in hand. `detail` is what JSON can hold; a password, token or link never goes in.
+    """
+    origin = current.get()
+    Record.objects.create(
+        kind=kind,
+        actor_id=actor.pk if actor else None,
+        actor_email=actor.email if actor else "",
+        subject=printable(subject or (actor.email if actor else ""), 254),
+        account_id=account_id or (actor.account_id if actor else None),
+        address=origin.address,
+        agent=printable(origin.agent, LONGEST_AGENT),
+        detail=detail,
+    )
+    user = str(actor.pk) if actor else ""
+    transaction.on_commit(partial(log, kind, user, subject, origin))
+
+
+def log(kind: Kind, user: str, subject: str, origin: Origin) -> None:
+    event = {"event": kind.value, "user": user, "subject": subject, "address": origin.address}
+    logger.info("event %s", kind.value, extra={"fields": {k: v for k, v in event.items() if v}})
