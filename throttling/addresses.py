@@ -1,0 +1,54 @@
+"""Who is calling: the client's address, behind any number of trusted proxies."""
+
+from functools import lru_cache
+from ipaddress import IPv6Address, IPv6Network, ip_address
+
+from django.conf import settings
+from django.http import HttpRequest
+
+UNKNOWN = "unknown"  # a Unix socket has no peer address; such callers share one count
+LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has less
+
+
+def client_address(request: HttpRequest) -> str:
+    """The address to count by: an IPv4 address, an IPv6 /64 network, or `UNKNOWN`.
+
+    Behind n proxies it is the n-th entry of X-Forwarded-For from the right: each proxy appends
+    the peer it saw, and whatever stands further left is the client's own claim. Where there is no
+    such entry, the request did not come through all the proxies, and its peer counts.
+    """
+    peer = canonical(request.META.get("REMOTE_ADDR", ""))
+    proxies = settings.TRUSTED_PROXY_COUNT
+    if proxies:
+        hops = request.META.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies)
+        if len(hops) >= proxies:
+            return canonical(hops[-proxies]) or peer or UNKNOWN
+    return peer or UNKNOWN
+
+
+def canonical(text: str) -> str | None:
+    """One spelling for each caller, short and ASCII, or None for what is no address."""
+    # Checked out here, so that the cache never holds a long string.
+    return parse(text) if len(text) <= LONGEST else None
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> str | None:
+    """Read an address with or without port, brackets and zone (`[fe80::1%eth0]:443`).
+
+    A site is given a /64 at least (RFC 6177), so an IPv6 caller can change the rest at will.
+    """
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(IPv6Network((address, 64), strict=False))

@@ -1,0 +1,10 @@
+"""The room's Django application."""
+
+from django.apps import AppConfig
+
+
+class ThrottlingConfig(AppConfig):
+    name = "throttling"
+
+    def ready(self) -> None:
+        from throttling import checks  # noqa: F401  (registers them)

@@ -1,0 +1,89 @@
+"""System checks of the limits: what would count wrongly, or make no sense."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004
+
+COUNTS_AND_SECONDS = [
+    "RATE_LIMIT_AUTHENTICATED",
+    "RATE_LIMIT_PUBLIC",
+    "RATE_LIMIT_CREDENTIAL",
+    "RATE_LIMIT_WINDOW_SECONDS",
+    "LOCKOUT_THRESHOLD",
+    "LOCKOUT_SECONDS",
+]
+
+
+@register(Tags.security)
+def check_shared_store(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Several processes without a store let through a multiple of the limit."""
+    if settings.WEB_CONCURRENCY == 1 or settings.REDIS_URL:
+        return []
+    return [
+        Warning(
+            f"{settings.WEB_CONCURRENCY} processes each count on their own.",
+            hint="Set REDIS_URL, or serve with WEB_CONCURRENCY=1 and more WEB_THREADS.",
+            id="throttling.W001",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Without a trusted proxy the peer counts, which behind one is the proxy itself."""
+    # The service ends no TLS, so an https front end means that something before it does.
+    hints_at_proxies = (
+        settings.SECURE_PROXY_SSL_HEADER
+        or settings.USE_X_FORWARDED_HOST
+        or settings.FRONTEND_URL.startswith("https://")
+    )
+    if settings.TRUSTED_PROXY_COUNT or not hints_at_proxies:
+        return []
+    return [
+        Warning(
+            "There seems to be a proxy, but none is trusted: all its clients share one count.",
+            hint="Set TRUSTED_PROXY_COUNT to the number of reverse proxies in front.",
+            id="throttling.W002",
+        )
+    ]
+
+
+@register(Tags.security)
+def check_limits(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Numbers that let nobody through, or contradict each other."""
+    found: list[CheckMessage] = [
+        Error(
+            f"{name} is {getattr(settings, name)}.",
+            hint="Give it a whole number of at least 1.",
+            id="throttling.E001",
+        )
+        for name in COUNTS_AND_SECONDS
+        if getattr(settings, name) < 1
+    ]
+    if settings.RATE_LIMIT_CREDENTIAL > settings.RATE_LIMIT_PUBLIC:
+        found.append(
+            Warning(
+                "Passwords can be tried more often than public pages can be read.",
+                hint="Set RATE_LIMIT_CREDENTIAL no higher than RATE_LIMIT_PUBLIC.",
+                id="throttling.W003",
+            )
+        )
+    if settings.LOCKOUT_THRESHOLD == 1:
+        found.append(
+            Warning(
+                "One mistyped password locks its owner out.",
+                hint="Set LOCKOUT_THRESHOLD to 3 or more.",
+                id="throttling.W004",
+            )
+        )
+    if settings.LOCKOUT_SECONDS < settings.RATE_LIMIT_WINDOW_SECONDS:
+        found.append(
+            Warning(
+                "A lock is over before the window that its Retry-After names.",
+                hint="Set LOCKOUT_SECONDS no lower than RATE_LIMIT_WINDOW_SECONDS.",
+                id="throttling.W005",
+            )
+        )
+    return found

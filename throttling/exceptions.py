@@ -1,0 +1,36 @@
+"""The ways to be refused for asking too often (RFC 6585, 429) or too much (RFC 9110)."""
+
+from rest_framework.exceptions import APIException
+
+
+class RateLimited(APIException):
+    """The authenticated or the public tier is exhausted; the answer says so in a `message`."""
+
+    status_code = 429
+    default_detail = "rate_limited"
+    message = "Too many requests: wait for the seconds that Retry-After names, then try again."
+
+
+class TooManyAttempts(APIException):
+    """The credential tier is exhausted, or the e-mail address is locked.
+
+    One class, one body and one set of headers for both, so that a guesser cannot tell a lock from
+    a throttle. Its Retry-After is always that of the caller's own credential window.
+    """
+
+    status_code = 429
+    default_detail = "too many attempts; please try again later"
+
+
+class RequestTooLarge(APIException):
+    """The body is longer than DATA_UPLOAD_MAX_MEMORY_SIZE."""
+
+    status_code = 413
+    default_detail = "request too large"
+
+
+class LengthRequired(APIException):
+    """A chunked body: its size is not known before it has been read."""
+
+    status_code = 411
+    default_detail = "length required"

@@ -1,0 +1,21 @@
+"""manage.py unlock ada@example.com: let an address sign in again before its lock is over."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from throttling.models import Lockout
+
+
+class Command(BaseCommand):
+    help = "Forgets an e-mail address's failures to sign in, and its lock."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("email")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        email = options["email"].strip().lower()
+        if Lockout.objects.unlock(email):
+            self.stdout.write(f"{email} can sign in again.")
+        else:
+            self.stdout.write(f"{email} has no failures on record.")

@@ -1,0 +1,140 @@
+"""Lockout: the consecutive failures to sign in as one e-mail address, known or not."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import connections, models, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from audit import trail
+from audit.models import Kind
+
+FORGOTTEN_AFTER = timedelta(hours=24)  # a count without a failure for so long says nothing any more
+
+
+def is_over(now: datetime) -> Q:
+    """Records whose address is not locked."""
+    return Q(locked_until=None) | Q(locked_until__lte=now)
+
+
+class LockoutQuerySet(models.QuerySet["Lockout"]):
+    """What is known of addresses. `email` is a canonical one, of at most 254 characters."""
+
+    def locked(self) -> "LockoutQuerySet":
+        """Records whose address is locked now."""
+        return self.filter(locked_until__gt=timezone.now())
+
+    def forgotten(self) -> "LockoutQuerySet":
+        """Records that say nothing any more: no failure for 24 hours, and no lock."""
+        now = timezone.now()
+        return self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER)
+
+    def is_locked(self, email: str) -> bool:
+        """Whether every way to sign in as this address is closed now."""
+        # As plain SQL: the ORM would spend four times as long, at every way to sign in.
+        connection = connections[self.db]
+        with connection.cursor() as cursor:
+            now = connection.ops.adapt_datetimefield_value(timezone.now())
+            cursor.execute(IS_LOCKED, [email, now])
+            return cursor.fetchone() is not None
+
+    def record_failure(self, email: str) -> bool:
+        """Count a failure. False when the address was locked already: nothing has changed then.
+        The failure that locks is recorded in the audit trail.
+
+        One statement, so that of any number of parallel guesses precisely LOCKOUT_THRESHOLD are
+        counted, however they interleave: PostgreSQL and SQLite both decide the WHERE on the row
+        as its last writer left it. Call it in no transaction that the 401 may roll back.
+        """
+        now = timezone.now()
+        connection = connections[self.db]
+        moment = connection.ops.adapt_datetimefield_value
+        threshold = settings.LOCKOUT_THRESHOLD
+        lock = moment(now + timedelta(seconds=settings.LOCKOUT_SECONDS))
+        values = {
+            "email": email,
+            "now": moment(now),
+            "forgotten": moment(now - FORGOTTEN_AFTER),
+            "threshold": threshold,
+            "lock": lock,
+            "first_lock": lock if threshold <= 1 else None,
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(RECORD_FAILURE, values)
+            counted = cursor.fetchone()
+        if counted and counted[0]:
+            trail.record(Kind.LOCK_SET, subject=email)
+        return counted is not None
+
+    def clear_unless_locked(self, email: str) -> bool:
+        """Forget the failures after a success. False when the address is locked now.
+
+        Nearly nobody has a record, so a look comes first: one query, and no write.
+        """
+        record = self.filter(email=email)
+        found = record.first()
+        if found is None:
+            return True
+        if found.locked_until and found.locked_until > timezone.now():
+            return False
+        # Decided by the DELETE, as a lock may fall at any moment. _raw_delete is delete() without
+        # a transaction around it, whose cascades and signals a record has no use for.
+        if record.filter(is_over(timezone.now()))._raw_delete(self.db):
+            return True
+        return not self.is_locked(email)  # a parallel success may have been first
+
+    def unlock(self, email: str, actor: trail.Person | None = None) -> bool:
+        """Delete the address's record, and tell the audit trail; whether there was one."""
+        with transaction.atomic(using=self.db):
+            cleared = bool(self.filter(email=email)._raw_delete(self.db))
+            if cleared:
+                trail.record(Kind.LOCK_CLEARED, actor=actor, subject=email)
+        return cleared
+
+    def prune(self, batch: int = 1000) -> int:
+        """Delete the forgotten records, in batches that hold no lock for long; how many."""
+        total = 0
+        while True:
+            keys = self.forgotten().order_by("failed_at").values("pk")[:batch]
+            # Asked for twice, lest a record go that has just been given a new failure.
+            deleted = self.forgotten().filter(pk__in=keys)._raw_delete(self.db)
+            total += deleted
+            if deleted < batch:
+                return total
+
+
+class Lockout(models.Model):
+    """The failures in a row of one address, and until when it is locked."""
+
+    email = models.CharField(max_length=254, unique=True)
+    failures = models.PositiveIntegerField()
+    failed_at = models.DateTimeField(db_index=True)
+    locked_until = models.DateTimeField(null=True)
+
+    objects = LockoutQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.email
+
+
+IS_LOCKED = "SELECT 1 FROM throttling_lockout WHERE email = %s AND locked_until > %s"
+
+# A count that is forgotten, or whose lock is over (the WHERE leaves no other lock), begins anew.
+RECORD_FAILURE = """
+INSERT INTO throttling_lockout AS record (email, failures, failed_at, locked_until)
+VALUES (%(email)s, 1, %(now)s, %(first_lock)s)
+ON CONFLICT (email) DO UPDATE SET
+    failed_at = excluded.failed_at,
+    failures = CASE
+        WHEN record.locked_until IS NOT NULL OR record.failed_at <= %(forgotten)s THEN 1
+        ELSE record.failures + 1
+    END,
+    locked_until = CASE
+        WHEN record.locked_until IS NOT NULL OR record.failed_at <= %(forgotten)s
+            THEN excluded.locked_until
+        WHEN record.failures + 1 >= %(threshold)s THEN %(lock)s
+    END
+WHERE record.locked_until IS NULL OR record.locked_until <= %(now)s
+RETURNING locked_until
+"""

@@ -1,0 +1,84 @@
+"""The three tiers as DRF throttles: by whom a request is counted, at which limit, what refuses it.
+
+They raise instead of returning False, since DRF would make one exception and one answer of all.
+"""
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.http import HttpRequest
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+from rest_framework.views import APIView
+
+from throttling import counter
+from throttling.addresses import client_address
+from throttling.exceptions import RateLimited, TooManyAttempts
+
+
+class TierThrottle(BaseThrottle):
+    """One counter for each caller, shared by all the calls of the tier."""
+
+    tier: ClassVar[str]
+    limit_setting: ClassVar[str]
+    exceeded: ClassVar[type[APIException]] = RateLimited
+    strict: ClassVar[bool] = False  # counted in process while the store is lost
+
+    def allow_request(self, request: HttpRequest | Request, view: APIView) -> bool:
+        """True, or raise `exceeded`."""
+        plain = request._request if isinstance(request, Request) else request
+        self.count_request(plain, self.caller(plain, view))
+        return True
+
+    def caller(self, request: HttpRequest, view: APIView) -> str:
+        """By whom to count; the tier is added to it."""
+        return client_address(request)
+
+    @classmethod
+    def count_request(cls, request: HttpRequest, caller: str | None = None) -> None:
+        """Count a Django request, by its address unless a caller is given.
+
+        The `counter.Decision` stays on the request as `rate_limit`; a request that has one is not
+        counted again. Raises `exceeded` when the limit is.
+        """
+        decision: Any = getattr(request, "rate_limit", None)
+        if decision is None:
+            caller = caller or client_address(request)
+            limit = getattr(settings, cls.limit_setting)
+            decision = counter.count(cls.tier, caller, limit, strict=cls.strict)
+            request.rate_limit = decision  # type: ignore[attr-defined]
+        if not decision.allowed:
+            raise cls.exceeded
+
+
+class PublicThrottle(TierThrottle):
+    """Public routes and unknown paths, by address."""
+
+    tier = "public"
+    limit_setting = "RATE_LIMIT_PUBLIC"
+
+
+class CredentialThrottle(TierThrottle):
+    """Every call that takes or sends a credential, by address."""
+
+    tier = "credential"
+    limit_setting = "RATE_LIMIT_CREDENTIAL"
+    exceeded = TooManyAttempts
+    strict = True
+
+
+class AuthenticatedThrottle(TierThrottle):
+    """Protected calls, by what the view's `subject(request)` says, or by address without it.
+
+    `subject` names the user of a token whose signature and expiry hold, as a string, or None.
+    """
+
+    tier = "authenticated"
+    limit_setting = "RATE_LIMIT_AUTHENTICATED"
+
+    def caller(self, request: HttpRequest, view: APIView) -> str:
+        subject = getattr(view, "subject", None)
+        user = subject(request) if subject else None
+        # No address begins with "user".
+        return f"user:{user}" if user else super().caller(request, view)
