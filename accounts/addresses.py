@@ -1,0 +1,65 @@
+"""E-mail addresses: one canonical form, by which they are stored, compared, locked and mailed."""
+
+import unicodedata
+
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
+from django.db import models
+
+MAX_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
+
+validate = EmailValidator()
+
+
+def validate_email(value: str) -> None:
+    """Raises ValidationError for what has no canonical form."""
+    canonical_email(value)
+
+
+def canonical_email(value: str) -> str:
+    """The address without surrounding spaces, in lower case, its domain in ASCII (RFC 5890).
+
+    Raises ValidationError for what is no address, and for compatibility characters and letters
+    outside ASCII before the @: two spellings that look or fold alike must never become one
+    person, or one of them could ask for the other's mail or lock the other out.
+    """
+    value = value.strip(" ")
+    local, _, domain = value.rpartition("@")
+    if len(value) > MAX_LENGTH or not local.isascii():
+        raise ValidationError(validate.message, code="invalid")
+    if unicodedata.normalize("NFKC", domain) != domain:
+        raise ValidationError(validate.message, code="invalid")
+    validate(value)
+    typed, plain = domain.lower(), domain.isascii()
+    try:
+        domain = domain.encode("idna").decode("ascii")
+        # IDNA 2003 maps ß to ss, a final sigma to another letter and invisible characters to
+        # nothing; domain names of today (RFC 5892) keep them apart.
+        if not plain and domain.encode().decode("idna") != typed:
+            raise UnicodeError
+    except UnicodeError:
+        raise ValidationError(validate.message, code="invalid") from None
+    value = f"{local}@{domain}".lower()
+    if len(value) > MAX_LENGTH:
+        raise ValidationError(validate.message, code="invalid")
+    return value
+
+
+class CanonicalEmailField(models.EmailField):
+    """An EmailField that stores and looks up the canonical form, bulk operations included."""
+
+    default_validators = [validate_email]
+
+    def get_prep_value(self, value: str | None) -> str | None:
+        value = super().get_prep_value(value)
+        if not value:
+            return value
+        try:
+            return canonical_email(value)
+        except ValidationError:
+            return value.lower()  # finds nothing in a look-up; refused by the row's constraints
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str | None:
+        value = self.get_prep_value(getattr(model_instance, self.attname))
+        setattr(model_instance, self.attname, value)
+        return value

@@ -1,0 +1,117 @@
+"""E-mail address and password, behind the lockout: the one way in for the API and the admin."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.hashers import check_password, make_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.crypto import get_random_string
+
+from accounts.addresses import canonical_email
+from accounts.exceptions import WrongCredentials
+from accounts.models import User
+from audit import trail
+from audit.models import Kind
+from throttling.exceptions import TooManyAttempts
+from throttling.models import Lockout
+
+
+@functools.cache
+def dummy_hash() -> str:
+    """A hash of nothing anybody knows, made with the parameters of a new password."""
+    return make_password(get_random_string(32))
+
+
+def check_credentials(email: str, password: str, *, staff: bool = False) -> User:
+    """The user whose canonical address and password these are; with `staff`, one of the staff.
+
+    Raises WrongCredentials, or TooManyAttempts while the address is locked. An unknown address, an
+    inactive user and one without a usable password cost one hash and count one failure exactly as
+    a wrong password does: neither bytes nor time may tell a registered address from a free one.
+
+    The lock is looked at again when the hash is done, since of many guesses that began together
+    some may have failed meanwhile: answers count, not attempts.
+    """
+    refuse_locked(email)
+    user: User | None = User.objects.get_of_email(email)
+    known = user is not None and user.has_usable_password()
+    encoded = user.password if user and known else dummy_hash()
+    right = check_password(password, encoded, renewal(user))
+    if not (user and known and right and user.is_active):
+        if count_failure(email):
+            raise WrongCredentials
+        raise TooManyAttempts
+    if not Lockout.objects.clear_unless_locked(email):
+        trail.record(Kind.LOGIN_LOCKED, subject=email)
+        raise TooManyAttempts
+    if staff and not user.is_staff:  # the password is right: no guess to be counted
+        trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
+        raise WrongCredentials
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
+    return user
+
+
+def count_failure(email: str) -> bool:
+    """Count and record a wrong guess; False when a lock has fallen since it was begun.
+
+    The trail is told the address alone, whoever has it: the queries are the same for a stranger's.
+    """
+    with transaction.atomic():
+        counted = Lockout.objects.record_failure(email)
+        trail.record(Kind.LOGIN_FAILED if counted else Kind.LOGIN_LOCKED, subject=email)
+    return counted
+
+
+def renewal(user: User | None) -> Callable[[str], None]:
+    """What check_password calls to renew a hash made with older parameters; a password that was
+    changed meanwhile stays as it is."""
+
+    def renew(password: str) -> None:
+        if user is not None:
+            same = User.objects.filter(pk=user.pk, password=user.password)
+            same.update(password=make_password(password))
+
+    return renew
+
+
+def refuse_locked(email: str) -> None:
+    """Record and raise TooManyAttempts while the address is locked; for every way in."""
+    if Lockout.objects.is_locked(email):
+        trail.record(Kind.LOGIN_LOCKED, subject=email)
+        raise TooManyAttempts
+
+
+def clear_lockout(email: str) -> None:
+    """Forget the failures of an address that has just signed in.
+
+    Raises TooManyAttempts if a lock has fallen meanwhile.
+    """
+    if not Lockout.objects.clear_unless_locked(email):
+        raise TooManyAttempts
+
+
+class EmailBackend(ModelBackend):
+    """Django's own log-in forms and `authenticate()` pass the same check.
+
+    They are told only that it failed; whoever must tell a lock from a wrong password calls
+    `check_credentials`.
+    """
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **fields: Any,
+    ) -> User | None:
+        email = username or fields.get(User.USERNAME_FIELD)
+        if not email or not password:
+            return None
+        try:
+            return check_credentials(canonical_email(email), password)
+        except (ValidationError, WrongCredentials, TooManyAttempts):
+            return None

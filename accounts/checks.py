@@ -1,0 +1,134 @@
+"""System checks of the accounts room, for production (`manage.py check --deploy`)."""
+
+import stat
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as CheckWarning
+from django.core.exceptions import ImproperlyConfigured
+
+from accounts import keys
+
+OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
+LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
+NO_MAIL = {"console", "filebased", "locmem", "dummy"}
+
+
+@register("security", deploy=True)
+def cookies_are_secure(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    if settings.COOKIE_SECURE:
+        return []
+    return [
+        CheckWarning(
+            "The refresh cookie is sent over plain HTTP.",
+            hint="Set COOKIE_SECURE=true and serve the API over HTTPS.",
+            id="accounts.W001",
+        )
+    ]
+
+
+@register("security", deploy=True)
+def links_are_https(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    if settings.FRONTEND_URL.startswith("https://"):
+        return []
+    return [
+        CheckWarning(
+            "The links in e-mails lead to a plain HTTP address.",
+            hint="Set FRONTEND_URL to the front-end's https address.",
+            id="accounts.W002",
+        )
+    ]
+
+
+@register("security", deploy=True)
+def keys_can_be_read(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """Too short ones too; an installation's own folder gets its first key at the first start."""
+    problems: list[CheckMessage] = []
+    for path in keys.key_files():
+        try:
+            keys.Key.read(path)
+        except ImproperlyConfigured as error:
+            problems.append(
+                Error(
+                    str(error),
+                    hint="Replace it: `manage.py rotatekeys` publishes a new key.",
+                    id="accounts.E001",
+                )
+            )
+    return problems
+
+
+@register("security", deploy=True)
+def keys_are_private(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    folder: Path = settings.JWT_KEYS_DIR
+    paths = [folder, *keys.key_files()] if folder.exists() else []
+    return [
+        CheckWarning(
+            f"Others than its owner have rights to {path}: whoever reads a key can sign tokens.",
+            hint=f"chmod {'700' if path == folder else '600'} {path}",
+            id="accounts.W003",
+        )
+        for path in paths
+        if path.stat().st_mode & OTHERS_MAY
+    ]
+
+
+@register("security", deploy=True)
+def database_is_a_server(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    if not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+        return []
+    return [
+        CheckWarning(
+            "The embedded database serves one machine, and one writer at a time.",
+            hint="Set DATABASE_URL to a PostgreSQL server's.",
+            id="accounts.W004",
+        )
+    ]
+
+
+@register("security", deploy=True)
+def mail_is_sent(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    if settings.EMAIL_BACKEND.split(".")[-2] not in NO_MAIL:
+        return []
+    return [
+        CheckWarning(
+            "Mails go to the terminal or into files, with their links, and to nobody.",
+            hint="Set EMAIL_URL to a mail server's, such as smtp+tls://user:password@host:587.",
+            id="accounts.W005",
+        )
+    ]
+
+
+@register("security", deploy=True)
+def hosts_are_named(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """Django's own check knows the empty list only."""
+    hosts = set(settings.ALLOWED_HOSTS)
+    if "*" not in hosts and hosts - LOCAL_HOSTS:
+        return []
+    return [
+        CheckWarning(
+            "ALLOWED_HOSTS lets any host through, or none but this machine's.",
+            hint="Set ALLOWED_HOSTS to the names that clients call the service by.",
+            id="accounts.W006",
+        )
+    ]
+
+
+@register("security", deploy=True)
+def secret_is_shared(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """A database on another host may serve several of this service's, each with its own secret:
+    links in e-mails and admin sessions of one would be refused by the next."""
+    database = settings.DATABASES["default"].get("HOST", "")
+    is_remote = bool(database) and not database.startswith("/") and database not in LOCAL_HOSTS
+    kept: Path = settings.DATA_DIR / "secret_key"
+    if not is_remote or not kept.exists() or kept.read_text().strip() != settings.SECRET_KEY:
+        return []
+    return [
+        CheckWarning(
+            "The database is on another host, and SECRET_KEY was made on this one.",
+            hint="Set SECRET_KEY to the same value on every host.",
+            id="accounts.W007",
+        )
+    ]

@@ -1,0 +1,30 @@
+"""Errors of signing in: a status and the words that decisions fixed; config.errors shapes them."""
+
+from rest_framework.exceptions import APIException
+
+
+class WrongCredentials(APIException):
+    status_code = 401
+    default_detail = "wrong e-mail or password"
+
+
+class InvalidRefreshToken(APIException):
+    status_code = 401
+    default_detail = "invalid or expired refresh token"
+
+
+class InvalidLink(APIException):
+    """An e-mailed link's token that is unknown, expired, used, replaced or revoked."""
+
+    status_code = 400
+    default_detail = "invalid or expired token"
+
+
+class EmailTaken(APIException):
+    status_code = 409
+    default_detail = "e-mail already registered"
+
+
+class LastAdmin(APIException):
+    status_code = 409
+    default_detail = "the last admin cannot be removed"

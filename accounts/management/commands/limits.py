@@ -1,0 +1,56 @@
+"""`manage.py limits`: the requests that are counted for an address or a user."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from accounts.models import User
+from audit import trail
+from audit.models import Kind
+from throttling import counter
+from throttling.addresses import canonical
+
+
+class Command(BaseCommand):
+    help = "Show, or clear, how many requests are counted for an IP address or a user."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("who", help="an IP address, or a user's e-mail address or id")
+        parser.add_argument("--clear", action="store_true", help="let the caller begin anew")
+        parser.add_argument("--json", action="store_true", help="report as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        who = caller(options["who"])
+        try:
+            counts = counter.look_up(who)
+            if options["clear"]:
+                with transaction.atomic():
+                    trail.record(Kind.LIMITS_CLEARED, subject=options["who"])
+                    counter.clear(who)
+        except counter.NoStore as error:
+            raise CommandError(str(error)) from None
+        if options["json"]:
+            self.stdout.write(json.dumps({"caller": who, "counts": counts}))
+            return
+        for tier, (used, seconds) in counts.items():
+            self.stdout.write(f"{tier}: {used} requests, {seconds} s left of the window")
+        if not counts:
+            self.stdout.write(f"nothing is counted for {who}")
+        elif options["clear"]:
+            self.stdout.write("cleared")
+
+
+def caller(text: str) -> str:
+    """The counter's name for an address, or for the user of an e-mail address or id."""
+    if address := canonical(text):
+        return address
+    try:
+        user = User.objects.filter(pk=UUID(text)).first()
+    except ValueError:
+        user = User.objects.filter(email=text).first()
+    if user is None:
+        raise CommandError(f"{text} is neither an IP address nor a user's e-mail address or id.")
+    return f"user:{user.pk}"

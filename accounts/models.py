@@ -1,0 +1,277 @@
+"""Companies, their users, and the consultant profiles that users may be linked to."""
+
+import functools
+import uuid
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, models, transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+from accounts.addresses import CanonicalEmailField
+from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.links import EmailedLink
+from accounts.prepared import Parameter, PreparedQuery
+from audit import trail
+from audit.models import Kind
+
+OPERATORS = "Operators"
+
+
+class AccountManager(models.Manager["Account"]):
+    def lock(self, pk: uuid.UUID) -> None:
+        """Hold a company's row until the transaction ends.
+
+        Rules over several rows of a company (one admin is left, an address is invited once) are
+        checked under it, by one request after another. Where rows cannot be locked (SQLite),
+        transactions are IMMEDIATE and exclude each other anyway.
+        """
+        self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
+
+
+class Account(models.Model):
+    """A company."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = AccountManager()
+
+    class Meta:
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Role(models.TextChoices):
+    ADMIN = "admin", "admin"
+    MEMBER = "member", "member"
+
+
+class UserQuerySet(models.QuerySet["User"]):
+    def with_profile(self) -> Self:
+        """Users as UserResponse shows them, in one query: `profile_id` is the consultant
+        profile's id or None, `manages` whether at least one consultant is managed."""
+        managed = Consultant.objects.filter(manager=OuterRef("pk"))
+        return self.annotate(profile_id=F("consultant__id"), manages=Exists(managed))
+
+    def of_token(self, token: Mapping[str, Any]) -> Self:
+        """The active user that a token's claims name, unless the sessions were ended since."""
+        return self.filter(pk=token["sub"], token_version=token["token_version"], is_active=True)
+
+    def active_admins(self) -> Self:
+        return self.filter(role=Role.ADMIN, is_active=True)
+
+    def search(self, text: str) -> Self:
+        """Users in whose first name, last name or address each word of the text occurs."""
+        found = self
+        for word in dict.fromkeys(text.split()):
+            found = found.filter(
+                Q(first_name__icontains=word)
+                | Q(last_name__icontains=word)
+                | Q(email__icontains=word)
+            )
+        return found
+
+    def sign_out(self) -> int:
+        """End every session of these users: no token issued so far works any more."""
+        return self.update(token_version=F("token_version") + 1)
+
+
+class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
+    use_in_migrations = False
+
+    @functools.cached_property
+    def prepared_of_token(self) -> PreparedQuery["User"]:
+        subject = Parameter("pk", models.UUIDField())
+        version = Parameter("version", models.BigIntegerField())
+        users = self.with_profile().of_token({"sub": subject, "token_version": version})
+        return PreparedQuery(users.defer("password"))
+
+    @functools.cached_property
+    def prepared_of_email(self) -> PreparedQuery["User"]:
+        return PreparedQuery(
+            self.with_profile().filter(email=Parameter("email", models.TextField()))
+        )
+
+    def get_of_token(self, token: Mapping[str, Any]) -> "User | None":
+        """`with_profile().of_token(token)`, if there is such a user."""
+        return self.prepared_of_token.get(pk=token["sub"], version=token["token_version"])
+
+    def get_of_email(self, email: str) -> "User | None":
+        """The user of a canonical address as `with_profile` loads it, or None."""
+        return self.prepared_of_email.get(email=email)
+
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        """A user with a hashed password; with None, one who cannot log in yet."""
+        user: User = self.model(email=email, **fields)
+        user.set_password(password)
+        user.save(using=self._db, force_insert=True)
+        return user
+
+    def register(self, **fields: Any) -> "User":
+        """A user who has shown that the address is theirs; `password` is a hash.
+
+        In the transaction of what shows it. Raises EmailTaken when the address has a user: the
+        unique index decides between requests that race.
+        """
+        try:
+            user: User = self.create(**fields)
+        except IntegrityError:
+            raise EmailTaken from None
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        """An operator, of the company that is named Operators and made when first needed."""
+        if "account" not in fields:
+            operators = Account.objects.order_by("created_at").filter(name=OPERATORS).first()
+            fields["account"] = operators or Account.objects.create(name=OPERATORS)
+        fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
+        return self.create_user(email, password, **fields)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person of one company, who signs in with an e-mail address and a password."""
+
+    last_login = None  # the audit trail knows; a write on each log-in buys nothing
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    account = models.ForeignKey(Account, models.PROTECT, related_name="users")
+    email = CanonicalEmailField("e-mail address", unique=True)
+    first_name = models.CharField(max_length=150, blank=True)
+    last_name = models.CharField(max_length=150, blank=True)
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+    language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
+    is_active = models.BooleanField(
+        "active", default=True, help_text="An inactive user cannot sign in; tokens stop working."
+    )
+    is_staff = models.BooleanField(
+        "staff", default=False, help_text="May enter the admin site, with the permissions given."
+    )
+    token_version = models.PositiveIntegerField(
+        default=1, editable=False, help_text="Raised to end every session at once."
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    # What `with_profile` adds to a user that it loads.
+    profile_id: uuid.UUID | None
+    manages: bool
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    objects = UserManager()
+
+    class Meta:
+        ordering = ["last_name", "first_name", "id"]
+        constraints = [
+            # With the unique index this makes addresses unique without regard to case, whoever
+            # writes the row; the field sees to it that ordinary code never meets it.
+            models.CheckConstraint(condition=Q(email=Lower("email")), name="user_email_lower"),
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="user_role_known"),
+        ]
+        indexes = [
+            # A company's users in the order in which they are listed.
+            models.Index(
+                fields=["account", "last_name", "first_name", "id"], name="user_of_company"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.email)
+
+    def set_password(self, raw_password: str | None) -> None:
+        """Set a new password, which ends every session that an older one began."""
+        super().set_password(raw_password)
+        self.token_version += 1
+
+    def sign_out(self, actor: "User | None" = None) -> None:
+        """End every session of this user; `actor` asked for it."""
+        with transaction.atomic():
+            User.objects.filter(pk=self.pk).sign_out()
+            trail.record(
+                Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self.email, account_id=self.account_id
+            )
+
+    def get_full_name(self) -> str:
+        return f"{self.first_name} {self.last_name}".strip()
+
+    def change_standing(self, **changes: Any) -> None:
+        """Change `role`, `is_active` or both; deactivating ends every session for good.
+
+        Raises LastAdmin, and changes nothing, when the company would be without an active admin.
+        """
+        if not changes:
+            return
+        if changes.get("is_active") is False:
+            changes["token_version"] = F("token_version") + 1
+        with transaction.atomic():
+            Account.objects.lock(self.account_id)
+            User.objects.filter(pk=self.pk).update(**changes)
+            if not User.objects.filter(account=self.account_id).active_admins().exists():
+                raise LastAdmin
+        self.refresh_from_db(fields=list(changes))
+
+    @classmethod
+    def normalize_username(cls, username: str) -> str:
+        return username  # the field makes addresses canonical; NFKC here would fold strangers
+
+
+class Consultant(models.Model):
+    """A consultant's profile; its user, if linked, gets the self-service areas."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    account = models.ForeignKey(Account, models.CASCADE, related_name="consultants")
+    name = models.CharField(max_length=200, blank=True)
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="consultant"
+    )
+    manager = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="managed_consultants",
+    )
+
+    class Meta:
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name or str(self.id)
+
+    def clean(self) -> None:
+        for name in ("user", "manager"):
+            person = getattr(self, name)
+            if person is not None and person.account_id != self.account_id:
+                raise ValidationError({name: "Belongs to another company."})
+
+
+class SignupLink(EmailedLink):
+    """An invitation to complete a sign-up, mailed to an address that had no user."""
+
+    page = "complete-signup"
+    mail_name = "signup"
+    seconds_setting = "SIGNUP_LINK_SECONDS"
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "sign-up link"
+
+    @classmethod
+    def for_mail(cls, mail: "OutgoingMail") -> "SignupLink | None":
+        if User.objects.filter(email=mail.email).exists():
+            return None
+        return cls.objects.create(email=mail.email, language=mail.language)
+
+
+from accounts.mail import OutgoingMail  # noqa: E402  (a model of this app, in the room of mail)

@@ -1,0 +1,193 @@
+"""What callers may send, field by field, and how a user and a sign-in look to them."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.validators import ProhibitNullCharactersValidator
+from rest_framework import serializers
+from rest_framework.validators import ProhibitSurrogateCharactersValidator
+
+from accounts.addresses import canonical_email
+from accounts.models import Role, User
+
+# C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
+REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+REDUNDANT = (ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidator)
+
+
+class TextField(serializers.CharField):
+    """A JSON string; DRF's own field would turn numbers and booleans into strings."""
+
+    default_error_messages = {"characters": "Control characters are not allowed."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # They look for what REFUSED_CHARACTERS has found, one character at a time in Python.
+        self.validators = [rule for rule in self.validators if not isinstance(rule, REDUNDANT)]
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        if REFUSED_CHARACTERS.search(data):
+            self.fail("characters")
+        return super().to_internal_value(data)
+
+
+class EmailField(TextField):
+    """An e-mail address, as its canonical form."""
+
+    default_error_messages = {"address": "Enter a valid email address."}
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return canonical_email(super().to_internal_value(data))
+        except ValidationError:
+            self.fail("address")
+
+
+class PasswordField(TextField):
+    """A password as typed: spaces count. The length is bounded before anything is hashed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, max_length=256, write_only=True, **options)
+
+
+class NewPasswordField(PasswordField):
+    """A password that is to be set: AUTH_PASSWORD_VALIDATORS have their say."""
+
+    def run_validators(self, value: Any) -> None:
+        super().run_validators(value)
+        try:
+            validate_password(value)
+        except ValidationError as error:
+            raise serializers.ValidationError(error.messages) from None
+
+
+class NameField(TextField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=150, **options)
+
+
+class OneOfField(TextField):
+    """One of a few words; an error names them all, and never repeats what was sent."""
+
+    default_error_messages = {"choice": "Choose one of: {choices}."}
+
+    def __init__(self, words: Iterable[str], **options: Any) -> None:
+        super().__init__(**options)
+        self.words = list(words)
+
+    def to_internal_value(self, data: Any) -> str:
+        word = super().to_internal_value(data)
+        if word not in self.words:
+            self.fail("choice", choices=", ".join(self.words))
+        return word
+
+
+class LanguageField(OneOfField):
+    """One of the settings' LANGUAGES, by its code."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(dict(settings.LANGUAGES), **options)
+
+
+class RoleField(OneOfField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Role.values, **options)
+
+
+class FlagField(serializers.Field[bool, Any, bool, Any]):
+    """true or false; DRF's own field would take "yes", 1 and more for them."""
+
+    default_error_messages = {"invalid": "Must be true or false."}
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class EmailSerializer(serializers.Serializer[Any]):
+    email = EmailField()
+
+
+class LoginSerializer(serializers.Serializer[Any]):
+    email = EmailField()
+    password = PasswordField()
+
+
+class CompleteSignupSerializer(serializers.Serializer[Any]):
+    token = TextField(max_length=512)
+    account_name = TextField(max_length=200)
+    first_name = NameField()
+    last_name = NameField()
+    password = NewPasswordField()
+
+
+class RefreshSerializer(serializers.Serializer[Any]):
+    refresh_token = TextField(required=False, allow_blank=True, trim_whitespace=False)
+
+
+class SettingsSerializer(serializers.Serializer[Any]):
+    language = LanguageField(required=False)
+
+
+class ProfileSerializer(serializers.Serializer[Any]):
+    """What users may change of themselves; all fields are optional."""
+
+    first_name = NameField(required=False)
+    last_name = NameField(required=False)
+    settings = SettingsSerializer(required=False)
+
+
+class StandingSerializer(serializers.Serializer[Any]):
+    """What admins may change of the users of their company; both fields are optional."""
+
+    role = RoleField(required=False)
+    is_active = FlagField(required=False)
+
+
+class UserFilterSerializer(serializers.Serializer[Any]):
+    """The query of GET /users, besides its pages."""
+
+    search = TextField(required=False, allow_blank=True, max_length=100)
+    role = RoleField(required=False)
+
+
+def timestamp(moment: datetime) -> str:
+    """ISO 8601, in UTC: `2026-11-21T05:00:00.123456Z`."""
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def user_response(user: User) -> dict[str, Any]:
+    """UserResponse, of a user loaded by `User.objects.with_profile()`.
+
+    A plain function: a serializer would spend most of `/auth/me` setting itself up.
+    """
+    return {
+        "id": str(user.pk),
+        "account_id": str(user.account_id),
+        "email": user.email,
+        "first_name": user.first_name,
+        "last_name": user.last_name,
+        "role": user.role,
+        "created_at": timestamp(user.created_at),
+        "consultant_id": str(user.profile_id) if user.profile_id else None,
+        "settings": {"language": user.language},
+        "is_manager": user.manages,
+    }
+
+
+def auth_response(user: User, access: str, refresh: str) -> dict[str, Any]:
+    """AuthResponse: a pair of encoded tokens and their user."""
+    return {
+        "access_token": access,
+        "refresh_token": refresh,
+        "token_type": "Bearer",
+        "user": user_response(user),
+    }

@@ -1,0 +1,70 @@
+"""The admin site: its name, and a log-in that is counted and locked like the API's."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.decorators import method_decorator
+from django.views.decorators.csrf import csrf_exempt
+
+from accounts.addresses import canonical_email
+from accounts.backends import check_credentials
+from accounts.exceptions import WrongCredentials
+from throttling.exceptions import TooManyAttempts
+from throttling.throttles import CredentialThrottle
+
+
+class LoginForm(AdminAuthenticationForm):
+    """Django's form, which lets TooManyAttempts pass so that the site can answer 429."""
+
+    # Django's own field folds compatibility characters: the Kelvin sign would come in as a k, and
+    # its failures would lock somebody else.
+    username = forms.CharField(
+        widget=forms.TextInput(attrs={"autofocus": True, "autocapitalize": "none"})
+    )
+
+    def clean(self) -> dict[str, Any]:
+        email = self.cleaned_data.get("username")
+        password = self.cleaned_data.get("password")
+        if email and password:
+            try:
+                self.user_cache = check_credentials(canonical_email(email), password, staff=True)
+            except (ValidationError, WrongCredentials):
+                raise self.get_invalid_login_error() from None
+            self.confirm_login_allowed(self.user_cache)
+        return self.cleaned_data
+
+
+class Site(admin.AdminSite):
+    """Django's admin site, whose log-in is counted and locked like the API's."""
+
+    site_title = "Consulting management"
+    site_header = "Consulting management"
+    index_title = "Back office"
+    login_form = LoginForm
+
+    @method_decorator(csrf_exempt)  # so that it is counted first; super().login checks the token
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if request.method != "POST":
+            return super().login(request, extra_context)
+        try:
+            CredentialThrottle.count_request(request)
+            response = super().login(request, extra_context)
+        except TooManyAttempts:
+            return self.too_many_attempts(request)
+        for name, value in request.rate_limit.headers().items():  # type: ignore[attr-defined]
+            response[name] = value
+        return response
+
+    def too_many_attempts(self, request: HttpRequest) -> HttpResponse:
+        """The page for a throttled caller and for a locked address: the same bytes for both."""
+        seconds = request.rate_limit.reset  # type: ignore[attr-defined]
+        response = render(request, "admin/too_many_attempts.html", status=429)
+        response["Retry-After"] = str(seconds)
+        return response

@@ -1,0 +1,147 @@
+"""Access and refresh tokens: issued, read, and refused when too old (RFC 7519, RFC 9068).
+
+Claims: `iss sub account_id role token_type iat exp jti`, and two of our own. `auth_time` is when
+the user last showed a password or a link (the name is OpenID Connect's); refreshing copies it, so
+it bounds how long a sign-in can be prolonged. `token_version` is the user's at that time; raising
+the user's ends all sessions at once, without a list of tokens.
+"""
+
+import base64
+import functools
+import json
+import time
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import jwt
+from django.conf import settings
+from rest_framework_simplejwt import tokens as simplejwt
+from rest_framework_simplejwt.backends import TokenBackend
+from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
+
+from accounts import keys
+from accounts.models import User
+
+REQUIRED_CLAIMS = ["iss", "sub", "iat", "exp", "jti"]
+
+
+@functools.lru_cache(maxsize=16)
+def kid_of(header: str) -> str:
+    """What a token's encoded header calls `kid`, "" for none; ValueError where it cannot be read.
+
+    Tokens of one key share one header, so it is read once for all of them. PyJWT would take the
+    whole token apart for it, and then again to check it.
+    """
+    members = json.loads(base64.urlsafe_b64decode(header + "=" * (-len(header) % 4)))
+    kid = members.get("kid") if isinstance(members, dict) else None
+    return kid if isinstance(kid, str) else ""
+
+
+@functools.lru_cache(maxsize=2048)
+def claims_of(token: str, kid: str) -> dict[str, Any]:
+    """The claims of a token that the ring's key `kid` has signed; raises for any other.
+
+    A client sends one access token for an hour, and neither its bytes nor its signature change:
+    what has been found good once (nothing else is kept) is not taken apart again. Its time is
+    another matter: `Token.verify` looks at that each time, and the caller at whether the key is
+    still on the ring. At most 2,048 tokens of some 2 kB are held.
+    """
+    key = keys.load().verifying_key(kid)
+    if key is None:
+        raise TokenBackendError("unknown key")
+    claims: dict[str, Any] = jwt.decode(
+        token,
+        key,
+        algorithms=["RS256"],
+        issuer=settings.JWT_ISSUER,
+        leeway=settings.JWT_LEEWAY_SECONDS,
+        options={"require": REQUIRED_CLAIMS},
+    )
+    return claims
+
+
+class KeyRingBackend(TokenBackend):
+    """simplejwt's backend over many keys: `kid` names the one that signed (RFC 7515 §4.1.4).
+
+    simplejwt's own holds a single key and writes no `kid`.
+    """
+
+    def encode(self, payload: dict[str, Any]) -> str:
+        key = keys.load().signing_key()
+        payload = payload | {"iss": settings.JWT_ISSUER}
+        return jwt.encode(payload, key.private, self.algorithm, headers={"kid": key.kid})
+
+    def decode(self, token: str, verify: bool = True) -> dict[str, Any]:
+        try:
+            if not verify:
+                return jwt.decode(token, options={"verify_signature": False})
+            kid = kid_of(token.partition(".")[0])
+            if keys.load().verifying_key(kid) is None:
+                raise TokenBackendError("unknown key")
+            return dict(claims_of(token, kid))  # a copy: a Token changes its own
+        except (jwt.InvalidTokenError, ValueError, RecursionError) as error:
+            raise TokenBackendError("invalid token") from error
+
+    def get_leeway(self) -> timedelta:
+        return timedelta(seconds=settings.JWT_LEEWAY_SECONDS)
+
+
+BACKEND = KeyRingBackend("RS256")
+
+
+class Token(simplejwt.Token):
+    """What both kinds of token share. Raises TokenError where one does not hold."""
+
+    lifetime_setting: str
+
+    @property
+    def lifetime(self) -> timedelta:
+        return timedelta(seconds=getattr(settings, self.lifetime_setting))
+
+    def get_token_backend(self) -> TokenBackend:
+        return BACKEND
+
+    @classmethod
+    def for_sign_in(cls, user: User, auth_time: int) -> "Token":
+        """A token of this kind for a user who signed in at `auth_time` (epoch seconds)."""
+        token = cls()
+        token.payload |= {
+            "sub": str(user.pk),
+            "account_id": str(user.account_id),
+            "role": user.role,
+            "auth_time": auth_time,
+            "token_version": user.token_version,
+            "exp": min(token["exp"], auth_time + settings.SESSION_MAX_SECONDS),
+        }
+        return token
+
+    def verify(self) -> None:
+        """Beyond signature, expiry and type: the claims are of the types that we write."""
+        super().verify()
+        try:
+            UUID(self["sub"])
+            well_typed = type(self["auth_time"]) is int and type(self["token_version"]) is int
+        except (KeyError, ValueError, AttributeError, TypeError):
+            raise TokenError("malformed claims") from None
+        if not well_typed:
+            raise TokenError("malformed claims")
+        if time.time() >= self["auth_time"] + settings.SESSION_MAX_SECONDS:
+            raise TokenError("too old")
+
+
+class AccessToken(Token):
+    token_type = "access"  # noqa: S105  (a claim's value, no secret)
+    lifetime_setting = "ACCESS_TOKEN_SECONDS"
+
+
+class RefreshToken(Token):
+    token_type = "refresh"  # noqa: S105
+    lifetime_setting = "REFRESH_TOKEN_SECONDS"
+
+
+def issue(user: User, auth_time: int | None = None) -> tuple[AccessToken, RefreshToken]:
+    """A new pair. Without `auth_time` the user has signed in just now."""
+    if auth_time is None:
+        auth_time = int(time.time())
+    return AccessToken.for_sign_in(user, auth_time), RefreshToken.for_sign_in(user, auth_time)

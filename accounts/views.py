@@ -1,0 +1,279 @@
+"""The /auth calls, and the bases of every other room's views."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils.translation import get_language_from_request
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.settings import api_settings
+from rest_framework_simplejwt.exceptions import TokenError
+
+from accounts import keys, tokens
+from accounts.authentication import BearerAuthentication, bearer_token
+from accounts.backends import check_credentials, clear_lockout, refuse_locked
+from accounts.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
+from accounts.exceptions import InvalidRefreshToken
+from accounts.mail import OutgoingMail
+from accounts.models import Account, Role, SignupLink, User
+from accounts.permissions import IsAdmin
+from accounts.serializers import (
+    CompleteSignupSerializer,
+    EmailSerializer,
+    LoginSerializer,
+    ProfileSerializer,
+    RefreshSerializer,
+    StandingSerializer,
+    UserFilterSerializer,
+    auth_response,
+    user_response,
+)
+from audit import trail
+from audit.models import Kind
+from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
+from throttling.views import CountedView
+
+Row = TypeVar("Row", bound=Model)
+
+
+def valid(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The request's body as the serializer cleans it; ValidationError (400) where it does not."""
+    checked = serializer(data=request.data)
+    checked.is_valid(raise_exception=True)
+    return dict(checked.validated_data)
+
+
+def valid_query(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The address's query, likewise; of a parameter that is given twice the last one counts."""
+    checked = serializer(data=request.query_params.dict())
+    checked.is_valid(raise_exception=True)
+    return dict(checked.validated_data)
+
+
+class SignedInRequest(Request):
+    """For type checkers: what a ProtectedView gets; its user is known."""
+
+    user: User
+
+
+class ProtectedView(CountedView):
+    """Needs a bearer token; counted by its user, else by address. `request.user` is loaded."""
+
+    throttle_classes = [AuthenticatedThrottle]
+    authentication_classes = [BearerAuthentication]
+
+    def subject(self, request: HttpRequest) -> str | None:
+        """Whom the request is counted for: the id in a token that holds, without a query."""
+        token = bearer_token(request)
+        return token["sub"] if token else None
+
+    def admit(self, request: HttpRequest) -> None:
+        super().admit(request)
+        if bearer_token(request) is None:
+            raise NotAuthenticated
+
+
+class AdminView(ProtectedView):
+    """For a company's admins (403 for others): all that it reads or changes is their company's."""
+
+    permission_classes = [IsAdmin]
+
+    def page(
+        self,
+        rows: QuerySet[Row],
+        show: Callable[[Row], dict[str, Any]],
+        detailed: QuerySet[Row] | None = None,
+    ) -> Response:
+        """The page of the rows that the query asks for, each row as `show` makes it.
+
+        `detailed` is how `show` needs them. Only the page's own rows are loaded so: what it joins
+        would be joined to every row before them, too.
+        """
+        paging: Any = api_settings.DEFAULT_PAGINATION_CLASS  # a name would point up, to config
+        pages = paging()
+        items = pages.paginate_queryset(rows, self.request, view=self)
+        if detailed is not None:
+            items = detailed.filter(pk__in=items)
+        return cast(Response, pages.get_paginated_response([show(row) for row in items]))
+
+
+class CredentialView(CountedView):
+    """One of the calls that guess at something: a password, a link, a refresh token."""
+
+    throttle_classes = [CredentialThrottle]
+
+    def signed_in(self, user: User) -> Response:
+        """AuthResponse for a user who has just shown a password or a link, with the cookie."""
+        self.request._request.user = user  # for the log
+        access, refresh = tokens.issue(user)
+        encoded = str(refresh)
+        response = Response(auth_response(user, str(access), encoded))
+        set_refresh_cookie(response, refresh, encoded)
+        return response
+
+
+class SignupView(CredentialView):
+    """POST /auth/signup: record that a link is wanted. Whether the address is free is found out by
+    the mail worker, so that nothing here depends on it."""
+
+    def post(self, request: Request) -> Response:
+        email = valid(EmailSerializer, request)["email"]
+        language = get_language_from_request(request._request)
+        OutgoingMail.objects.request(SignupLink, email, language)
+        return Response({"message": "If the address is available, a sign-up link is on its way."})
+
+
+class CompleteSignupView(CredentialView):
+    """POST /auth/complete-signup (and /auth/register): make the company and its admin."""
+
+    def post(self, request: Request) -> Response:
+        data = valid(CompleteSignupSerializer, request)
+        link = SignupLink.objects.find(data["token"])
+        refuse_locked(link.email)
+        password = make_password(data["password"])  # before the transaction: it takes a while
+        with transaction.atomic():
+            link.use()
+            user = self.create(link, data, password)
+            clear_lockout(link.email)
+            trail.record(Kind.SIGNUP_COMPLETED, actor=user)
+        return self.signed_in(User.objects.with_profile().get(pk=user.pk))
+
+    def create(self, link: SignupLink, data: dict[str, Any], password: str) -> User:
+        user: User = User.objects.register(
+            account=Account.objects.create(name=data["account_name"]),
+            email=link.email,
+            first_name=data["first_name"],
+            last_name=data["last_name"],
+            language=link.language,
+            password=password,
+            role=Role.ADMIN,
+        )
+        return user
+
+
+class LoginView(CredentialView):
+    """POST /auth/login: e-mail address and password for a pair of tokens."""
+
+    def post(self, request: Request) -> Response:
+        return self.signed_in(check_credentials(**valid(LoginSerializer, request)))
+
+
+class RefreshView(CredentialView):
+    """POST /auth/refresh: a fresh pair for a refresh token, from the cookie or else the body.
+
+    Stateless: the same token may be used any number of times while it lives, since the tabs of a
+    browser do so at the same moment.
+    """
+
+    def post(self, request: Request) -> Response:
+        cookie = request.COOKIES.get(NAME)
+        encoded = cookie or valid(RefreshSerializer, request).get("refresh_token", "")
+        try:
+            old = tokens.RefreshToken(encoded)
+        except TokenError:
+            raise InvalidRefreshToken from None
+        user = User.objects.get_of_token(old)
+        if user is None:
+            raise InvalidRefreshToken
+        refuse_locked(user.email)
+        access, refresh = tokens.issue(user, old["auth_time"])
+        new = str(refresh)
+        response = Response(auth_response(user, str(access), new))
+        if cookie:
+            set_refresh_cookie(response, refresh, new)
+        return response
+
+    def handle_exception(self, exc: Exception) -> Response:
+        response = super().handle_exception(exc)
+        if response.status_code == 401 and NAME in self.request.COOKIES:
+            clear_refresh_cookie(response)
+        return response
+
+
+class MeView(ProtectedView):
+    """GET and PATCH /auth/me: who the caller is."""
+
+    def get(self, request: SignedInRequest) -> Response:
+        return Response(user_response(request.user))
+
+    def patch(self, request: SignedInRequest) -> Response:
+        data = valid(ProfileSerializer, request)
+        changes = data.pop("settings", {}) | data
+        if changes:
+            with transaction.atomic():
+                User.objects.filter(pk=request.user.pk).update(**changes)
+                trail.record(Kind.PROFILE_CHANGED, actor=request.user, fields=sorted(changes))
+            vars(request.user).update(changes)
+        return Response(user_response(request.user))
+
+
+class LogoutView(ProtectedView):
+    """POST /auth/logout: make the browser forget the refresh token."""
+
+    def post(self, request: SignedInRequest) -> Response:
+        response = Response(status=204)
+        clear_refresh_cookie(response)
+        return response
+
+
+class LogoutEverywhereView(LogoutView):
+    """POST /auth/logout-everywhere: no token of the user issued so far works any more."""
+
+    def post(self, request: SignedInRequest) -> Response:
+        request.user.sign_out(request.user)
+        return super().post(request)
+
+
+class UsersView(AdminView):
+    """GET /users: the company's users, by last and first name."""
+
+    def get(self, request: SignedInRequest) -> Response:
+        wanted = valid_query(UserFilterSerializer, request)
+        users = User.objects.filter(account=request.user.account_id)
+        users = users.search(wanted.get("search", ""))
+        if "role" in wanted:
+            users = users.filter(role=wanted["role"])
+        return self.page(users, user_response, User.objects.with_profile())
+
+
+class UserView(AdminView):
+    """GET and PATCH /users/{id}: one of the company's users."""
+
+    def get(self, request: SignedInRequest, user_id: UUID) -> Response:
+        return Response(user_response(self.colleague(request, user_id)))
+
+    def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
+        changes = valid(StandingSerializer, request)
+        user = self.colleague(request, user_id)
+        with transaction.atomic():
+            user.change_standing(**changes)
+            self.record(request.user, user, changes)
+        return Response(user_response(user))
+
+    def record(self, actor: User, user: User, changes: dict[str, Any]) -> None:
+        kinds = {"role": Kind.ROLE_CHANGED, "is_active": Kind.DEACTIVATED}
+        if changes.get("is_active"):
+            kinds["is_active"] = Kind.ACTIVATED
+        for name, value in changes.items():
+            trail.record(kinds[name], actor=actor, subject=user.email, **{name: value})
+
+    def colleague(self, request: SignedInRequest, user_id: UUID) -> User:
+        users = User.objects.with_profile().filter(account=request.user.account_id)
+        return cast(User, get_object_or_404(users, pk=user_id))
+
+
+class KeysView(CountedView):
+    """GET /.well-known/jwks.json: the public keys (RFC 7517)."""
+
+    def get(self, request: Request) -> Response:
+        return Response(
+            keys.load().jwks(), headers={"Cache-Control": f"public, max-age={keys.JWKS_SECONDS}"}
+        )
