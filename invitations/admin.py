@@ -1,0 +1,126 @@
+"""Invitations in the admin site: new users come in here."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from rest_framework.exceptions import APIException
+
+from accounts.admin import ReadOnly
+from accounts.models import User
+from audit.models import Kind
+from invitations.exceptions import (
+    AlreadyInvited,
+    AlreadyMember,
+    InvitationClosed,
+    MailsOfTheHour,
+    UnknownConsultant,
+)
+from invitations.models import Invitation, InvitationQuerySet, Status
+
+ASKED = ["account", "email", "role", "consultant", "language"]
+TOLD = ["status", "invited_by", "created_at", "expires_at", "used_at", "revoked_at"]
+
+
+class StatusFilter(admin.SimpleListFilter):
+    title = "status"
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        return Status.choices
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[Invitation]:
+        invitations, status = cast(InvitationQuerySet, queryset), self.value()
+        return invitations.in_status(status) if status in Status.values else invitations
+
+
+class InviteForm(forms.ModelForm):
+    """Refuses what the API refuses.
+
+    Its rules hold the company's row until the request's transaction ends: what is found here
+    still holds when the invitation is saved.
+    """
+
+    def clean(self) -> dict[str, Any]:
+        if not self.errors:
+            try:
+                Invitation.objects.refuse(Invitation(**self.cleaned_data))
+            except UnknownConsultant:
+                text = "Belongs to another company, or has a user."
+                raise ValidationError({"consultant": text}) from None
+            except (AlreadyMember, AlreadyInvited) as error:
+                raise ValidationError({"email": f"The address is {error.detail}."}) from None
+        return self.cleaned_data
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnly):
+    form = InviteForm
+    list_display = ["email", "account", "role", "status", "invited_by", "created_at", "expires_at"]
+    list_select_related = ["account", "invited_by"]
+    list_filter = [StatusFilter, "role"]
+    search_fields = ["email", "=account__name"]
+    search_help_text = "Part of an address, or a company's whole name."
+    readonly_fields = TOLD
+    autocomplete_fields = ["account", "consultant"]
+    actions = ["resend", "revoke"]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return [*ASKED, *TOLD] if obj else ASKED
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def has_invite_permission(self, request: HttpRequest) -> bool:
+        """Whoever may invite may send again and revoke."""
+        return self.has_add_permission(request)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        Invitation.objects.add(obj)
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        obj.record(Kind.INVITATION_CREATED, request.user)
+        return admin.ModelAdmin.log_addition(self, request, obj, message)
+
+    @admin.action(description="Send again, with a new link", permissions=["invite"])
+    def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
+        def send(invitation: Invitation) -> None:
+            if not invitation.resend():
+                raise MailsOfTheHour
+
+        self.each(request, queryset, send, Kind.INVITATION_RESENT, "sent again")
+
+    @admin.action(description="Revoke: the link stops working", permissions=["invite"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
+        self.each(request, queryset, Invitation.revoke, Kind.INVITATION_REVOKED, "revoked")
+
+    def each(
+        self,
+        request: HttpRequest,
+        invitations: QuerySet[Invitation],
+        step: Callable[[Invitation], None],
+        kind: Kind,
+        done: str,
+    ) -> None:
+        """Take the step with each invitation on its own; count it, or say why it was refused."""
+        count = 0
+        for invitation in invitations:
+            try:
+                with transaction.atomic():
+                    step(invitation)
+                    invitation.record(kind, cast(User, request.user))
+            except (InvitationClosed, AlreadyMember, AlreadyInvited, MailsOfTheHour) as error:
+                self.refused(request, invitation, error)
+            else:
+                count += 1
+        self.message_user(request, f"Invitations {done}: {count}.")
+
+    def refused(self, request: HttpRequest, invitation: Invitation, error: APIException) -> None:
+        self.message_user(
+            request, f"Refused for {invitation.email}: {error.detail}.", messages.ERROR
+        )

@@ -1,0 +1,60 @@
+"""`manage.py invite`: invite somebody into a company."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from accounts.models import Account, Role
+from audit.models import Kind
+from invitations.exceptions import AlreadyInvited, AlreadyMember
+from invitations.models import Invitation
+
+
+class Command(BaseCommand):
+    help = "Invite an address into a company: it is mailed a link to become a user."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("company", help="the company's id, or its name if no other has it")
+        parser.add_argument("email", help="the e-mail address to invite")
+        parser.add_argument("--role", choices=Role.values, default=Role.MEMBER)
+        parser.add_argument("--language", default="en", help="the mail's: en, sv or de")
+        parser.add_argument("--json", action="store_true", help="report as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        invitation = Invitation(
+            account=company(options["company"]),
+            email=options["email"].strip(),
+            role=options["role"],
+            language=options["language"],
+        )
+        try:
+            invitation.clean_fields()
+            with transaction.atomic():
+                Invitation.objects.add(invitation)
+                invitation.record(Kind.INVITATION_CREATED)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        except (AlreadyMember, AlreadyInvited) as error:
+            raise CommandError(f"{invitation.email}: {error.detail}.") from None
+        if options["json"]:
+            self.stdout.write(json.dumps({"invitation_id": str(invitation.pk)}))
+        else:
+            self.stdout.write(f"{invitation.email} is invited into {invitation.account}")
+
+
+def company(words: str) -> Account:
+    """The company with this id or name; CommandError unless it is exactly one."""
+    try:
+        found = Account.objects.filter(pk=UUID(words))
+    except ValueError:
+        found = Account.objects.filter(name=words)
+    try:
+        return found.get()
+    except Account.DoesNotExist:
+        raise CommandError(f"No company has the name or id {words}.") from None
+    except Account.MultipleObjectsReturned:
+        raise CommandError(f"Several companies are named {words}: give the id.") from None

@@ -1,0 +1,216 @@
+"""Invitations: a company's admin brings a colleague in by an e-mailed link."""
+
+from datetime import datetime
+from typing import Any, ClassVar, Self
+from uuid import UUID
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from accounts.links import EmailedLink, LinkQuerySet
+from accounts.mail import OutgoingMail, one_line
+from accounts.models import Account, Consultant, Role, User
+from audit import trail
+from audit.models import Kind
+from invitations.exceptions import (
+    AlreadyInvited,
+    AlreadyMember,
+    InvitationClosed,
+    UnknownConsultant,
+)
+
+
+class Status(models.TextChoices):
+    """Stored nowhere: what `used_at`, `revoked_at` and `expires_at` say at the moment."""
+
+    PENDING = "pending", "pending"
+    ACCEPTED = "accepted", "accepted"
+    REVOKED = "revoked", "revoked"
+    EXPIRED = "expired", "expired"
+
+
+class InvitationQuerySet(LinkQuerySet):
+    def open(self) -> Self:
+        """Neither accepted nor revoked; an expired one is open, since it can be sent again."""
+        return self.filter(used_at=None, revoked_at=None)
+
+    def live(self) -> Self:
+        return super().live().filter(revoked_at=None)
+
+    def in_status(self, status: str) -> Self:
+        """The rows whose `Invitation.status` is this one, found by the database."""
+        now = timezone.now()
+        facts = {
+            Status.PENDING: Q(used_at=None, revoked_at=None, expires_at__gt=now),
+            Status.ACCEPTED: Q(used_at__isnull=False),
+            Status.REVOKED: Q(revoked_at__isnull=False),
+            Status.EXPIRED: Q(used_at=None, revoked_at=None, expires_at__lte=now),
+        }
+        return self.filter(facts[Status(status)])
+
+    def invite(
+        self, inviter: User, email: str, role: str = Role.MEMBER, consultant_id: UUID | None = None
+    ) -> "Invitation":
+        """Invite an address into the inviter's company, and ask for the mail; raises as `add`."""
+        invitation = Invitation(
+            account_id=inviter.account_id,
+            invited_by=inviter,
+            email=email,
+            role=role,
+            consultant_id=consultant_id,
+            language=inviter.language,
+        )
+        self.add(invitation)
+        return invitation
+
+    def add(self, invitation: "Invitation") -> None:
+        """Save a new invitation, and ask for its mail; raises as `refuse`."""
+        with transaction.atomic():
+            self.refuse(invitation)
+            invitation.save(force_insert=True)
+            OutgoingMail.objects.announce(invitation)
+
+    def refuse(self, invitation: "Invitation") -> None:
+        """Raise UnknownConsultant, AlreadyMember or AlreadyInvited for what may not be added.
+
+        Of requests that race for one address one succeeds, since they hold the company's row one
+        after another until their transactions end.
+        """
+        account_id, consultant_id = invitation.account_id, invitation.consultant_id
+        Account.objects.lock(account_id)
+        if consultant_id and not free_consultants(account_id, consultant_id).exists():
+            raise UnknownConsultant
+        self.refuse_insider(account_id, invitation.email)
+
+    def refuse_insider(self, account_id: UUID, email: str) -> None:
+        """Raise AlreadyMember or AlreadyInvited for an address that is in or has a way in."""
+        if User.objects.filter(account=account_id, email=email).exists():
+            raise AlreadyMember
+        if self.in_status(Status.PENDING).filter(account=account_id, email=email).exists():
+            raise AlreadyInvited
+
+
+def expiry() -> datetime:
+    """When an invitation that is made or sent again now will expire."""
+    return timezone.now() + Invitation.life()
+
+
+def free_consultants(account_id: UUID, consultant_id: UUID) -> models.QuerySet[Consultant]:
+    """The consultant of the company, unless there is none or it has a user."""
+    return Consultant.objects.filter(pk=consultant_id, account=account_id, user=None)
+
+
+class Invitation(EmailedLink):
+    """An address that may become a user of a company, in a role.
+
+    It is the company's: it outlives its inviter's role and account, and any admin can revoke it.
+    It lives from when it is created or resent, whatever becomes of its mail. Dead for 30 days, it
+    is pruned like every link.
+    """
+
+    page = "accept-invitation"
+    mail_name = "invitation"
+    seconds_setting = "INVITATION_SECONDS"
+
+    account = models.ForeignKey(
+        Account, models.CASCADE, related_name="invitations", db_index=False
+    )  # the index below begins with it
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+    consultant = models.ForeignKey(Consultant, models.SET_NULL, null=True, blank=True)
+    invited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False
+    )
+    expires_at = models.DateTimeField(default=expiry, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects: ClassVar[InvitationQuerySet] = InvitationQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        ordering = ["-created_at", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(used_at=None) | Q(revoked_at=None), name="invitation_one_end"
+            ),
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="invitation_role_known"),
+        ]
+        indexes = [
+            models.Index("account", F("created_at").desc(), "id", name="invitation_of_company"),
+            models.Index(fields=["email", "account"], name="invitation_of_address"),
+        ]
+
+    @property
+    def status(self) -> Status:
+        if self.used_at:
+            return Status.ACCEPTED
+        if self.revoked_at:
+            return Status.REVOKED
+        return Status.PENDING if self.is_live() else Status.EXPIRED
+
+    def is_live(self) -> bool:
+        return super().is_live() and self.revoked_at is None
+
+    def record(self, kind: Kind, actor: User | None = None) -> None:
+        """Write a step of the invitation to the trail, in the step's transaction."""
+        trail.record(
+            kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
+        )
+
+    def resend(self) -> bool:
+        """Make a new link with a new expiry, which ends the old one, and ask for its mail.
+
+        When the address has had its mails of the hour, the mail is dropped, the older link stays
+        as it is, and the answer is False. Raises InvitationClosed, or AlreadyMember or
+        AlreadyInvited when the address has got another way in since.
+        """
+        with transaction.atomic():
+            Account.objects.lock(self.account_id)
+            others = Invitation.objects.exclude(pk=self.pk)
+            same = Invitation.objects.open().filter(pk=self.pk)
+            if not same.exists():
+                raise InvitationClosed
+            others.refuse_insider(self.account_id, self.email)
+            renewed = {"generation": F("generation") + 1, "expires_at": expiry()}
+            # The mail's text is made when it is sent: it will carry the new link.
+            announced = OutgoingMail.objects.announce(self)
+            if announced and not same.update(**renewed):
+                raise InvitationClosed
+        self.refresh_from_db()
+        return announced
+
+    def revoke(self) -> None:
+        """End the invitation; one conditional UPDATE decides against an acceptance that races."""
+        if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
+            raise InvitationClosed
+
+    def accept(self, first_name: str, last_name: str, password: str) -> User:
+        """Use the link up and make the user; `password` is a hash. In the caller's transaction.
+
+        Raises InvalidLink, or EmailTaken: it is here that a user of another company is found out.
+        A consultant who has been given a user meanwhile keeps that one: the new user, who can do
+        nothing about it, comes in without a profile, and an admin may put it right.
+        """
+        self.use()
+        user: User = User.objects.register(
+            account_id=self.account_id,
+            email=self.email,
+            first_name=first_name,
+            last_name=last_name,
+            language=self.language,
+            password=password,
+            role=self.role,
+        )
+        if self.consultant_id:
+            free_consultants(self.account_id, self.consultant_id).update(user=user)
+        return user
+
+    def mail_was_sent(self, now: datetime) -> None:
+        """Nothing begins: the life of an invitation began when it was created or resent."""
+
+    def mail_context(self) -> dict[str, Any]:
+        by = self.invited_by
+        return {
+            "company": one_line(self.account.name),
+            "inviter": one_line(by.get_full_name() or by.email) if by else "",
+        }

@@ -1,0 +1,12 @@
+"""Paths of the invitations room."""
+
+from django.urls import path
+
+from invitations import views
+
+urlpatterns = [
+    path("invitations", views.InvitationsView.as_view()),
+    path("invitations/accept", views.AcceptView.as_view()),
+    path("invitations/<uuid:invitation_id>", views.InvitationView.as_view()),
+    path("invitations/<uuid:invitation_id>/resend", views.ResendView.as_view()),
+]
