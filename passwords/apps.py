@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class PasswordsConfig(AppConfig):
+    name = "passwords"
+    verbose_name = "Password changes"

@@ -1,0 +1,12 @@
+"""What a person who changes a password by link may send."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from accounts.serializers import NewPasswordField, TextField
+
+
+class RedeemSerializer(serializers.Serializer[Any]):
+    token = TextField(max_length=512)
+    password = NewPasswordField()

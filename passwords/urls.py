@@ -1,0 +1,10 @@
+"""Paths of the passwords room."""
+
+from django.urls import path
+
+from passwords import views
+
+urlpatterns = [
+    path("password-changes", views.PasswordChangesView.as_view()),
+    path("password-changes/redeem", views.RedeemView.as_view()),
+]
