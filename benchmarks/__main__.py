@@ -1,0 +1,156 @@
+"""`make bench`: one table of what each call costs, and what it costs beside the floors."""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+
+from benchmarks import calls, floors, servers
+from tests.servers import FOLDER
+
+DRF = "floor: DRF view"
+REFRESH, SIGN_IN = f"{DRF}, 2 signatures", f"{DRF}, hash, 2 signatures"
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print figures for a machine")
+    parser.add_argument("--rounds", type=int, default=7, help="of every call, in turn")
+    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument(
+        "--only",
+        default="",
+        help="only calls whose names hold one of these, and the floors: `me,404`",
+    )
+    parser.add_argument("--fill", type=int, default=0, metavar="USERS", help="fill the database")
+    return parser.parse_args()
+
+
+def load(call: calls.Call, server: servers.Gunicorn, connections: int) -> None:
+    """One round of a call."""
+    requests = list(call.renew(call.count)) if call.renew else call.requests
+    plan = {
+        "port": server.port,
+        "connections": connections,
+        "count": call.count,
+        "status": call.status,
+        "requests": requests,
+    }
+    before = server.cpu()
+    process = subprocess.run(
+        [sys.executable, "-m", "benchmarks.load"],
+        input=json.dumps(plan).encode(),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    found = json.loads(process.stdout)
+    call.cpu.append((server.cpu() - before) * 1000 / call.count)
+    call.rate.append(call.count / found["seconds"])
+    call.latencies.append([seconds * 1000 for seconds in found["latencies"]])
+    call.wrong += found["wrong"]
+
+
+def row(call: calls.Call, drf: float) -> dict[str, Any]:
+    """A call's figures: medians over its rounds, percentiles of all its answers."""
+    latencies = sorted(latency for one in call.latencies for latency in one)
+    percentile = statistics.quantiles(latencies, n=100)
+    cpu = statistics.median(call.cpu)
+    return {
+        "call": call.name,
+        "cpu_ms": round(cpu, 3),
+        "times_drf": round(cpu / drf, 2),
+        "per_second": round(statistics.median(call.rate)),
+        "p50_ms": round(percentile[49], 1),
+        "p99_ms": round(percentile[98], 1),
+        "queries": call.queries,
+        "redis": call.redis,
+        "errors": len(call.wrong),
+    }
+
+
+def targets(rows: list[dict[str, Any]], floor: dict[str, float]) -> list[dict[str, Any]]:
+    """What the ratios have to be, and what they are."""
+    by_name = {row["call"]: row for row in rows}
+    drf, refresh, sign_in = (by_name[name]["cpu_ms"] for name in (DRF, REFRESH, SIGN_IN))
+    bounds: list[tuple[str, Callable[[dict[str, Any]], float], float]] = [
+        ("GET /auth/me", lambda row: row["cpu_ms"] / drf, 2.0),
+        *((name, lambda row: row["cpu_ms"] / drf, 1.3) for name in by_name if name.startswith("4")),
+        ("POST /auth/refresh", lambda row: row["cpu_ms"] / (refresh + 1.0), 1.0),
+        ("POST /auth/login", lambda row: row["cpu_ms"] / sign_in, 1.1),
+    ]
+    found = [
+        {"target": f"{name}: CPU", "ratio": round(ratio(by_name[name]), 2), "at_most": most}
+        for name, ratio, most in bounds
+        if name in by_name
+    ]
+    if me := by_name.get("GET /auth/me"):
+        spread = round(me["p99_ms"] / me["p50_ms"], 2)
+        found.append({"target": "GET /auth/me: p99 / p50", "ratio": spread, "at_most": 5.0})
+    decision = round(floor["decision"] / floor["PING"], 2)
+    found.append({"target": "decision / PING", "ratio": decision, "at_most": 1.4})
+    errors = sum(row["errors"] for row in rows)
+    return [*found, {"target": "errors", "ratio": errors, "at_most": 0}]
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    widths = {name: max(len(str(row[name])) for row in [*rows, {name: name}]) for name in rows[0]}
+    for line in [{name: name for name in widths}, *rows]:
+        print(*(str(line[name]).ljust(width) for name, width in widths.items()), sep="  ")
+    print()
+
+
+def measure(every: list[calls.Call], chosen: argparse.Namespace) -> None:
+    """Load every call in turn, round by round, so that what disturbs disturbs all of them."""
+    applications = sorted({call.application for call in every})
+    running = {name: servers.Gunicorn(name, FOLDER) for name in applications}
+    try:
+        for number in range(chosen.rounds + 1):
+            for call in every:
+                load(call, running[call.application], chosen.connections)
+                if not number:  # which only warmed it up
+                    for figures in (call.cpu, call.rate, call.latencies):
+                        figures.clear()
+    finally:
+        for server in running.values():
+            server.stop()
+    for call in every:
+        if call.application == "config.wsgi":
+            calls.costs(call)  # the first of a process reads what is read once
+            call.queries, call.redis = calls.costs(call)
+
+
+def main() -> int:
+    chosen = options()
+    servers.set_up()
+    if chosen.fill:
+        from benchmarks import fill
+
+        fill.fill(chosen.fill)
+    names = [*chosen.only.split(","), "floor"]
+    every = [call for call in calls.cast() if any(name in call.name for name in names)]
+    before = psutil.cpu_times()
+    measure(every, chosen)
+    noise = servers.noise(before, psutil.cpu_times())
+    drf = statistics.median(next(call for call in every if call.name == DRF).cpu)
+    rows = [row(call, drf) for call in every]
+    floor = {name: round(value, 4) for name, value in floors.measure().items()}
+    found = {"calls": rows, "floors_ms": floor, "targets": targets(rows, floor), "noise": noise}
+    if chosen.json:
+        print(json.dumps(found, indent=1))
+        return 0
+    show(rows)
+    show([{"floor": name, "ms": value} for name, value in floor.items()])
+    show([line | {"met": line["ratio"] <= line["at_most"]} for line in found["targets"]])
+    show([noise])
+    for wrong in {wrong for call in every for wrong in call.wrong[:3]}:
+        print("wrong answer:", wrong)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""The calls that are measured: the cast that makes them, their bytes, and what must come back."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Request = tuple[str, str, dict[str, str], str | None]  # method, path, headers, body
+
+PASSWORD = "correct horse battery"
+EXHAUSTED = "192.0.2.1"
+addresses = (f"198.51.{n // 250 % 250}.{n % 250 + 1}" for n in itertools.count())
+
+
+def request(method: str, path: str, body: Any = None, **headers: str) -> Request:
+    """A request from an address of its own, unless the headers name one."""
+    headers = {"X-Forwarded-For": headers.pop("caller", None) or next(addresses)} | headers
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    return method, path, headers, None if body is None else json.dumps(body)
+
+
+@dataclass
+class Call:
+    """One line of the table: what is sent, in turn, and the status of every answer."""
+
+    name: str
+    status: int
+    requests: list[Request]
+    application: str = "config.wsgi"
+    count: int = 1200  # requests in a round
+    # Makes that many requests for a round, where each can be made only once.
+    renew: Callable[[int], Iterator[Request]] | None = None
+    cpu: list[float] = field(default_factory=list)  # milliseconds a request, by round
+    rate: list[float] = field(default_factory=list)  # requests a second, by round
+    latencies: list[list[float]] = field(default_factory=list)  # milliseconds, by round
+    wrong: list[str] = field(default_factory=list)
+    queries: int | None = None
+    redis: int | None = None
+
+
+def user(email: str) -> Any:
+    from accounts.models import Account, Role, User
+
+    account = Account.objects.create(name="Analytical Engines")
+    return User.objects.create_user(
+        email, PASSWORD, account=account, first_name="Ada", last_name="Lovelace", role=Role.ADMIN
+    )
+
+
+def exhaust(tier: str, caller: str) -> None:
+    """Leave a caller nothing of its limit, as if it had made all those requests."""
+    from django.conf import settings
+    from django_redis import get_redis_connection
+
+    limit = settings.RATE_LIMIT_PUBLIC
+    get_redis_connection().set(f"throttle:{tier}:{caller}", limit, ex=86400)
+
+
+def signup_links(count: int) -> Iterator[Request]:
+    from accounts.models import SignupLink
+
+    links = [SignupLink(email=f"new{n}.{next(addresses)}@example.com") for n in range(count)]
+    for link in SignupLink.objects.bulk_create(links):
+        body = {
+            "token": link.token,
+            "account_name": "Difference Engines",
+            "first_name": "Charles",
+            "last_name": "Babbage",
+            "password": PASSWORD,
+        }
+        yield request("POST", "/auth/complete-signup", body)
+
+
+def password_links(count: int) -> Iterator[Request]:
+    from accounts.models import User
+    from passwords.models import PasswordChange
+
+    redeemer = User.objects.get(email="redeemer@example.com")
+    links = [PasswordChange(user=redeemer, email=redeemer.email) for _ in range(count)]
+    for link in PasswordChange.objects.bulk_create(links):
+        yield request(
+            "POST", "/password-changes/redeem", {"token": link.token, "password": PASSWORD}
+        )
+
+
+def floor(name: str, path: str, count: int = 1200) -> Call:
+    return Call(f"floor: {name}", 200, [request("GET", path)], "benchmarks.floor.wsgi", count)
+
+
+def cast() -> list[Call]:
+    """All the calls, floors first."""
+    from accounts import tokens
+    from accounts.models import User
+
+    user("ada@example.com")
+    ada = User.objects.get(email="ada@example.com")
+    refused = user("greedy@example.com")
+    user("redeemer@example.com")
+    for tier in ("public", "credential"):
+        exhaust(tier, EXHAUSTED)
+    exhaust("authenticated", f"user:{refused.pk}")
+    access, refresh = tokens.issue(ada)
+    greedy, _ = tokens.issue(refused)
+    me = request("GET", "/auth/me", Authorization=f"Bearer {access}")
+    login = {"email": ada.email, "password": PASSWORD}
+    return [
+        floor("Django view", "/django"),
+        floor("DRF view", "/drf"),
+        floor("DRF view, 2 signatures", "/signatures", 400),
+        floor("DRF view, hash, 2 signatures", "/sign-in", 60),
+        Call("GET /health", 200, [request("GET", "/health")]),
+        Call("404", 404, [request("GET", "/unknown")]),
+        Call("401", 401, [request("GET", "/auth/me")]),
+        Call("401 bad token", 401, [request("GET", "/auth/me", Authorization=f"Bearer {access}x")]),
+        Call("429 public", 429, [request("GET", "/unknown", caller=EXHAUSTED)]),
+        Call("429 credential", 429, [request("POST", "/auth/login", login, caller=EXHAUSTED)]),
+        Call(
+            "429 authenticated",
+            429,
+            [request("GET", "/auth/me", Authorization=f"Bearer {greedy}")],
+        ),
+        Call("GET /auth/me", 200, [me]),
+        Call(
+            "POST /auth/refresh",
+            200,
+            [request("POST", "/auth/refresh", {"refresh_token": str(refresh)})],
+            count=400,
+        ),
+        Call("POST /auth/login", 200, [request("POST", "/auth/login", login)], count=60),
+        Call(
+            "POST /auth/signup",
+            200,
+            [request("POST", "/auth/signup", {"email": f"s{n}@example.com"}) for n in range(500)],
+            count=400,
+        ),
+        Call("POST /auth/complete-signup", 200, [], count=40, renew=signup_links),
+        Call("POST /password-changes/redeem", 200, [], count=40, renew=password_links),
+    ]
+
+
+def costs(call: Call) -> tuple[int, int]:
+    """Statements to the database, and commands to Redis, of one answer; counted in process."""
+    from django.conf import settings
+    from django.db import connection
+    from django.test import Client
+    from django_redis import get_redis_connection
+
+    statements = 0
+
+    def count(execute: Any, *args: Any) -> Any:
+        nonlocal statements
+        statements += 1
+        return execute(*args)
+
+    def commands() -> int:
+        """Those that a client sent: a script's own are left out."""
+        stats = get_redis_connection().info("commandstats")
+        return sum(stats.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in SENT)
+
+    method, path, headers, body = next(iter(call.renew(1))) if call.renew else call.requests[0]
+    before = commands()
+    with connection.execute_wrapper(count):
+        client = Client(SERVER_NAME=settings.ALLOWED_HOSTS[0])
+        content_type = headers.pop("Content-Type", "")
+        answer = client.generic(method, path, body or "", content_type, headers=headers)
+    if content_type:
+        headers["Content-Type"] = content_type
+    if answer.status_code != call.status:
+        call.wrong.append(f"{answer.status_code} in process")
+    return statements, commands() - before
+
+
+SENT = ["eval", "evalsha", "script|load", "script", "ping", "get", "hello", "client", "select"]

@@ -1,0 +1,79 @@
+"""What is measured: the service and the floors, each under gunicorn with the same settings."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests import servers
+
+PROCESSES = 2
+ENVIRONMENT = {
+    "WEB_CONCURRENCY": str(PROCESSES),
+    "WEB_THREADS": os.environ.get("WEB_THREADS", "4"),  # docs/performance.md says why
+    "COOKIE_SECURE": "false",
+    # Callers are told apart by X-Forwarded-For, so that some can have their limit exhausted.
+    "TRUSTED_PROXY_COUNT": "1",
+    "RATE_LIMIT_AUTHENTICATED": "2000000000",
+    "RATE_LIMIT_PUBLIC": "2000000000",
+    "RATE_LIMIT_CREDENTIAL": "2000000000",
+    "RATE_LIMIT_WINDOW_SECONDS": "86400",
+}
+
+
+def set_up() -> None:
+    """Point this process and the service at the servers of the tests, and migrate."""
+    import django
+    from django.core.management import call_command
+
+    servers.POSTGRES.execute("CREATE DATABASE service")
+    os.environ.update(ENVIRONMENT, DJANGO_SETTINGS_MODULE="config.settings")
+    django.setup()
+    call_command("migrate", verbosity=0)
+
+
+class Gunicorn:
+    """`gunicorn <application>` as `gunicorn.conf.py` says, with `PROCESSES` workers."""
+
+    def __init__(self, application: str, folder: Path, **environment: str) -> None:
+        self.port = servers.free_port()
+        with (folder / f"{application}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "gunicorn", application],
+                env=os.environ | {"PORT": str(self.port)} | environment,
+                stdout=log,
+                stderr=log,
+            )
+        servers.wait_for_port(self.port)
+
+    def tree(self) -> list[psutil.Process]:
+        master = psutil.Process(self.process.pid)
+        return [master, *master.children(recursive=True)]
+
+    def cpu(self) -> float:
+        """Seconds of CPU, user and system, that the processes have used so far.
+
+        Of the kernel's own accounting, which a busy neighbour does not change.
+        """
+        return sum(sum(process.cpu_times()[:2]) for process in self.tree())
+
+    def memory(self) -> int:
+        """Bytes that belong to the workers alone (USS)."""
+        return sum(process.memory_full_info().uss for process in self.tree()[1:])
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+
+
+def noise(before: Any, after: Any) -> dict[str, float]:
+    """How busy the machine was with others between two `psutil.cpu_times()`."""
+    total = sum(after) - sum(before)
+    return {
+        "steal_percent": round(100 * (after.steal - before.steal) / total, 1),
+        "idle_percent": round(100 * (after.idle - before.idle) / total, 1),
+        "load_average": round(psutil.getloadavg()[0], 1),
+    }
