@@ -1,0 +1,75 @@
+"""The admin site's lists and actions: effective at once, and in the audit trail."""
+
+import pytest
+from django.test import Client
+
+from accounts.mail import OutgoingMail, State
+from accounts.models import User
+from audit.models import Record
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operator() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
+    return client
+
+
+def act(operator: Client, page: str, action: str, pk: object) -> str:
+    chosen = {"action": action, "_selected_action": [str(pk)]}
+    return operator.post(f"/admin/{page}/", chosen, follow=True).content.decode()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "accounts/account",
+        "accounts/user",
+        "accounts/consultant",
+        "accounts/outgoingmail",
+        "accounts/signuplink",
+        "throttling/lockout",
+        "audit/record",
+    ],
+)
+def test_lists_take_few_queries(operator, bob, page, django_assert_max_num_queries):
+    with django_assert_max_num_queries(8):
+        assert operator.get(f"/admin/{page}/?q=a").status_code == 200
+
+
+def test_user_page_shows_no_hash(operator, bob):
+    page = operator.get(f"/admin/accounts/user/{bob.pk}/change/")
+
+    assert page.status_code == 200
+    assert "argon2" not in page.content.decode()
+
+
+def test_sign_out_works_at_once(operator, bob, as_bob):
+    assert "Users signed out: 1." in act(operator, "accounts/user", "sign_out", bob.pk)
+    assert as_bob.get("/auth/me").status_code == 401
+    assert Record.objects.get(kind="logout.everywhere").actor_email == "op@example.com"
+
+
+def test_deactivate_works_at_once_but_spares_the_last_admin(operator, ada, bob, as_bob):
+    assert "Users deactivated: 1." in act(operator, "accounts/user", "deactivate", bob.pk)
+    assert as_bob.get("/auth/me").status_code == 401
+    assert "last admin" in act(operator, "accounts/user", "deactivate", ada.pk)
+    assert Record.objects.filter(kind="user.deactivated").count() == 1
+
+
+def test_lockout_is_cleared_and_recorded(operator):
+    Lockout.objects.record_failure("ada@example.com")
+    page = act(operator, "throttling/lockout", "clear", Lockout.objects.get().pk)
+
+    assert "Lockouts cleared: 1." in page
+    assert Record.objects.get(kind="lock.cleared").actor_email == "op@example.com"
+
+
+def test_mail_is_tried_again(operator, ada):
+    mail = OutgoingMail.objects.create(email="a@example.com", state=State.FAILED, link_id=ada.pk)
+    assert "tried again: 1." in act(operator, "accounts/outgoingmail", "try_again", mail.pk)
+
+    assert OutgoingMail.objects.get().state == State.READY

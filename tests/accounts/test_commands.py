@@ -1,0 +1,175 @@
+"""Operators' commands: their good and their bad arguments."""
+
+import datetime
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from accounts.mail import OutgoingMail, State
+from accounts.models import Account, SignupLink, User
+from audit.models import Record
+from tests.conftest import PASSWORD, mailed_token
+from tests.servers import free_port
+from throttling import counter
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+
+def run(capsys, *words: str) -> str:
+    call_command(*words)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "createcompany",
+        "invite",
+        "limits",
+        "locks",
+        "prune",
+        "rotatekeys",
+        "sendmail",
+        "signout",
+        "unlock",
+    ],
+)
+def test_each_command_has_help(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        call_command(command, "--help")
+
+    assert ended.value.code == 0
+    assert "usage:" in capsys.readouterr().out
+
+
+def test_createcompany_mails_its_admin_a_link_to_set_a_password(capsys, api):
+    made = json.loads(run(capsys, "createcompany", "Engines", "Ada@Example.com", "--json"))
+    user = User.objects.get(email="ada@example.com")
+    assert (made["user_id"], user.role, user.account.name) == (str(user.pk), "admin", "Engines")
+
+    new = {"token": mailed_token(), "password": PASSWORD}
+    assert api.post("/password-changes/redeem", new).status_code == 200
+    steps = ["company.created", "password.link", "password.changed"]
+    assert list(Record.objects.order_by("id").values_list("kind", flat=True)) == steps
+
+
+@pytest.mark.parametrize(
+    ("name", "email", "problem"),
+    [
+        ("", "ada@example.com", "cannot be blank"),
+        ("Engines", "ada", "valid email"),
+        ("Engines", "bob@example.com", "registered already"),
+    ],
+)
+def test_createcompany_refuses(bob, name, email, problem):
+    companies = Account.objects.count()
+
+    with pytest.raises(CommandError, match=problem):
+        call_command("createcompany", name, email)
+    assert Account.objects.count() == companies
+    assert not OutgoingMail.objects.exists()
+
+
+def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):
+    assert run(capsys, "signout", "Bob@example.com") == "1 signed out everywhere\n"
+
+    assert as_bob.get("/auth/me").status_code == 401
+    assert as_eve.get("/auth/me").status_code == 200
+    assert Record.objects.get().subject == "bob@example.com"
+
+
+def test_signout_everybody(capsys, as_bob, as_eve):
+    assert run(capsys, "signout", "--everybody", "--json") == '{"signed_out": 3}\n'
+
+    assert as_bob.get("/auth/me").status_code == as_eve.get("/auth/me").status_code == 401
+    assert Record.objects.get().subject == "everybody"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["signout"],
+        ["signout", "nobody@example.com"],
+        ["signout", "a@example.com", "--everybody"],
+        ["limits"],
+        ["limits", "nobody@example.com"],
+        ["limits", "1.2.3.256"],
+        ["createcompany", "Engines"],
+        ["createcompany", "Engines", "ada@example.com", "--language", "xx"],
+        ["invite", "Engines"],
+        ["invite", "Engines", "ada@example.com", "--role", "king"],
+        ["prune", "everything"],
+        ["locks", "--what"],
+    ],
+)
+def test_wrong_arguments_end_with_one_line(words):
+    with pytest.raises(CommandError):
+        call_command(*words)
+
+
+def test_limits_shows_and_clears_an_address(capsys):
+    counter.count("credential", "192.0.2.1", 10, strict=True)
+    shown = json.loads(run(capsys, "limits", "192.0.2.1", "--json"))
+    assert shown["counts"]["credential"][0] == 1
+    assert "cleared" in run(capsys, "limits", "::ffff:192.0.2.1", "--clear")
+
+    assert run(capsys, "limits", "192.0.2.1") == "nothing is counted for 192.0.2.1\n"
+
+
+def test_limits_of_a_user(capsys, as_bob, bob):
+    as_bob.get("/auth/me")
+
+    for who in (bob.email, str(bob.pk)):
+        assert run(capsys, "limits", who).startswith("authenticated: 1 requests, 60 s left")
+
+
+def test_limits_without_a_store_says_so(settings):
+    settings.REDIS_URL = ""
+    with pytest.raises(CommandError, match="REDIS_URL"):
+        call_command("limits", "192.0.2.1")
+
+
+def test_limits_with_a_lost_store_says_so(settings):
+    url = f"redis://127.0.0.1:{free_port()}/0"
+    settings.REDIS_URL = url
+    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": url}}
+    with pytest.raises(CommandError, match="does not answer"):
+        call_command("limits", "192.0.2.1")
+
+
+def test_locks_lists_the_locked(capsys, settings):
+    settings.LOCKOUT_THRESHOLD = 2
+    for email in ("ada@example.com", "ada@example.com", "bob@example.com"):
+        Lockout.objects.record_failure(email)
+
+    assert json.loads(run(capsys, "locks", "--json"))["email"] == "ada@example.com"
+    listed = run(capsys, "locks", "--all").splitlines()
+    assert listed[0].startswith("ada@example.com: 2 failures, locked until")
+    assert listed[1] == "bob@example.com: 1 failures, not locked"
+
+
+def test_locks_says_so_when_there_are_none(capsys):
+    assert run(capsys, "locks") == "no address is locked\n"
+    assert run(capsys, "locks", "--json") == ""
+
+
+def test_prune_forgets_what_is_past_its_keeping_time(capsys):
+    long_ago = timezone.now() - datetime.timedelta(days=500)
+    for state in (State.SENT, State.READY):
+        OutgoingMail.objects.create(email="a@example.com", state=state, created_at=long_ago)
+    OutgoingMail.objects.create(email="a@example.com", state=State.SENT)
+    SignupLink.objects.create(email="a@example.com", expires_at=long_ago)
+    SignupLink.objects.create(email="a@example.com")
+    Record.objects.create(kind="login.failed", at=long_ago)
+
+    deleted = json.loads(run(capsys, "prune", "--json"))
+    assert {name: n for name, n in deleted.items() if n} == {
+        "sign-up links": 1,
+        "outgoing mails": 1,
+        "audit records": 1,
+    }
+    assert OutgoingMail.objects.count() == 2
+    assert "audit records: 0 deleted" in run(capsys, "prune")

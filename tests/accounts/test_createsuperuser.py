@@ -1,0 +1,53 @@
+"""`manage.py createsuperuser`."""
+
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accounts.models import Account, User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DJANGO_SUPERUSER_EMAIL", "Root@Example.com")
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "correct horse battery")
+
+
+@pytest.mark.usefixtures("environment")
+def test_needs_nothing_but_two_variables() -> None:
+    call_command("createsuperuser", interactive=False, verbosity=0)
+
+    user = User.objects.get()
+    assert (user.email, user.account.name) == ("root@example.com", "Operators")
+    assert (user.is_staff, user.is_superuser, user.role) == (True, True, "admin")
+    assert user.check_password("correct horse battery")
+
+
+@pytest.mark.usefixtures("environment")
+def test_taken_address_is_refused_in_words() -> None:
+    call_command("createsuperuser", interactive=False, verbosity=0)
+
+    with pytest.raises(CommandError, match="already taken"):
+        call_command("createsuperuser", interactive=False, verbosity=0)
+
+
+def test_operators_share_one_company() -> None:
+    for email in ("one@example.com", "two@example.com"):
+        User.objects.create_superuser(email, "correct horse battery")
+
+    assert Account.objects.get().users.count() == 2
+
+
+def test_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["root@example.com"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
+    monkeypatch.setattr("getpass.getpass", lambda *_: "correct horse battery")
+
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    call_command("createsuperuser", stdin=terminal, verbosity=0)
+
+    assert User.objects.get().email == "root@example.com"

@@ -1,0 +1,43 @@
+"""POST /auth/logout and /auth/logout-everywhere."""
+
+import pytest
+
+from accounts.models import User
+from tests.conftest import API, PASSWORD, bearer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("path", ["/auth/logout", "/auth/logout-everywhere"])
+def test_clears_the_cookie_with_its_own_attributes(as_ada: API, path: str) -> None:
+    answer = as_ada.post(path)
+
+    cookie = answer.cookies["service_refresh"]
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert (cookie.value, cookie["max-age"], cookie["path"]) == ("", 0, "/auth")
+    assert (cookie["httponly"], cookie["secure"], cookie["samesite"]) == (True, True, "Lax")
+
+
+@pytest.mark.parametrize("path", ["/auth/logout", "/auth/logout-everywhere"])
+def test_needs_a_bearer(api: API, db: None, path: str) -> None:
+    assert api.post(path).status_code == 401
+
+
+def test_access_token_outlives_a_logout(as_ada: API) -> None:
+    as_ada.post("/auth/logout")
+
+    assert as_ada.get("/auth/me").status_code == 200
+
+
+def test_everywhere_ends_every_session_of_the_user_alone(
+    as_ada: API, ada: User, as_bob: API, api: API
+) -> None:
+    login = api.post("/auth/login", {"email": "ada@example.com", "password": PASSWORD}).json()
+
+    as_ada.post("/auth/logout-everywhere")
+
+    assert as_ada.get("/auth/me").status_code == 401
+    assert bearer(ada).get("/auth/me").status_code == 200
+    assert as_bob.get("/auth/me").status_code == 200
+    body = {"refresh_token": login["refresh_token"]}
+    assert API().post("/auth/refresh", body).status_code == 401

@@ -1,0 +1,104 @@
+"""GET and PATCH /auth/me, and what a bearer token must be."""
+
+import pytest
+
+from accounts.models import Consultant, User
+from tests.conftest import API, bearer
+
+pytestmark = pytest.mark.django_db
+
+MISSING = {"error": "missing or invalid token"}
+
+
+def test_says_who_the_caller_is(as_ada: API, ada: User) -> None:
+    answer = as_ada.get("/auth/me")
+
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "id": str(ada.pk),
+        "account_id": str(ada.account_id),
+        "email": "ada@example.com",
+        "first_name": "Ada",
+        "last_name": "Lovelace",
+        "role": "admin",
+        "created_at": ada.created_at.isoformat().replace("+00:00", "Z"),
+        "consultant_id": None,
+        "settings": {"language": "en"},
+        "is_manager": False,
+    }
+
+
+def test_shows_the_consultant_profile_and_who_is_managed(ada: User, bob: User) -> None:
+    profile = Consultant.objects.create(account=ada.account, user=bob, manager=ada)
+
+    assert bearer(bob).get("/auth/me").json()["consultant_id"] == str(profile.pk)
+    assert bearer(bob).get("/auth/me").json()["is_manager"] is False
+    assert bearer(ada).get("/auth/me").json()["is_manager"] is True
+
+
+def test_costs_one_query(as_ada: API, django_assert_num_queries: object) -> None:
+    with django_assert_num_queries(1):
+        as_ada.get("/auth/me")
+
+
+def test_scheme_is_read_in_any_case(as_ada: API) -> None:
+    as_ada.headers["authorization"] = as_ada.headers["authorization"].replace("Bearer", "bearer")
+
+    assert as_ada.get("/auth/me").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "Bearer a b c", "Bearer ..", "Token x", "é", "Bearer é.é.é"]
+)
+def test_broken_header_is_401(api: API, db: None, header: str) -> None:
+    answer = api.get("/auth/me", headers={"authorization": header.encode().decode("latin-1")})
+
+    assert (answer.status_code, answer.json()) == (401, MISSING)
+    assert answer["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"token_version": 9}])
+def test_token_stops_working_with_its_user(as_ada: API, ada: User, change: dict) -> None:
+    User.objects.filter(pk=ada.pk).update(**change)
+
+    assert as_ada.get("/auth/me").json() == MISSING
+
+
+def test_deleted_user_is_401(as_ada: API, ada: User) -> None:
+    ada.delete()
+
+    assert as_ada.get("/auth/me").status_code == 401
+
+
+def test_patch_changes_names_and_language(as_ada: API) -> None:
+    answer = as_ada.patch(
+        "/auth/me", {"first_name": "Augusta", "settings": {"language": "de"}, "role": "member"}
+    )
+
+    assert (answer.json()["first_name"], answer.json()["role"]) == ("Augusta", "admin")
+    assert as_ada.get("/auth/me").json() == answer.json()
+    assert answer.json()["settings"] == {"language": "de"}
+
+
+def test_patch_of_nothing_changes_nothing(as_ada: API) -> None:
+    assert as_ada.patch("/auth/me", {}).json() == as_ada.get("/auth/me").json()
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({"first_name": ""}, ["first_name"]),
+        ({"last_name": ["x"]}, ["last_name"]),
+        ({"settings": {"language": "tlh"}}, ["settings"]),
+        ({"settings": {"language": 1}}, ["settings"]),
+        ({"settings": "de"}, ["settings"]),
+        ({"first_name": None}, ["first_name"]),
+    ],
+)
+def test_patch_names_the_bad_field(as_ada: API, body: dict, fields: list[str]) -> None:
+    before = as_ada.get("/auth/me").json()
+
+    answer = as_ada.patch("/auth/me", body)
+
+    assert (answer.status_code, list(answer.json()["fields"])) == (400, fields)
+    assert as_ada.get("/auth/me").json() == before

@@ -1,0 +1,81 @@
+"""Rules that the database itself keeps, and the canonical form of addresses."""
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, connection, transaction
+
+from accounts.addresses import canonical_email
+from accounts.models import Account, Consultant, User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        (" Ada@Example.COM ", "ada@example.com"),
+        ("ada@bücher.example", "ada@xn--bcher-kva.example"),
+        ("o'hara+x@example.com", "o'hara+x@example.com"),
+    ],
+)
+def test_address_has_one_form(typed: str, stored: str) -> None:
+    assert canonical_email(typed) == stored
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "\u212aim@example.com",  # KELVIN SIGN
+        "\uff41da@example.com",  # FULLWIDTH A
+        "ad\u0131@example.com",  # DOTLESS I
+        "ada@\uff45xample.com",
+        "ada@exam ple.com",
+        "ada@@example.com",
+        "ada@example.com\n",
+        "ada",
+        "@example.com",
+        f"{'a' * 250}@example.com",
+    ],
+)
+def test_look_alike_and_broken_addresses_are_refused(typed: str) -> None:
+    with pytest.raises(ValidationError):
+        canonical_email(typed)
+
+
+def test_addresses_are_unique_without_regard_to_case(ada: User) -> None:
+    with pytest.raises(IntegrityError):
+        User.objects.create(account=ada.account, email="ADA@example.com")
+
+
+def test_database_itself_refuses_another_case(ada: User) -> None:
+    with (
+        pytest.raises(IntegrityError),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("UPDATE accounts_user SET email = 'ADA@example.com'")
+
+
+def test_bulk_writes_and_look_ups_are_canonical_too(ada: User) -> None:
+    User.objects.bulk_create([User(account=ada.account, email="New@Example.com")])
+
+    assert User.objects.get(email="NEW@example.COM").pk
+    assert User.objects.filter(email="new@example.com").exists()
+
+
+def test_deleting_a_user_keeps_the_consultant(ada: User) -> None:
+    profile = Consultant.objects.create(account=ada.account, user=ada, manager=ada)
+    ada.delete()
+
+    profile.refresh_from_db()
+    assert (profile.user, profile.manager) == (None, None)
+
+
+def test_consultant_belongs_to_the_company_of_its_people(ada: User, eve: User) -> None:
+    with pytest.raises(ValidationError, match="another company"):
+        Consultant(account=ada.account, name="X", user=eve).full_clean()
+
+
+def test_account_with_users_cannot_be_deleted(ada: User) -> None:
+    with pytest.raises(IntegrityError):
+        Account.objects.all().delete()

@@ -1,0 +1,188 @@
+"""What tokens carry, and which ones are refused."""
+
+import base64
+import json
+import time
+from typing import Any
+
+import jwt
+import pytest
+import time_machine
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from accounts import keys, tokens
+from accounts.models import User
+from tests.conftest import API
+
+pytestmark = pytest.mark.django_db
+
+
+def claims_of(user: User, **changes: Any) -> dict[str, Any]:
+    access, _ = tokens.issue(user)
+    return access.payload | {"iss": "consulting-management"} | changes
+
+
+def sign(claims: dict[str, Any], **header: Any) -> str:
+    key = keys.load().signing_key()
+    return jwt.encode(claims, key.private, "RS256", headers={"kid": key.kid} | header)
+
+
+def is_accepted(encoded: str) -> bool:
+    answer = API(authorization=f"Bearer {encoded}").get("/auth/me")
+    assert answer.status_code in {200, 401}
+    return answer.status_code == 200
+
+
+def test_claims_are_those_of_the_decisions(ada: User) -> None:
+    access, refresh = tokens.issue(ada)
+
+    claims = jwt.decode(str(access), options={"verify_signature": False})
+    expected = {"iss", "sub", "account_id", "role", "token_type", "iat", "exp", "jti"}
+    assert set(claims) == expected | {"auth_time", "token_version"}
+    assert claims["exp"] - claims["iat"] == 3600
+    assert refresh["exp"] - refresh["iat"] == 86400
+    assert jwt.get_unverified_header(str(access))["kid"] == keys.load().signing_key().kid
+
+
+def test_any_verifier_can_check_a_token_by_the_published_keys(api: API, ada: User) -> None:
+    published = jwt.PyJWKSet.from_dict(api.get("/.well-known/jwks.json").json())
+    encoded = str(tokens.issue(ada)[0])
+
+    key = published[jwt.get_unverified_header(encoded)["kid"]]
+
+    assert jwt.decode(encoded, key, ["RS256"], issuer="consulting-management")["sub"] == str(ada.pk)
+
+
+def test_no_secret_part_is_published(api: API, db: None) -> None:
+    for key in api.get("/.well-known/jwks.json").json()["keys"]:
+        assert set(key) == {"kty", "n", "e", "kid", "use", "alg"}
+
+
+def test_own_signature_is_accepted(ada: User) -> None:
+    assert is_accepted(sign(claims_of(ada)))
+
+
+def test_algorithm_none_is_refused(ada: User) -> None:
+    kid = keys.load().signing_key().kid
+
+    assert not is_accepted(jwt.encode(claims_of(ada), None, "none", headers={"kid": kid}))
+
+
+def test_hs256_with_the_public_key_is_refused(ada: User) -> None:
+    import hmac
+
+    key = keys.load().signing_key()
+    pem = key.public.public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+
+    def part(value: object) -> bytes:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
+
+    body = part({"alg": "HS256", "typ": "JWT", "kid": key.kid}) + b"." + part(claims_of(ada))
+    mac = base64.urlsafe_b64encode(hmac.digest(pem, body, "sha256")).rstrip(b"=")
+
+    assert not is_accepted(f"{body.decode()}.{mac.decode()}")
+
+
+def test_another_key_under_the_same_kid_is_refused(ada: User) -> None:
+    stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    kid = keys.load().signing_key().kid
+
+    assert not is_accepted(jwt.encode(claims_of(ada), stranger, "RS256", headers={"kid": kid}))
+
+
+@pytest.mark.parametrize("header", [{"kid": "unknown"}, {"kid": ""}, {}])
+def test_unknown_or_missing_kid_is_refused(ada: User, header: dict[str, str]) -> None:
+    private = keys.load().signing_key().private
+
+    assert not is_accepted(jwt.encode(claims_of(ada), private, "RS256", headers=header))
+
+
+def test_other_rsa_algorithms_are_refused(ada: User) -> None:
+    key = keys.load().signing_key()
+    encoded = jwt.encode(claims_of(ada), key.private, "RS512", headers={"kid": key.kid})
+
+    assert not is_accepted(encoded)
+
+
+def test_cut_signature_is_refused(ada: User) -> None:
+    encoded = sign(claims_of(ada))
+
+    assert not is_accepted(encoded[:-8])
+    assert not is_accepted(encoded.rpartition(".")[0] + ".")
+
+
+def test_refresh_token_is_no_bearer(ada: User) -> None:
+    assert not is_accepted(str(tokens.issue(ada)[1]))
+
+
+def test_access_token_does_not_refresh(api: API, ada: User) -> None:
+    body = {"refresh_token": str(tokens.issue(ada)[0])}
+
+    assert api.post("/auth/refresh", body).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"iss": "somebody-else"},
+        {"exp": 1},
+        {"exp": "soon"},
+        {"iat": int(time.time()) + 3600},
+        {"sub": "not-a-uuid"},
+        {"sub": 7},
+        {"token_type": "refresh"},
+        {"token_version": "1"},
+        {"token_version": True},
+        {"token_version": 2**70},
+        {"auth_time": None},
+        {"auth_time": 1},
+    ],
+)
+def test_signed_but_odd_claims_are_refused(ada: User, changes: dict[str, Any]) -> None:
+    assert not is_accepted(sign(claims_of(ada, **changes)))
+
+
+@pytest.mark.parametrize("claim", ["iss", "sub", "exp", "iat", "jti", "auth_time", "token_version"])
+def test_missing_claim_is_refused(ada: User, claim: str) -> None:
+    claims = claims_of(ada)
+    del claims[claim]
+
+    assert not is_accepted(sign(claims))
+
+
+@pytest.mark.parametrize(("age", "accepted"), [(3604, True), (3606, False)])
+def test_leeway_is_allowed_and_no_more(ada: User, age: int, accepted: bool) -> None:
+    now = int(time.time())
+
+    encoded = sign(claims_of(ada, iat=now - age, exp=now - age + 3600))
+
+    assert is_accepted(encoded) is accepted
+
+
+def test_token_that_was_found_good_still_expires(ada: User) -> None:
+    encoded = str(tokens.issue(ada)[0])
+    assert is_accepted(encoded)
+
+    with time_machine.travel(time.time() + 3606, tick=False):
+        assert not is_accepted(encoded)
+
+
+def test_token_that_was_found_good_ends_with_its_key(
+    ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded = str(tokens.issue(ada)[0])
+    assert is_accepted(encoded)
+
+    monkeypatch.setattr(keys.load(), "keys", {})
+
+    assert not is_accepted(encoded)
+
+
+def test_changes_of_one_reading_do_not_show_in_the_next(ada: User) -> None:
+    encoded = str(tokens.issue(ada)[0])
+    tokens.AccessToken(encoded)["role"] = "king"
+
+    assert tokens.AccessToken(encoded)["role"] == "admin"

@@ -1,0 +1,214 @@
+"""GET /users and GET, PATCH /users/{id}: who is in the company, and what they may."""
+
+import uuid
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import Consultant, Role, User
+from tests.conftest import PASSWORD, bearer
+
+pytestmark = pytest.mark.django_db
+NOT_FOUND = {"error": "not found"}
+
+
+def emails(response) -> list[str]:
+    assert response.status_code == 200, response.content
+    return [item["email"] for item in response.json()["items"]]
+
+
+@pytest.fixture
+def people(new_user, ada):
+    """Four more in Ada's company."""
+    names = [("Grace", "Hopper"), ("Åsa", "Öberg"), ("Alan", "Turing"), ("Alonzo", "Church")]
+    return [
+        new_user(f"user{n}@example.com", first_name=first, last_name=last, account=ada.account)
+        for n, (first, last) in enumerate(names)
+    ]
+
+
+def test_list_shows_the_company_by_name(as_ada, bob, eve, people):
+    body = as_ada.get("/users").json()
+
+    names = [f"{item['first_name']} {item['last_name']}" for item in body["items"]]
+    assert names[:5] == [
+        "Bob Boole",
+        "Alonzo Church",
+        "Grace Hopper",
+        "Ada Lovelace",
+        "Alan Turing",
+    ]
+    assert (body["page"], body["per_page"], body["total"]) == (1, 20, 6)
+
+
+def test_items_are_user_responses(as_ada, ada):
+    profile = Consultant.objects.create(account=ada.account, user=ada)
+    Consultant.objects.create(account=ada.account, manager=ada)
+
+    (item,) = as_ada.get("/users").json()["items"]
+
+    assert item == as_ada.get("/auth/me").json()
+    assert (item["consultant_id"], item["is_manager"]) == (str(profile.pk), True)
+
+
+def test_pages_cut_the_list(as_ada, people):
+    whole = emails(as_ada.get("/users"))
+
+    assert emails(as_ada.get("/users?page=2&per_page=2")) == whole[2:4]
+    assert emails(as_ada.get("/users?page=3&per_page=2")) == whole[4:]
+    assert emails(as_ada.get("/users?page=4&per_page=2")) == []
+
+
+def test_namesakes_keep_their_order(as_ada, ada, new_user):
+    for _ in range(6):
+        new_user(first_name="John", last_name="Smith", account=ada.account)
+
+    pages = [emails(as_ada.get(f"/users?page={n}&per_page=2")) for n in (1, 2, 3, 4)]
+
+    assert len({email for page in pages for email in page}) == 7
+
+
+def test_per_page_over_100_counts_as_100(as_ada):
+    assert as_ada.get("/users?per_page=101").json()["per_page"] == 100
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["page=0", "page=-1", "page=x", "page=", "per_page=0", "per_page=1.5", "role=boss", "role=",
+     "search=%00", "search=a%0ab", "search=" + "a" * 101],
+)  # fmt: skip
+def test_bad_query_names_its_field(as_ada, query):
+    response = as_ada.get(f"/users?{query}")
+
+    assert response.status_code == 400
+    assert response.json()["error"] == "invalid request"
+    assert list(response.json()["fields"]) == [query.partition("=")[0]]
+
+
+@pytest.mark.parametrize("text", ["hopp", "GRACE", "user0@", "grace hopper", "Hopper, Grace"[:6]])
+def test_search_finds_parts_of_names_and_address(as_ada, people, text):
+    assert emails(as_ada.get("/users", data={"search": text})) == ["user0@example.com"]
+
+
+@pytest.mark.parametrize("text", ["grace turing", "%", "_", "\\", "'", "hopper'--"])
+def test_search_takes_signs_as_they_are(as_ada, people, text):
+    assert emails(as_ada.get("/users", data={"search": text})) == []
+
+
+def test_search_knows_no_case_beyond_ascii(as_ada, people):
+    assert emails(as_ada.get("/users", data={"search": "åsa öberg"})) == ["user1@example.com"]
+
+
+def test_empty_search_finds_all(as_ada, people):
+    assert len(emails(as_ada.get("/users?search="))) == 5
+
+
+def test_role_filter(as_ada, ada, bob, eve):
+    assert emails(as_ada.get("/users?role=admin")) == [ada.email]
+    assert emails(as_ada.get("/users?role=member&search=b")) == [bob.email]
+
+
+@pytest.mark.parametrize("query", ["", "?per_page=2", "?search=a&role=member"])
+def test_any_page_costs_three_queries(as_ada, people, query):
+    with CaptureQueriesContext(connection) as queries:
+        as_ada.get(f"/users{query}")
+
+    assert len(queries) == 3  # the caller, the count, the rows
+
+
+def test_user_is_shown(as_ada, as_bob, bob):
+    assert as_ada.get(f"/users/{bob.pk}").json() == as_bob.get("/auth/me").json()
+
+
+@pytest.mark.parametrize("method", ["get", "patch"])
+@pytest.mark.parametrize("path", ["/users", "/users/{bob}", "/users/{unknown}"])
+def test_members_are_refused(as_bob, bob, method, path):
+    response = as_bob.call(method, path.format(bob=bob.pk, unknown=uuid.uuid4()))
+
+    expected = {"error": "not permitted for your role"}
+    assert (response.status_code, response.json()) == (403, expected)
+
+
+def test_strangers_are_refused(api, bob):
+    assert api.get("/users").status_code == 401
+    assert api.patch(f"/users/{bob.pk}", {"role": "admin"}).status_code == 401
+
+
+def test_strangers_and_others_look_the_same(as_ada, eve):
+    for method in ("get", "patch"):
+        others = as_ada.call(method, f"/users/{eve.pk}")
+        unknown = as_ada.call(method, f"/users/{uuid.uuid4()}")
+        assert (others.status_code, others.json()) == (404, NOT_FOUND)
+        assert (unknown.status_code, unknown.content) == (404, others.content)
+
+
+def test_promoted_at_once(as_ada, as_bob, bob):
+    response = as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
+
+    assert (response.status_code, response.json()["role"]) == (200, "admin")
+    assert as_bob.get("/users").status_code == 200
+
+
+def test_demoted_at_once(as_ada, as_bob, bob):
+    as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
+    as_ada.patch(f"/users/{bob.pk}", {"role": "member"})
+
+    assert as_bob.get("/users").status_code == 403
+
+
+def test_deactivated_at_once_and_for_good(as_ada, as_bob, bob, api):
+    credentials = {"email": bob.email, "password": PASSWORD}
+    api.post("/auth/login", credentials)
+    assert as_ada.patch(f"/users/{bob.pk}", {"is_active": False}).status_code == 200
+    assert as_bob.get("/auth/me").status_code == 401
+    assert api.post("/auth/login", credentials).status_code == 401
+
+    as_ada.patch(f"/users/{bob.pk}", {"is_active": True})
+
+    assert as_bob.get("/auth/me").status_code == 401
+    assert api.post("/auth/refresh").status_code == 401
+    assert api.post("/auth/login", credentials).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("role", "boss"), ("role", 1), ("role", None), ("role", ["admin"]), ("role", ""),
+     ("role", "\ud800"), ("role", "admin\x00"), ("is_active", "false"), ("is_active", 0),
+     ("is_active", None), ("is_active", {})],
+)  # fmt: skip
+def test_wrong_values_name_their_field(as_ada, bob, field, value):
+    response = as_ada.patch(f"/users/{bob.pk}", {field: value})
+
+    assert response.status_code == 400
+    assert list(response.json()["fields"]) == [field]
+    assert User.objects.get(pk=bob.pk).is_active
+
+
+def test_other_fields_are_ignored(as_ada, bob, eve):
+    body = {"email": "x@example.com", "account_id": str(eve.account_id), "is_staff": True, "x": 1}
+
+    response = as_ada.patch(f"/users/{bob.pk}", body)
+
+    assert response.json() == as_ada.get(f"/users/{bob.pk}").json()
+    assert (response.json()["email"], User.objects.get(pk=bob.pk).is_staff) == (bob.email, False)
+
+
+@pytest.mark.parametrize("change", [{"role": "member"}, {"is_active": False}])
+def test_last_active_admin_stays(as_ada, ada, new_user, change):
+    new_user(account=ada.account, role=Role.ADMIN, is_active=False)
+
+    response = as_ada.patch(f"/users/{ada.pk}", change)
+
+    assert response.status_code == 409
+    assert response.json() == {"error": "the last admin cannot be removed"}
+    assert as_ada.get("/users?role=admin").json()["total"] == 2
+
+
+@pytest.mark.parametrize("change", [{"role": "member"}, {"is_active": False}])
+def test_admin_may_go_when_another_stays(as_ada, ada, new_user, change):
+    other = new_user(account=ada.account, role=Role.ADMIN)
+
+    assert as_ada.patch(f"/users/{ada.pk}", change).status_code == 200
+    assert bearer(other).get("/users").status_code == 200
+    assert as_ada.get("/users").status_code in {401, 403}

@@ -1,0 +1,26 @@
+"""Two admins of a company demote each other at the same moment."""
+
+from functools import partial
+
+import pytest
+
+from accounts.models import Role, User
+from tests.conftest import bearer, race
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("change", [{"role": "member"}, {"is_active": False}])
+def test_a_company_is_never_without_an_admin(ada, new_user, change):
+    bob = new_user(account=ada.account, role=Role.ADMIN)
+    admins = User.objects.filter(account=ada.account)
+    as_ada, as_bob = bearer(ada), bearer(bob)
+    for _ in range(100):
+        answers = race(
+            partial(as_ada.patch, f"/users/{bob.pk}", change),
+            partial(as_bob.patch, f"/users/{ada.pk}", change),
+        )
+
+        assert sorted(answer.status_code for answer in answers)[0] == 200
+        assert admins.active_admins().count() == 1
+        admins.update(role=Role.ADMIN, is_active=True, token_version=1)

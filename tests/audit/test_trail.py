@@ -1,0 +1,99 @@
+"""The audit trail: what is recorded, in which transaction, and that it stays as it is."""
+
+import datetime
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from audit import trail
+from audit.models import Kind, Record
+from audit.origin import Origin, current, printable
+from tests.conftest import API, PASSWORD
+
+pytestmark = pytest.mark.django_db
+
+
+def kinds() -> list[str]:
+    return list(Record.objects.order_by("id").values_list("kind", flat=True))
+
+
+def login(api: API, email: str, password: str = PASSWORD) -> int:
+    return api.post("/auth/login", {"email": email, "password": password}).status_code
+
+
+def test_log_in_is_recorded_with_who_and_from_where(api, ada):
+    api.headers["user-agent"] = "Browser\x1b[31m/1" + "x" * 500
+    login(api, "ada@example.com")
+    record = Record.objects.get()
+
+    assert (record.kind, record.actor_id) == (Kind.LOGIN_SUCCEEDED, ada.pk)
+    assert (record.actor_email, record.account_id) == (ada.email, ada.account_id)
+    assert record.address == "127.0.0.1"
+    assert record.agent == ("Browser[31m/1" + "x" * 500)[:200]
+
+
+def test_log_in_takes_four_queries(api, ada):
+    with CaptureQueriesContext(connection) as queries:
+        assert login(api, "ada@example.com") == 200
+    assert len(queries) == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_failures_cost_a_stranger_and_a_user_the_same_queries(api, ada):
+    costs = []
+    for email in ("ada@example.com", "nobody@example.com"):
+        with CaptureQueriesContext(connection) as queries:
+            assert login(api, email, "wrong password") == 401
+        costs.append([query["sql"].split()[0] for query in queries])
+    assert costs[0] == costs[1]
+
+
+def test_failures_lock_and_its_clearing_are_recorded(api, ada, settings):
+    settings.LOCKOUT_THRESHOLD = 2
+    for _ in range(3):
+        login(api, "Ada@example.com", "wrong password")
+
+    assert kinds() == ["login.failed", "lock.set", "login.failed", "login.locked"]
+    assert set(Record.objects.values_list("subject", flat=True)) == {"ada@example.com"}
+    assert not Record.objects.filter(detail__icontains="wrong").exists()
+
+
+def test_profile_change_and_logout_everywhere_are_recorded(as_ada, ada):
+    as_ada.patch("/auth/me", {"first_name": "Augusta"})
+    as_ada.post("/auth/logout-everywhere")
+
+    assert kinds() == ["profile.changed", "logout.everywhere"]
+    assert Record.objects.get(kind="profile.changed").detail == {"fields": ["first_name"]}
+
+
+def test_record_goes_with_its_transaction(ada):
+    with transaction.atomic():
+        trail.record(Kind.PASSWORD_CHANGED, actor=ada)
+        transaction.set_rollback(True)
+
+    assert not Record.objects.exists()
+
+
+def test_database_refuses_to_change_or_delete_records(ada):
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=ada)
+    for change in (lambda: Record.objects.update(kind="x"), lambda: Record.objects.all().delete()):
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            change()
+    assert Record.objects.count() == 1
+
+
+def test_prune_deletes_in_batches_what_is_too_old():
+    old = timezone.now() - datetime.timedelta(days=401)
+    Record.objects.bulk_create(Record(kind="login.failed", at=old) for _ in range(7))
+    trail.record(Kind.LOCK_SET, subject="ada@example.com")
+
+    assert Record.objects.prune(timezone.now() - datetime.timedelta(days=400), batch=3) == 7
+    assert kinds() == ["lock.set"]
+
+
+def test_origin_is_bounded_and_names_the_command():
+    assert printable("a\r\nb\x00c\u202e", 10) == "abc"
+    assert current.get().address == ""
+    assert isinstance(current.get(), Origin)

@@ -1,0 +1,68 @@
+"""The admin site as an operator uses it when somebody asks for help."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import SCREENSHOTS, Site
+from tests.conftest import PASSWORD, query
+from tests.requests import ask
+
+pytestmark = pytest.mark.browser
+
+
+def act(page: Any, where: str, row: str, action: str) -> str:
+    """Choose the row that shows these words, take the action, and give what the site says."""
+    page.goto(f"/admin/{where}/")
+    page.locator("#result_list tbody tr", has_text=row).locator("input.action-select").check()
+    page.locator("select[name=action]").select_option(label=action)
+    page.locator("button[name=index]").click()
+    return str(page.locator(".messagelist").inner_text())
+
+
+def invite(page: Any, company: str, email: str) -> str:
+    """From "Add user", with the search for the company, to the site's word that it is done."""
+    page.goto("/admin/accounts/user/")
+    page.locator(".object-tools a").click()
+    page.locator(".field-account .select2-selection").click()
+    page.locator(".select2-search__field").fill(company)
+    page.locator(".select2-results__option", has_text=company).click()
+    page.locator("[name=email]").fill(email)
+    page.locator("[name=_save]").click()
+    return str(page.locator(".messagelist").inner_text())
+
+
+def test_operator_helps_and_the_trail_tells(site_of_ada: Site) -> None:
+    site = site_of_ada
+    for _ in range(5):
+        wrong = {"email": "bob@example.com", "password": "wrong guess"}
+        assert ask(site.service.url, "POST", "/auth/login", wrong).status == 401
+    right = {"email": "ada@example.com", "password": PASSWORD}
+    access = ask(site.service.url, "POST", "/auth/login", right).json()["access_token"]
+    page = site.tab("/admin/")
+    page.locator("[name=username]").fill("ada@example.com")
+    page.locator("[name=password]").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Back office").wait_for()
+
+    assert "bob@example.com" in invite(page, "Operators", "bob@example.com")
+    assert "cleared: 1" in act(
+        page,
+        "throttling/lockout",
+        "bob@example.com",
+        "Clear: let these addresses sign in again",
+    )
+    assert "sent again: 1" in act(
+        page, "invitations/invitation", "bob@example.com", "Send again, with a new link"
+    )
+    assert "signed out: 1" in act(page, "accounts/user", "ada@example.com", "Sign out everywhere")
+
+    signed_out = ask(site.service.url, "GET", "/auth/me", Authorization=f"Bearer {access}")
+    assert signed_out.status == 401
+    page.goto("/admin/audit/record/")
+    shown = page.locator("#result_list").inner_text()
+    page.screenshot(path=SCREENSHOTS / "admin-trail.png")
+    for words in ("lock cleared", "invited", "invitation sent again", "signed out everywhere"):
+        assert words in shown
+    url = site.service.environment["DATABASE_URL"]
+    assert query(url, "SELECT count(*) FROM audit_record WHERE kind = 'lock.cleared'") == [(1,)]

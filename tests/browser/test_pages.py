@@ -1,0 +1,105 @@
+"""Each page as a person sees it: no barrier that axe-core finds, on a phone and on a desk."""
+
+from pathlib import Path
+from typing import Any
+
+import axe_playwright_python
+import pytest
+
+from tests.browser.conftest import DESKTOP, PHONE, SCREENSHOTS, Site
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+OPEN = ["", "signup", "complete-signup", "login", "accept-invitation"]
+OPEN += ["forgot-password", "change-password", "docs"]
+
+
+def violations(page: Any) -> list[str]:
+    """What axe-core finds; its script comes from disk, past the page's policy."""
+    page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
+    found = page.evaluate("axe.run().then(result => result.violations)")
+    return [
+        f"{v['id']}: {node['target']} {node['html'][:200]}" for v in found for node in v["nodes"]
+    ]
+
+
+def look(page: Any, name: str) -> list[str]:
+    page.wait_for_load_state("networkidle")
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=not name.startswith("docs"))
+    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return violations(page) + (["wider than the screen"] if wide else [])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
+def test_pages_for_strangers(site: Site, device: str, viewport: Any, scheme: str) -> None:
+    page = site.tab("/", viewport=viewport, color_scheme=scheme)
+    found = {}
+    for name in OPEN:
+        token = "#token=x" if name.startswith(("complete", "accept", "change")) else ""
+        page.goto(f"/{name}{token}")
+        if name == "docs":
+            page.locator("[aria-label=About]").wait_for()
+        found[name] = look(page, f"{name or 'home'}-{device}-{scheme}")
+
+    assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
+def test_pages_for_members(site_of_ada: Site, device: str, viewport: Any, scheme: str) -> None:
+    page = site_of_ada.log_in(
+        site_of_ada.tab("/login", viewport=viewport, color_scheme=scheme), password="wrong guess"
+    )
+    page.locator("form .notice:visible").wait_for()
+    found = {"refused": look(page, f"refused-{device}-{scheme}")}
+    site_of_ada.log_in(page)
+    page.get_by_text("ada@example.com").wait_for()
+    found["account"] = look(page, f"account-{device}-{scheme}")
+    page.goto("/people")
+    page.locator("main [name=email]").fill("somebody.with.a.long.name@example.com")
+    page.get_by_role("button", name="Invite").click()
+    page.get_by_role("button", name="Revoke").wait_for()
+    found["people"] = look(page, f"people-{device}-{scheme}")
+
+    assert not any(found.values()), found
+
+
+def test_documentation_can_be_tried(site: Site) -> None:
+    page = site.tab("/docs")
+    page.get_by_text("Whether the service can serve").click()
+    page.get_by_role("button", name="Try it out").click()
+
+    page.get_by_role("button", name="Execute").click()
+
+    page.get_by_text('"database": "ok"').first.wait_for()
+
+
+def test_page_works_by_keyboard_alone(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/login")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/login#main")
+    page.keyboard.press("Tab")
+    page.keyboard.type("ada@example.com")
+    page.keyboard.press("Tab")
+    page.keyboard.type("correct horse battery")
+    page.keyboard.press("Enter")
+
+    page.get_by_role("heading", name="Your account").wait_for()
+    assert page.evaluate("document.activeElement.textContent") == "Your account"
+
+
+def test_admin_site_lives_under_the_policy(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/admin/")
+    page.locator("[name=username]").fill("ada@example.com")
+    page.locator("[name=password]").fill("correct horse battery")
+    page.keyboard.press("Enter")
+
+    page.get_by_role("link", name="Users", exact=True).click()
+
+    page.get_by_role("link", name="ada@example.com").click()
+    page.locator("[name=_save]").wait_for()

@@ -1,0 +1,154 @@
+"""`manage.py check --deploy` speaks up about each thing that production must not have."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from django.core.checks import run_checks
+
+from accounts import keys
+
+PRODUCTION = {
+    "SECRET_KEY": "a-secret-of-fifty-characters-that-all-the-hosts-share",
+    "DATABASE_URL": "postgres://consulting:password@db.example.com/consulting",
+    "REDIS_URL": "redis://redis.example.com/0",
+    "EMAIL_URL": "smtp+tls://user:password@mail.example.com:587",
+    "FRONTEND_URL": "https://app.example.com",
+    "ALLOWED_HOSTS": "api.example.com",
+    "TRUSTED_PROXY_COUNT": "1",
+    "WEB_CONCURRENCY": "2",
+}
+
+
+@pytest.fixture(autouse=True)
+def production(settings: Any, tmp_path: Path) -> Iterator[None]:
+    """Settings that every check is content with."""
+    keys.folder.reset()
+    settings.JWT_KEYS_DIR = tmp_path / "keys"
+    keys.make_first()
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    settings.TRUSTED_PROXY_COUNT = 1
+    settings.COOKIE_SECURE = True
+    settings.FRONTEND_URL = "https://app.example.com"
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.ALLOWED_HOSTS = ["api.example.com", "localhost"]
+    settings.SECRET_KEY = PRODUCTION["SECRET_KEY"]
+    settings.RATE_LIMIT_CREDENTIAL = 10
+    yield
+    keys.folder.reset()
+
+
+def found() -> list[str]:
+    """The ids of what a deployment check has to say."""
+    messages = run_checks(tags=["security"], include_deployment_checks=True)
+    spoken = [message for message in messages if not message.is_silenced()]
+    ours = [message for message in spoken if not str(message.id).startswith("security.")]
+    assert all(message.hint for message in ours)
+    return [str(message.id) for message in spoken]
+
+
+def pem(bits: int) -> bytes:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=bits)
+    form = serialization.PrivateFormat.PKCS8
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+
+
+def test_silent_in_production() -> None:
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "expected"),
+    [
+        ("COOKIE_SECURE", False, "accounts.W001"),
+        ("FRONTEND_URL", "http://app.example.com", "accounts.W002"),
+        ("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend", "accounts.W005"),
+        ("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend", "accounts.W005"),
+        ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "accounts.W006"),
+        ("ALLOWED_HOSTS", ["*"], "accounts.W006"),
+        ("DEBUG", True, "security.W018"),
+        ("SECRET_KEY", "short", "security.W009"),
+        ("REDIS_URL", "", "throttling.W001"),
+        ("TRUSTED_PROXY_COUNT", 0, "throttling.W002"),
+    ],
+)
+def test_speaks_up(settings: Any, setting: str, value: object, expected: str) -> None:
+    settings.WEB_CONCURRENCY = 2
+    setattr(settings, setting, value)
+
+    assert found() == [expected]
+
+
+def test_short_key(settings: Any) -> None:
+    path = settings.JWT_KEYS_DIR / "short.pem"
+    path.write_bytes(pem(1024))
+    path.chmod(0o600)
+
+    assert found() == ["accounts.E001"]
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o622])
+def test_key_open_to_others(settings: Any, mode: int) -> None:
+    (settings.JWT_KEYS_DIR / keys.FIRST_NAME).chmod(mode)
+
+    assert found() == ["accounts.W003"]
+
+
+def test_key_folder_open_to_others(settings: Any) -> None:
+    settings.JWT_KEYS_DIR.chmod(0o755)
+
+    assert found() == ["accounts.W003"]
+
+
+def test_no_key_yet(settings: Any, tmp_path: Path) -> None:
+    settings.JWT_KEYS_DIR = tmp_path / "none"
+
+    assert found() == []
+
+
+def test_embedded_database(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = "django.db.backends.sqlite3"
+    monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", engine)
+
+    assert found() == ["accounts.W004"]
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("db.example.com", ["accounts.W007"]), ("127.0.0.1", []), ("/run/postgresql", []), ("", [])],
+)
+def test_secret_of_one_host(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: str, expected: list[str]
+) -> None:
+    settings.DATA_DIR = tmp_path
+    (tmp_path / "secret_key").write_text(f"{settings.SECRET_KEY}\n")
+    monkeypatch.setitem(settings.DATABASES["default"], "HOST", host)
+
+    assert found() == expected
+
+
+def check_deploy(tmp_path: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+    told = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | environment
+    return subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+
+
+def test_command_is_content_with_a_production_environment(tmp_path: Path) -> None:
+    done = check_deploy(tmp_path, **PRODUCTION)
+
+    assert done.returncode == 0, done.stderr
+    assert "no issues" in done.stdout
+
+
+def test_command_refuses_the_embedded_default(tmp_path: Path) -> None:
+    done = check_deploy(tmp_path)
+
+    assert done.returncode == 1
+    for number in (2, 4, 5, 6):
+        assert f"accounts.W00{number}" in done.stderr

@@ -1,0 +1,47 @@
+"""CORS: a front-end on another origin."""
+
+import pytest
+
+from tests.conftest import API
+
+pytestmark = pytest.mark.django_db
+ORIGIN = "https://app.example.com"
+
+
+@pytest.fixture(autouse=True)
+def one_origin(settings: object) -> None:
+    settings.CORS_ALLOWED_ORIGINS = [ORIGIN]
+
+
+def test_preflight_is_answered_and_not_counted(api: API) -> None:
+    asked = {"origin": ORIGIN, "access-control-request-method": "POST"}
+
+    answer = api.call("options", "/auth/login", headers=asked)
+
+    assert answer.status_code == 200
+    assert answer["Access-Control-Allow-Origin"] == ORIGIN
+    assert "x-ratelimit-limit" not in answer
+
+
+def test_credentials_are_allowed_and_limit_headers_exposed(api: API) -> None:
+    answer = api.post("/auth/login", {}, headers={"origin": ORIGIN})
+
+    assert answer["Access-Control-Allow-Credentials"] == "true"
+    exposed = answer["Access-Control-Expose-Headers"].split(", ")
+    assert {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} <= set(exposed)
+    assert "retry-after" in exposed
+
+
+def test_429_carries_them_too(api: API, settings: object) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    for _ in range(2):
+        answer = api.post("/auth/login", {}, headers={"origin": ORIGIN})
+
+    assert answer.status_code == 429
+    assert answer["Access-Control-Allow-Origin"] == ORIGIN
+
+
+def test_other_origins_get_nothing(api: API) -> None:
+    answer = api.post("/auth/login", {}, headers={"origin": "https://evil.example"})
+
+    assert "Access-Control-Allow-Origin" not in answer

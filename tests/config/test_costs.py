@@ -1,0 +1,87 @@
+"""What each call costs the database and the store: an exact number of statements and commands."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from django_redis import get_redis_connection
+
+from accounts import tokens
+from accounts.models import User
+from tests.conftest import API, PASSWORD
+from throttling import counter
+
+pytestmark = pytest.mark.django_db
+
+FROM_CLIENTS = ["eval", "evalsha", "script", "ping", "get", "hello", "client", "select", "auth"]
+
+
+def commands() -> int:
+    """Redis commands that clients have sent so far; those inside the script are left out."""
+    stats = get_redis_connection().info("commandstats")
+    return sum(stats.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in FROM_CLIENTS)
+
+
+Costs = Callable[[Callable[[], Any]], tuple[int, int, int]]
+
+
+@pytest.fixture
+def costs() -> Iterator[Costs]:
+    """Makes a call and gives its status, its statements and its Redis commands."""
+    counter.count("public", "198.51.100.1", 10, strict=True)  # connects, and loads the script
+
+    def measure(call: Callable[[], Any]) -> tuple[int, int, int]:
+        statements: list[str] = []
+
+        def note(execute: Any, sql: str, *args: Any) -> Any:
+            statements.append(sql)
+            return execute(sql, *args)
+
+        before = commands()
+        with connection.execute_wrapper(note):
+            answer = call()
+        return answer.status_code, len(statements), commands() - before
+
+    return measure
+
+
+def test_identity_takes_one_query_and_one_command(costs: Costs, as_ada: API) -> None:
+    assert costs(lambda: as_ada.get("/auth/me")) == (200, 1, 1)
+
+
+def test_log_in_takes_four_queries_and_one_command(costs: Costs, api: API, ada: User) -> None:
+    body = {"email": ada.email, "password": PASSWORD}
+
+    assert costs(lambda: api.post("/auth/login", body)) == (200, 4, 1)
+
+
+def test_refresh_takes_two_queries_and_one_command(costs: Costs, api: API, ada: User) -> None:
+    body = {"refresh_token": str(tokens.issue(ada)[1])}
+
+    assert costs(lambda: api.post("/auth/refresh", body)) == (200, 2, 1)
+
+
+def test_sign_up_takes_one_query_and_one_command(costs: Costs, api: API) -> None:
+    assert costs(lambda: api.post("/auth/signup", {"email": "new@example.com"})) == (200, 1, 1)
+
+
+def test_bad_token_takes_no_query(costs: Costs) -> None:
+    stranger = API(authorization="Bearer x.y.z")
+
+    assert costs(lambda: stranger.get("/auth/me")) == (401, 0, 1)
+
+
+@pytest.mark.parametrize("path", ["/auth/me", "/unknown"])
+def test_refused_call_takes_no_query(costs: Costs, as_ada: API, settings: Any, path: str) -> None:
+    settings.RATE_LIMIT_AUTHENTICATED = settings.RATE_LIMIT_PUBLIC = 1
+    as_ada.get(path)
+
+    assert costs(lambda: as_ada.get(path)) == (429, 0, 1)
+
+
+def test_refused_log_in_takes_no_query(costs: Costs, api: API, settings: Any) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    api.post("/auth/login", {})
+
+    assert costs(lambda: api.post("/auth/login", {})) == (429, 0, 1)

@@ -1,0 +1,91 @@
+"""A bad value ends the start with one line that names it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BAD = {
+    "PORT": ["0", "65536", "http", "-1", "1.5", "", "\uff18\uff10"],
+    "SECRET_KEY": ["", "short"],
+    "DATABASE_URL": ["", "mysql://x/y", "nonsense", "postgres://u@host:port/db"],
+    "REDIS_URL": ["localhost:6379", "http://x", "redis://", "redis://h:port/0", "redis://h/x"],
+    "EMAIL_URL": ["", "smpt://x", "smtp://host:port"],
+    "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee"],
+    "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
+    "CORS_ALLOWED_ORIGINS": ["*", "app.example.com", "https://x/path"],
+    "COOKIE_SECURE": ["", "maybe"],
+    "COOKIE_SAMESITE": ["", "Loose"],
+    "ACCESS_TOKEN_SECONDS": ["0", "1h"],
+    "JWT_LEEWAY_SECONDS": ["-1", "301"],
+    "RATE_LIMIT_CREDENTIAL": ["0", "ten", "10 "],
+    "RATE_LIMIT_WINDOW_SECONDS": ["0", "86401"],
+    "LOCKOUT_THRESHOLD": ["0"],
+    "TRUSTED_PROXY_COUNT": ["-1", "all"],
+    "PASSWORD_REJECT_COMMON": ["perhaps"],
+    "WEB_CONCURRENCY": ["0", "auto"],
+    "LOG_FORMAT": ["", "xml"],
+    "JWT_ISSUER": [""],
+}
+
+
+def start(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    base = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", "import config.settings as s; print(s.PORT)"]
+    return subprocess.run(
+        command, env=base | environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_value_is_named_in_one_line(tmp_path: Path, name: str) -> None:
+    for value in BAD[name]:
+        done = start(tmp_path, **{name: value})
+
+        assert done.returncode == 1, value
+        assert done.stderr.startswith(f"{name}: ")
+        assert f"; example: {name}=" in done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_secrets_in_bad_addresses_are_not_repeated(tmp_path: Path) -> None:
+    for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL"):
+        done = start(tmp_path, **{name: "ftp://user:hunter2secret@host/x"})
+
+        assert "hunter2secret" not in done.stderr
+
+
+def test_defaults_need_nothing(tmp_path: Path) -> None:
+    done = start(tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "8000\n")
+    assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_secret_is_made_once(tmp_path: Path) -> None:
+    start(tmp_path)
+    first = (tmp_path / "secret_key").read_text()
+    start(tmp_path)
+
+    assert (tmp_path / "secret_key").read_text() == first
+    assert len(first) >= 50
+
+
+def test_same_site_none_needs_secure_cookies(tmp_path: Path) -> None:
+    done = start(tmp_path, COOKIE_SAMESITE="None", COOKIE_SECURE="false")
+
+    assert done.stderr.startswith("COOKIE_SAMESITE: ")
+
+
+@pytest.mark.parametrize("program", [["manage.py", "check"], ["-m", "gunicorn", "config.wsgi"]])
+def test_programs_end_with_the_same_line(tmp_path: Path, program: list[str]) -> None:
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "WEB_THREADS": "many"}
+    done = subprocess.run(
+        [sys.executable, *program], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode != 0
+    assert done.stderr.startswith("WEB_THREADS: ")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,196 @@
+"""Every error answer is JSON with a string `error`, whoever makes it."""
+
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from accounts.models import Account, User
+from tests.conftest import API
+
+pytestmark = pytest.mark.django_db
+
+
+def error_of(answer: Any) -> tuple[int, str]:
+    assert answer["Content-Type"] == "application/json"
+    return answer.status_code, answer.json()["error"]
+
+
+def send(body: bytes, path: str = "/auth/login", **options: Any) -> Any:
+    return API().post(path, body, **options)
+
+
+def test_unknown_path_is_404_by_any_method(api: API) -> None:
+    for method in ("get", "post", "put", "patch", "delete", "options"):
+        assert error_of(api.call(method, "/nope/at/all")) == (404, "not found")
+
+
+@pytest.mark.parametrize("path", ["/auth/me/", "/auth/login/", "/Auth/me", "//auth/me", "/auth"])
+def test_paths_have_one_spelling(api: API, path: str) -> None:
+    assert error_of(api.get(path)) == (404, "not found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("get", "/auth/login"), ("options", "/auth/me"), ("put", "/auth/me"), ("post", "/health")],
+)
+def test_other_method_is_405_and_says_which_are_allowed(api: API, method: str, path: str) -> None:
+    answer = api.call(method, path, headers={"authorization": "x"})
+
+    assert error_of(answer) in {(405, "method not allowed"), (401, "missing or invalid token")}
+    assert answer.status_code == 401 or "OPTIONS" not in answer["Allow"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b'"text"',
+        b"null",
+        b"7",
+        b'{"email": NaN}',
+        b'{"email": Infinity}',
+        b'{"email": 1e999}',
+        b"\xff\xfe{}",
+        b'{"email": "\xe9"}',
+        b"[" * 20_000,
+        b'{"a":' * 10_000,
+        b"\x00",
+    ],
+)
+def test_malformed_json(body: bytes) -> None:
+    assert error_of(send(body)) == (400, "malformed JSON")
+
+
+@pytest.mark.parametrize(
+    "value", [7, 1.5, True, None, [], {}, ["a@b.cc"], "", " ", "a\x00@b.cc", "no address", "a@b"]
+)
+def test_bad_value_of_a_field_is_named(value: object) -> None:
+    answer = API().post("/auth/login", {"email": value, "password": "x"})
+
+    assert error_of(answer) == (400, "invalid request")
+    assert list(answer.json()["fields"]) == ["email"]
+    assert all(isinstance(text, str) for text in answer.json()["fields"]["email"])
+
+
+def test_lone_surrogates_are_refused(api: API) -> None:
+    answer = send(b'{"email": "a@example.com", "password": "\\ud800"}')
+
+    assert error_of(answer) == (400, "invalid request")
+    assert list(answer.json()["fields"]) == ["password"]
+
+
+def test_missing_fields_are_all_named_and_unknown_ones_ignored(api: API) -> None:
+    answer = api.post("/auth/login", {"unknown": 1})
+
+    assert sorted(answer.json()["fields"]) == ["email", "password"]
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""],
+)
+def test_other_media_types_are_415(content_type: str) -> None:
+    answer = send(b'{"email": "a@example.com"}', content_type=content_type)
+
+    assert error_of(answer) == (415, "unsupported media type")
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/xml", "*/*;q=0", "é", "", ";;;"])
+def test_accept_is_not_negotiated(api: API, accept: str) -> None:
+    answer = api.post("/auth/login", {}, headers={"accept": accept.encode().decode("latin-1")})
+
+    assert error_of(answer) == (400, "invalid request")
+
+
+@pytest.mark.parametrize(("size", "status"), [(65536, 400), (65537, 413), (10_000_000, 413)])
+def test_body_is_at_most_64_kib(size: int, status: int) -> None:
+    assert error_of(send(b" " * size))[0] == status
+
+
+def test_too_large_body_of_an_unwanted_kind_is_413_too(api: API) -> None:
+    api.cookies["service_refresh"] = "nonsense"
+
+    assert error_of(send(b"x" * 70_000, "/auth/refresh")) == (413, "request too large")
+
+
+def test_chunked_body_is_411(api: API) -> None:
+    answer = api.post("/auth/login", headers={"transfer-encoding": "chunked"})
+
+    assert error_of(answer) == (411, "length required")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "a b", "", "[::1"])
+def test_unknown_host_is_refused_and_counted(api: API, host: str) -> None:
+    answer = Client(headers={"host": host}).get("/auth/me")
+
+    assert error_of(answer) == (400, "invalid host")
+    assert int(answer["x-ratelimit-remaining"]) < int(answer["x-ratelimit-limit"])
+
+
+def test_unreachable_database_is_503(api: API, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OperationalError("secret host and port")
+
+    monkeypatch.setattr("accounts.views.OutgoingMail.objects.request", fail)
+
+    answer = api.post("/auth/signup", {"email": "new@example.com"})
+
+    assert error_of(answer) == (503, "service unavailable")
+
+
+def test_unexpected_error_is_500_counted_and_tells_nothing(
+    api: API, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.client.raise_request_exception = False
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise KeyError("something private")
+
+    monkeypatch.setattr("accounts.views.OutgoingMail.objects.request", fail)
+
+    answer = api.post("/auth/signup", {"email": "new@example.com"})
+
+    assert answer.json() == {"error": "internal error"}
+    assert answer["x-ratelimit-limit"]
+    assert "POST /auth/signup failed" in caplog.text
+
+
+def test_errors_are_never_stored_by_caches(api: API) -> None:
+    for path in ("/auth/me", "/nope", "/auth/login"):
+        assert api.get(path)["Cache-Control"] == "no-store"
+
+
+def test_answers_name_no_more_methods_than_a_405_does(api: API, as_ada: API) -> None:
+    assert "Allow" not in as_ada.get("/auth/me")
+    assert api.get("/auth/login")["Allow"] == "POST"
+
+
+def test_another_role_is_403_in_words(db: None) -> None:
+    from rest_framework.exceptions import PermissionDenied
+
+    from config.errors import describe
+
+    assert describe(PermissionDenied()) == (403, {"error": "not permitted for your role"})
+
+
+def test_admin_pages_answer_with_pages(client: Client, ada: User) -> None:
+    ada.is_staff = ada.is_superuser = True
+    ada.save()
+    client.force_login(ada)
+
+    answer = client.get("/admin/nope/")
+
+    assert answer.status_code == 404
+    assert answer["Content-Type"].startswith("text/html")
+
+
+def test_nothing_changes_by_bad_input(api: API, ada: User) -> None:
+    before = Account.objects.count(), User.objects.count()
+    for body in (b"{", b"\x00", b'{"token": []}', b"[" * 20_000):
+        send(body, "/auth/complete-signup")
+        send(body, "/auth/signup")
+
+    assert (Account.objects.count(), User.objects.count()) == before

@@ -1,0 +1,56 @@
+"""GET /health."""
+
+import pytest
+
+from config.health import DatabaseLook, database_answers
+from tests.conftest import API
+from throttling import counter
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def nobody_looked_yet() -> None:
+    database_answers.good_until = float("-inf")
+
+
+def test_says_ok(api: API) -> None:
+    answer = api.get("/health")
+
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "ok", "database": "ok", "limiter": "ok"}
+
+
+def test_is_free_of_limits(api: API, settings: object) -> None:
+    settings.RATE_LIMIT_PUBLIC = 1
+
+    answers = [api.get("/health") for _ in range(5)]
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert not [name for name in answers[0].headers if name.lower().startswith("x-ratelimit")]
+
+
+def test_hammering_it_costs_one_query_a_second(api: API, django_assert_num_queries: object) -> None:
+    with django_assert_num_queries(1):
+        for _ in range(10):
+            api.get("/health")
+
+
+def test_answers_any_host(api: API) -> None:
+    assert api.get("/health", headers={"host": "10.0.0.7:8000"}).status_code == 200
+
+
+def test_lost_store_is_degraded(api: API, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counter, "state", lambda: "fallback")
+
+    assert api.get("/health").json()["status"] == "degraded"
+
+
+def test_lost_database_is_503(api: API, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DatabaseLook, "look", lambda self: False)
+
+    answer = api.get("/health")
+
+    assert answer.status_code == 503
+    assert answer.json()["status"] == "unavailable"
+    assert isinstance(answer.json()["error"], str)

@@ -1,0 +1,137 @@
+"""Logs: one line a request and a security event, with an id; never a secret, never a forgery."""
+
+import json
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.logs import JSONFormatter, RequestId, TextFormatter, WithoutRequestText
+from tests.conftest import PASSWORD
+from tests.requests import ask
+
+
+def record(message: str, *args: Any, **extra: Any) -> logging.LogRecord:
+    made = logging.getLogger("access").makeRecord(
+        "access", logging.INFO, "f", 1, message, args, extra.pop("exc_info", None), extra=extra
+    )
+    RequestId().filter(made)
+    return made
+
+
+def requests_of(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    return [r.fields for r in caplog.records if r.name == "access"]
+
+
+@pytest.mark.django_db
+def test_request_is_logged_in_one_line_without_its_query(as_ada, ada, caplog):
+    with caplog.at_level(logging.INFO):
+        answer = as_ada.get("/auth/me?token=secret")
+    [line] = requests_of(caplog)
+
+    assert (line["method"], line["path"], line["status"]) == ("GET", "/auth/me", 200)
+    assert (line["address"], line["user"]) == ("127.0.0.1", str(ada.pk))
+    assert re.fullmatch("[0-9a-f]{16}", answer["X-Request-ID"])
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.django_db
+def test_log_in_is_logged_with_its_user_and_as_an_event(api, ada, caplog):
+    with caplog.at_level(logging.INFO):
+        api.post("/auth/login", {"email": ada.email, "password": PASSWORD})
+
+    assert requests_of(caplog)[0]["user"] == str(ada.pk)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/health", "/nowhere", "/admin/", "/auth/me", "/static/x"])
+def test_every_answer_names_its_request(api, path):
+    assert api.get(path)["X-Request-ID"] != api.get(path)["X-Request-ID"]
+
+
+def test_request_id_is_taken_over_from_a_trusted_proxy_alone(api, settings):
+    given = {"x-request-id": "front-0123456789"}
+    assert api.get("/nowhere", headers=given)["X-Request-ID"] != "front-0123456789"
+    settings.TRUSTED_PROXY_COUNT = 1
+
+    assert api.get("/nowhere", headers=given)["X-Request-ID"] == "front-0123456789"
+
+
+@pytest.mark.parametrize("bad", ["short", "x" * 65, "with space in it", "a=b;c,d{}<>", "é" * 9])
+def test_unsafe_request_id_is_replaced(api, settings, bad):
+    settings.TRUSTED_PROXY_COUNT = 1
+    answer = api.get("/nowhere", headers={"x-request-id": bad})
+
+    assert re.fullmatch("[0-9a-f]{16}", answer["X-Request-ID"])
+
+
+def test_text_line_cannot_be_forged():
+    forged = record("to %s", "x\r\n2030 INFO\x1b[2J", fields={"path": '/a" user=\n1', "n": 1})
+    line = TextFormatter().format(forged)
+
+    assert "\n" not in line
+    assert line.endswith(r'[-] to x\r\n2030 INFO\x1b[2J path="/a\" user=\n1" n=1')
+
+
+def test_traceback_in_text_is_indented():
+    try:
+        raise ValueError("a\n2030-01-01 INFO access [-] forged")
+    except ValueError as error:
+        line = TextFormatter().format(record("failed", exc_info=(ValueError, error, None)))
+
+    assert all(part.startswith("    ") for part in line.split("\n")[1:])
+
+
+def test_json_line_is_one_object():
+    line = JSONFormatter().format(record("request", fields={"path": "/\u2028\n", "status": 200}))
+
+    assert "\n" not in line
+    assert json.loads(line) | {"time": 0} == {
+        "time": 0,
+        "level": "INFO",
+        "logger": "access",
+        "request_id": "-",
+        "message": "request",
+        "path": "/\u2028\n",
+        "status": 200,
+    }
+
+
+def test_gunicorn_repeats_no_request():
+    bad = record("Invalid request from ip=1.2.3.4: GET /?token=secret")
+    failed = record("Error handling request %s", "/x?token=secret")
+    for each in (bad, failed):
+        WithoutRequestText().filter(each)
+        assert "secret" not in each.getMessage()
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_running_service_logs_no_secret(new_service, log_format, tmp_path):
+    """A walk with its mistakes: secrets in the wrong places, and what no HTTP is."""
+    service = new_service(LOG_FORMAT=log_format, EMAIL_URL=f"filemail:///{tmp_path}/mails").start()
+    ask(service.url, "POST", "/auth/signup", {"email": "ada@example.com"})
+    service.manage("sendmail", "--once")
+    [mail] = Path(tmp_path, "mails").iterdir()
+    link = re.search(r"#token=(\S{64})", mail.read_text())[1]
+    person = {"token": link, "account_name": "A", "first_name": "Ada", "last_name": "L"}
+    done = ask(service.url, "POST", "/auth/register", person | {"password": PASSWORD}).json()
+    access, refresh = done["access_token"], done["refresh_token"]
+    ask(service.url, "POST", "/auth/login", {"email": "ada@example.com", "password": "wrong-pass"})
+    ask(service.url, "POST", "/auth/login", {"email": [PASSWORD], "password": PASSWORD})
+    ask(service.url, "POST", "/auth/login", f'{{"password": "{PASSWORD}"'.encode())
+    ask(service.url, "GET", f"/auth/me?token={access}", authorization=f"Bearer {access}")
+    ask(service.url, "POST", f"/auth/refresh?{refresh}", cookie=f"service_refresh={refresh}")
+    ask(service.url, "GET", f"/admin/login/?{link}", authorization=f"Bad {access}")
+    ask(service.url, "GET", "/auth/me", authorization="Bearer " + access[:-3])
+    ask(service.url, "G@T", f"/?{link}", **{f"{refresh} bad": "header"})
+    service.stop()
+    log = service.log
+
+    assert log.count("/auth/register") == 1
+    assert "login.failed" in log
+    for secret in (PASSWORD, "wrong-pass", link, access[-40:], refresh[-40:], "#token="):
+        assert secret not in log
+    if log_format == "json":
+        assert all(json.loads(line) for line in log.splitlines())

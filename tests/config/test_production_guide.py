@@ -1,0 +1,26 @@
+"""docs/production.md names only what is there."""
+
+import re
+from pathlib import Path
+
+from django.core.management import get_commands, load_command_class
+
+GUIDE = Path("docs/production.md")
+
+
+def test_commands_and_their_options_exist() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    told = re.findall(r"manage\.py ([a-z]+)((?: --?[a-z-]+)*)", text)
+    told += re.findall(r"^\| `([a-z]+)((?: \[?--[a-z-]+\]?)*)", text, re.MULTILINE)
+
+    assert len(told) > 15
+    for name, options in told:
+        command = load_command_class(get_commands()[name], name)
+        usage = command.create_parser("manage.py", name).format_help()
+        assert all(option in usage for option in re.findall(r"--[a-z-]+", options)), name
+
+
+def test_linked_files_exist() -> None:
+    links = re.findall(r"\]\((\S+?)\)", GUIDE.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (GUIDE.parent / link).exists()] == []

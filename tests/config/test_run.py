@@ -1,0 +1,155 @@
+"""`make run`'s program: serves, delivers mail, and ends with every process it has started."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.conftest import SECRETS
+from tests.servers import free_port, wait_for_port
+
+
+class Run:
+    """The program with an empty environment but for a folder and a port."""
+
+    def __init__(self, folder: Path, port: int, **settings: str) -> None:
+        self.log_path, self.url = folder / "log", f"http://127.0.0.1:{port}"
+        environment = {"PATH": os.environ["PATH"], "PORT": str(port), "DATA_DIR": str(folder)}
+        environment |= settings
+        with self.log_path.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "config.run"],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        wait_for_port(port, 40)
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text()
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        deadline = time.monotonic() + 15
+        while not (found := re.search(pattern, self.log)):
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.05)
+        return found
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[], Run]]:
+    runs: list[Run] = []
+    port = free_port()
+
+    def make(**settings: str) -> Run:
+        runs.append(Run(tmp_path, port, **settings))
+        return runs[-1]
+
+    yield make
+    for run in runs:
+        run.process.terminate()
+        run.process.wait(20)
+        # The mails with their links are in this log, and stand for the mailbox: nothing else is.
+        assert not SECRETS.search(run.log.replace("#token=", ""))
+
+
+def mailed_link(run: Run) -> dict[str, str]:
+    """Ask for a sign-up link, and give a body that completes the sign-up with it."""
+    assert httpx.post(f"{run.url}/auth/signup", json={"email": "a@example.com"}).status_code == 200
+    token = run.wait_for(r"/complete-signup#token=([\w-]{64})")[1]
+    body = {"token": token, "account_name": "A", "first_name": "A", "last_name": "B"}
+    return body | {"password": "correct horse"}
+
+
+def sign_up(run: Run) -> httpx.Response:
+    return httpx.post(f"{run.url}/auth/complete-signup", json=mailed_link(run))
+
+
+def test_sign_up_on_an_empty_machine_and_the_session_holds_over_a_restart(
+    start: Callable[[], Run],
+) -> None:
+    first = start()
+    tokens = sign_up(first).json()
+    first.process.send_signal(signal.SIGINT)
+    assert first.process.wait(10) == 0
+
+    second = start()
+
+    bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
+    assert httpx.get(f"{second.url}/auth/me", headers=bearer).status_code == 200
+    refreshed = httpx.post(
+        f"{second.url}/auth/refresh", json={"refresh_token": tokens["refresh_token"]}
+    )
+    assert refreshed.status_code == 200
+
+
+def test_races_end_on_sqlite_as_they_do_on_postgresql(start: Callable[..., Run]) -> None:
+    run = start(RATE_LIMIT_CREDENTIAL="1000")
+    body = mailed_link(run)
+
+    def complete(_: int) -> int:
+        return httpx.post(f"{run.url}/auth/complete-signup", json=body, timeout=60).status_code
+
+    def guess(_: int) -> int:
+        wrong = {"email": "b@example.com", "password": "wrong password"}
+        return httpx.post(f"{run.url}/auth/login", json=wrong, timeout=60).status_code
+
+    with ThreadPoolExecutor(30) as pool:
+        assert sorted(pool.map(complete, range(30))) == [200] + [400] * 29
+        assert sorted(pool.map(guess, range(30))) == [401] * 5 + [429] * 25
+
+
+def test_cookie_works_over_plain_http_on_loopback(start: Callable[[], Run]) -> None:
+    answer = sign_up(start())
+
+    assert "Secure" not in answer.headers["Set-Cookie"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_every_process(start: Callable[[], Run], number: signal.Signals) -> None:
+    run = start()
+    run.wait_for("Booting worker")
+    children = run.children()
+    assert len(children) >= 3  # gunicorn, its worker, the mail worker
+
+    os.killpg(run.process.pid, number)  # as a terminal does with Ctrl-C
+
+    assert run.process.wait(10) == 0
+    assert not [child for child in children if child.is_running()]
+
+
+def test_killed_mail_worker_is_started_again(start: Callable[[], Run]) -> None:
+    run = start()
+    run.wait_for("mail worker started")
+    (worker,) = [child for child in run.children() if "sendmail" in child.cmdline()]
+
+    worker.kill()
+
+    sign_up(run)
+
+
+def test_taken_port_ends_it_with_an_error(start: Callable[[], Run], tmp_path: Path) -> None:
+    run = start()
+    port = run.url.rpartition(":")[2]
+    environment = {"PATH": os.environ["PATH"], "PORT": port, "DATA_DIR": str(tmp_path / "other")}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "config.run"], env=environment, capture_output=True, check=False
+    )
+
+    assert done.returncode != 0
+    assert b"in use" in done.stderr

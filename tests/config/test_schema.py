@@ -1,0 +1,60 @@
+"""The schema: valid OpenAPI 3.1, kept as a file, and naming every route."""
+
+import json
+from pathlib import Path
+
+from django.urls import get_resolver
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from config import schema
+from tests.conftest import API
+
+
+def test_schema_is_served_and_counted(api: API) -> None:
+    response = api.get("/schema")
+
+    assert response.status_code == 200
+    assert response.content == schema.document()
+    assert "x-ratelimit-remaining" in response.headers
+
+
+def test_schema_is_openapi_3_1() -> None:
+    document = json.loads(schema.document())
+
+    assert document["openapi"].startswith("3.1")
+    OpenAPIV31SpecValidator(document).validate()
+
+
+def test_kept_file_is_the_served_schema() -> None:
+    kept = Path("docs/openapi.json").read_bytes()
+
+    assert kept == schema.document(), "the schema has changed: `make schema` writes it anew"
+
+
+def test_every_call_is_described() -> None:
+    described = {path.replace("{", "").replace("}", "") for path in paths()}
+    routes = set(api_routes())
+
+    assert routes <= described, routes - described
+
+
+def test_every_operation_names_its_errors() -> None:
+    for path, methods in paths().items():
+        for operation in methods.values():
+            assert path == "/health" or {"400", "429", "500", "503"} <= set(operation["responses"])
+
+
+def paths() -> dict[str, dict[str, dict[str, dict[str, object]]]]:
+    return json.loads(schema.document())["paths"]
+
+
+def api_routes() -> list[str]:
+    """The patterns of the three API rooms, `<uuid:user_id>` written as its name alone."""
+    included = [found for found in get_resolver().url_patterns if hasattr(found, "urlconf_module")]
+    rooms = [
+        found
+        for found in included
+        if getattr(found.urlconf_module, "__name__", "") in {f"{r}.urls" for r in schema.ROOMS}
+    ]
+    patterns = [str(route.pattern) for room in rooms for route in room.url_patterns]
+    return ["/" + p.replace("<uuid:", "").replace(">", "") for p in patterns]

@@ -1,0 +1,86 @@
+"""Thousands of generated requests to the running service: no 5xx, no answer that the schema omits.
+
+Schemathesis makes them from the served schema, the same ones in each run.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.conftest import PASSWORD, Service
+
+CHECKS = [
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "unsupported_method",
+    "ignored_auth",
+]
+UNLIMITED = {f"RATE_LIMIT_{tier}": "1000000" for tier in ("AUTHENTICATED", "PUBLIC", "CREDENTIAL")}
+PROGRAM = str(Path(sys.executable).parent / "schemathesis")
+
+
+def generate(service: Service, examples: int, *options: str) -> tuple[int, str]:
+    """Run schemathesis; the number of cases that it made, and what it reports of failures."""
+    command = [PROGRAM, "run", f"{service.url}/schema", "--checks", ",".join(CHECKS)]
+    command += ["--phases", "examples,coverage,fuzzing", "--max-examples", str(examples)]
+    command += ["--seed", "1", "--generation-deterministic"]
+    # A busy machine is no failure: neither slow generation nor a kept connection that has expired.
+    command += ["--suppress-health-check", "all", "--request-retries", "2"]
+    command += ["--request-timeout", "30"]
+    # One worker: threads that parse source together can fail in CPython 3.11's own `ast`.
+    command += ["--workers", "1", "--no-color", "--warnings", "off", "--no-shrink"]
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, cwd=service.folder, check=False
+    )
+    found = re.search(r"(\d+) generated", done.stdout)
+    report = "" if done.returncode == 0 else done.stdout + done.stderr
+    return int(found[1]) if found else 0, report
+
+
+def admin_of(service: Service) -> str:
+    """The Authorization header of a new admin."""
+    service.environment["DJANGO_SUPERUSER_EMAIL"] = "ada@example.com"
+    service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
+    service.manage("createsuperuser", "--noinput")
+    body = json.dumps({"email": "ada@example.com", "password": PASSWORD}).encode()
+    login = Request(f"{service.url}/auth/login", body, {"Content-Type": "application/json"})
+    with urlopen(login) as answer:
+        return f"Authorization: Bearer {json.load(answer)['access_token']}"
+
+
+@pytest.fixture
+def service(new_service: Callable[..., Service]) -> Service:
+    return new_service(**UNLIMITED).start()
+
+
+def test_no_stranger_gets_an_undescribed_answer(service: Service) -> None:
+    cases, report = generate(service, 80)
+
+    assert not report, report[-6000:]
+    assert cases > 1500
+
+
+def test_no_admin_gets_an_undescribed_answer(service: Service) -> None:
+    bearer = admin_of(service)
+    # It would end the bearer's own session at the first case.
+    cases, report = generate(service, 80, "-H", bearer, "--exclude-path", "/auth/logout-everywhere")
+
+    assert not report, report[-6000:]
+    assert cases > 1500
+
+
+def test_limits_answer_as_described(new_service: Callable[..., Service]) -> None:
+    service = new_service().start()
+
+    _, report = generate(service, 5)
+
+    assert not report, report[-6000:]

@@ -1,0 +1,297 @@
+"""The cast, the ways to talk to the service, and the state that each test begins with."""
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.contrib.auth.hashers import make_password
+from django.core import mail
+from django.core.cache import cache
+from django.db import connections
+from django.test import Client
+
+from accounts import tokens
+from accounts.mail import Worker
+from accounts.models import Account, Role, User
+from config.logs import TextFormatter
+from tests import servers
+from throttling import counter
+
+PASSWORD = "correct horse battery"  # every member of the cast's
+
+
+# What no log line may hold: the password above, a JWT, a link in a mail.
+SECRETS = re.compile(rf"{PASSWORD}|eyJ[\w-]{{10,}}\.eyJ|#token=|Bearer ")
+
+
+class API:
+    """A JSON client: bodies in, `(status, body)`-like Django responses out; its own cookies."""
+
+    def __init__(self, **headers: str) -> None:
+        self.client = Client(raise_request_exception=True)
+        self.headers = headers
+
+    @property
+    def cookies(self) -> Any:
+        return self.client.cookies
+
+    def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        headers = self.headers | options.pop("headers", {})
+        if method != "get":
+            data = b"" if body is None else body
+            options = {"data": data, "content_type": "application/json"} | options
+        return getattr(self.client, method)(path, headers=headers, **options)
+
+    def get(self, path: str, **options: Any) -> Any:
+        return self.call("get", path, **options)
+
+    def post(self, path: str, body: Any = None, **options: Any) -> Any:
+        return self.call("post", path, body, **options)
+
+    def patch(self, path: str, body: Any = None, **options: Any) -> Any:
+        return self.call("patch", path, body, **options)
+
+    def delete(self, path: str, **options: Any) -> Any:
+        return self.call("delete", path, **options)
+
+
+@pytest.fixture(scope="session")
+def password_hash() -> str:
+    """One hash for the whole cast: making one takes 34 ms."""
+    return make_password(PASSWORD)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_secret_in_any_log() -> Iterator[None]:
+    """All that the run logs is searched when the run is over."""
+    lines: list[str] = []
+    handler = logging.Handler()
+    formatter = TextFormatter()
+    handler.emit = lambda record: lines.append(formatter.format(record))  # type: ignore
+    logging.getLogger().addHandler(handler)
+    yield
+    logging.getLogger().removeHandler(handler)
+    assert [line for line in lines if SECRETS.search(line)] == []
+
+
+@pytest.fixture(autouse=True)
+def fresh_limits() -> None:
+    """Each test begins with no request counted."""
+    cache.clear()
+    counter.reset()
+
+
+@pytest.fixture(autouse=True)
+def high_credential_limit(request: pytest.FixtureRequest, settings: Any) -> None:
+    """Only tests that are about the credential limit meet it."""
+    settings.RATE_LIMIT_CREDENTIAL = 10_000
+    settings.RATE_LIMIT_AUTHENTICATED = settings.RATE_LIMIT_PUBLIC = 10_000
+
+
+@pytest.fixture
+def api() -> API:
+    """A stranger."""
+    return API()
+
+
+@pytest.fixture
+def new_user(db: None, password_hash: str) -> Callable[..., User]:
+    def make(email: str | None = None, **fields: Any) -> User:
+        fields.setdefault("account", None)
+        fields["account"] = fields["account"] or Account.objects.create(name="Analytical Engines")
+        fields = {"first_name": "Some", "last_name": "Body", "password": password_hash} | fields
+        email = email or f"{uuid.uuid4().hex[:12]}@example.com"
+        return User.objects.create(email=email, **fields)
+
+    return make
+
+
+@pytest.fixture
+def ada(new_user: Callable[..., User]) -> User:
+    """The admin of a company."""
+    return new_user("ada@example.com", first_name="Ada", last_name="Lovelace", role=Role.ADMIN)
+
+
+@pytest.fixture
+def bob(new_user: Callable[..., User], ada: User) -> User:
+    """A member of Ada's company."""
+    return new_user("bob@example.com", first_name="Bob", last_name="Boole", account=ada.account)
+
+
+@pytest.fixture
+def eve(new_user: Callable[..., User]) -> User:
+    """The admin of another company."""
+    account = Account.objects.create(name="Eavesdroppers")
+    return new_user("eve@example.org", first_name="Eve", role=Role.ADMIN, account=account)
+
+
+def bearer(user: User) -> API:
+    """A client that carries a new access token of the user."""
+    access, _ = tokens.issue(User.objects.get(pk=user.pk))
+    return API(authorization=f"Bearer {access}")
+
+
+@pytest.fixture
+def as_ada(ada: User) -> API:
+    return bearer(ada)
+
+
+@pytest.fixture
+def as_bob(bob: User) -> API:
+    return bearer(bob)
+
+
+@pytest.fixture
+def as_eve(eve: User) -> API:
+    return bearer(eve)
+
+
+class Service:
+    """The service as it runs in production: gunicorn with a database of its own.
+
+    `environment` overrides any variable; `log` holds what the processes said.
+    """
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.folder = folder
+        self.port = servers.free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.environment = os.environ | {
+            "PORT": str(self.port),
+            "DATA_DIR": str(folder / "data"),
+            "COOKIE_SECURE": "false",
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "EMAIL_URL": f"filemail:///{folder}/mails",  # not into the log, which is searched
+        }
+        self.environment |= environment
+        self.log_path = folder / "service.log"
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text(encoding="utf-8")
+
+    def spawn(self, *command: str) -> subprocess.Popen[bytes]:
+        """Start one of the service's programs, with its environment and log."""
+        with self.log_path.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, *command], env=self.environment, stdout=log, stderr=log
+            )
+        self.processes.append(process)
+        return process
+
+    def manage(self, *words: str) -> str:
+        """Run a manage.py command to its end, and give its output."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    def start(self) -> "Service":
+        self.server = self.spawn("-m", "gunicorn", "config.wsgi")
+        servers.wait_for_port(self.port)
+        return self
+
+    def stop(self) -> None:
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(3)
+            except subprocess.TimeoutExpired:  # a mail worker in the hands of a hanging server
+                process.kill()
+                process.wait()
+        if self.processes:
+            assert not SECRETS.search(self.log)
+
+
+@pytest.fixture(scope="session")
+def migrated_template(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a migrated, empty database that new ones are copied from."""
+    servers.POSTGRES.execute("CREATE DATABASE migrated")
+    url = servers.POSTGRES.url("migrated")
+    Service(tmp_path_factory.mktemp("migrate"), DATABASE_URL=url).manage("migrate", "-v0")
+    return "migrated"
+
+
+@pytest.fixture
+def new_database(migrated_template: str) -> Callable[[], str]:
+    """Makes an empty, migrated PostgreSQL database, and gives its address."""
+
+    def make() -> str:
+        name = f"t_{uuid.uuid4().hex[:12]}"
+        servers.POSTGRES.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
+        return servers.POSTGRES.url(name)
+
+    return make
+
+
+@pytest.fixture
+def new_service(
+    tmp_path: Path, new_database: Callable[[], str]
+) -> Iterator[Callable[..., Service]]:
+    """Makes services; each has its own database and, unless told otherwise, the shared Redis."""
+    made: list[Service] = []
+
+    def make(**environment: str) -> Service:
+        environment = {"DATABASE_URL": new_database()} | environment
+        folder = tmp_path / f"service{len(made)}"
+        folder.mkdir()
+        made.append(Service(folder, **environment))
+        return made[-1]
+
+    yield make
+    for service in made:
+        service.stop()
+
+
+def query(url: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    """Ask a service's database directly."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+def close_connections() -> None:
+    """At the end of a test's thread: its database connections go with it."""
+    connections.close_all()
+
+
+def mailed() -> Any:
+    """The newest mail, once the worker has done what there is to do."""
+    Worker().round()
+    return mail.outbox[-1]
+
+
+def mailed_token() -> str:
+    """The token in the newest mail, found as a person would: in its text."""
+    return re.search(r"#token=(\S+)", str(mailed().body))[1]
+
+
+def race(*calls: Callable[[], Any]) -> list[Any]:
+    """What the calls return when each begins at the same moment in a thread of its own."""
+    start = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        try:
+            start.wait()
+            return call()
+        finally:
+            close_connections()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(run, calls))

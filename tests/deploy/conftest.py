@@ -1,0 +1,137 @@
+"""nginx as deploy/nginx.conf says, but for ports, paths and certificate, before two processes."""
+
+import datetime
+import os
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests import servers
+from tests.conftest import PASSWORD, Service
+
+HOST = "api.example.com"
+
+
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    """A certificate for HOST and its key, as PEM files."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, HOST)])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - datetime.timedelta(hours=1))
+    builder = builder.not_valid_after(now + datetime.timedelta(hours=1))
+    names = x509.SubjectAlternativeName([x509.DNSName(HOST)])
+    certificate = builder.add_extension(names, critical=False).sign(key, hashes.SHA256())
+    pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
+    secret = key.private_bytes(pem, pkcs8, serialization.NoEncryption())
+    (folder / "key.pem").write_bytes(secret)
+    return folder / "cert.pem", folder / "key.pem"
+
+
+class Nginx:
+    """One nginx in front of one service; `client` gives HTTPS clients of a loopback address."""
+
+    def __init__(self, folder: Path, upstream_port: int) -> None:
+        self.port, self.http_port = servers.free_port(), servers.free_port()
+        self.log_path = folder / "access.log"
+        self.certificate, key = self_signed(folder)
+        site = Path("deploy/nginx.conf").read_text(encoding="utf-8")
+        changes = {
+            "    listen [::]:80;\n": "",
+            "    listen [::]:443 ssl http2;\n": "",
+            "listen 80;": f"listen 127.0.0.1:{self.http_port};",
+            "listen 443 ": f"listen 127.0.0.1:{self.port} ",
+            "127.0.0.1:8000": f"127.0.0.1:{upstream_port}",
+            f"/etc/letsencrypt/live/{HOST}/fullchain.pem": str(self.certificate),
+            f"/etc/letsencrypt/live/{HOST}/privkey.pem": str(key),
+            "/var/log/nginx/consulting.log": str(self.log_path),
+        }
+        for old, new in changes.items():
+            assert old in site
+            site = site.replace(old, new)
+        (folder / "site.conf").write_text(site)
+        temporary = "".join(
+            f"{name}_temp_path {folder}/{name};"
+            for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        user = "user root;" if os.geteuid() == 0 else ""
+        (folder / "nginx.conf").write_text(
+            f"{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; events {{}}\n"
+            f"http {{ {temporary} access_log off; include {folder}/site.conf; }}\n"
+        )
+        self.command = ["nginx", "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
+
+    def start(self) -> "Nginx":
+        self.process = subprocess.Popen(self.command)
+        servers.wait_for_port(self.port)
+        return self
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(10)
+
+    def tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.certificate))
+
+    def client(self, address: str = "127.0.0.1") -> httpx.Client:
+        """A client that calls HOST from the given address, over HTTPS, with a cookie jar."""
+        transport = httpx.HTTPTransport(verify=self.tls(), local_address=address)
+        return httpx.Client(
+            transport=ToLoopback(transport, self.port),
+            base_url=f"https://{HOST}",
+            timeout=10,
+        )
+
+
+class ToLoopback(httpx.BaseTransport):
+    """Leads a request to this machine, while Host, certificate and cookies are those of HOST."""
+
+    def __init__(self, inner: httpx.BaseTransport, port: int) -> None:
+        self.inner, self.port = inner, port
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        there = httpx.Request(
+            request.method,
+            request.url.copy_with(host="127.0.0.1", port=self.port),
+            headers=request.headers,
+            stream=request.stream,
+            extensions=request.extensions | {"sni_hostname": HOST},
+        )
+        return self.inner.handle_request(there)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+@pytest.fixture
+def service(new_service: Callable[..., Service], tmp_path: Path) -> Service:
+    """Two processes of two threads each, as the units run them, with Ada as their operator."""
+    service = new_service(
+        REDIS_URL=servers.REDIS.url,
+        ALLOWED_HOSTS=f"{HOST},127.0.0.1",
+        TRUSTED_PROXY_COUNT="1",
+        COOKIE_SECURE="true",
+        FRONTEND_URL="https://app.example.com",
+        EMAIL_URL=f"filemail:///{tmp_path}/mails",
+        WEB_CONCURRENCY="2",
+        WEB_THREADS="2",
+        DJANGO_SUPERUSER_EMAIL="ada@example.com",
+        DJANGO_SUPERUSER_PASSWORD=PASSWORD,
+    )
+    service.manage("createsuperuser", "--noinput")
+    return service.start()
+
+
+@pytest.fixture
+def nginx(service: Service, tmp_path: Path) -> Iterator[Nginx]:
+    nginx = Nginx(tmp_path, service.port).start()
+    yield nginx
+    nginx.stop()

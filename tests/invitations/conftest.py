@@ -1,0 +1,25 @@
+"""An invitation that Ada has sent, and what the invited person sends."""
+
+from typing import Any
+
+import pytest
+
+from invitations.models import Invitation
+from tests.conftest import PASSWORD
+
+PERSON: dict[str, Any] = {
+    "first_name": "Charles",
+    "last_name": "Babbage",
+    "password": PASSWORD,
+}
+
+
+@pytest.fixture
+def invitation(ada) -> Invitation:
+    return Invitation.objects.invite(ada, "charles@example.com")
+
+
+def accept(api, invitation, **changes):
+    """Accept with the link as it stands in the database now."""
+    token = Invitation.objects.get(pk=invitation.pk).token
+    return api.post("/invitations/accept", PERSON | {"token": token} | changes)

@@ -1,0 +1,197 @@
+"""POST /invitations/accept: the invited person comes in."""
+
+from functools import partial
+
+import pytest
+
+from accounts.models import Consultant, Role, SignupLink, User
+from invitations.models import Invitation
+from tests.conftest import PASSWORD, mailed_token, race
+from tests.invitations.conftest import PERSON, accept
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+DEAD = {"error": "invalid or expired token"}
+
+
+def fail(email, times):
+    for _ in range(times):
+        Lockout.objects.record_failure(email)
+
+
+def test_signs_in_and_sets_the_cookie(api, ada, invitation):
+    response = accept(api, invitation)
+
+    user = response.json()["user"]
+    assert response.status_code == 200
+    assert (user["account_id"], user["email"]) == (str(ada.account_id), "charles@example.com")
+    assert (user["first_name"], user["last_name"], user["role"]) == ("Charles", "Babbage", "member")
+    bearer = {"authorization": f"Bearer {response.json()['access_token']}"}
+    assert api.get("/auth/me", headers=bearer).json() == user
+    cookie = response.cookies["service_refresh"]
+    assert (cookie["httponly"], cookie["path"], cookie["secure"]) == (True, "/auth", True)
+    assert api.post("/auth/refresh").status_code == 200
+
+
+def test_mailed_token_and_chosen_password_work(api, invitation):
+    api.post("/invitations/accept", PERSON | {"token": mailed_token()})
+
+    login = api.post("/auth/login", {"email": invitation.email, "password": PASSWORD})
+
+    assert login.status_code == 200
+    assert Invitation.objects.get().status == "accepted"
+
+
+def test_role_language_and_profile_come_from_the_invitation(api, ada):
+    ada.language = "sv"
+    profile = Consultant.objects.create(account=ada.account)
+    invitation = Invitation.objects.invite(ada, "c@example.com", Role.ADMIN, profile.pk)
+
+    user = accept(api, invitation).json()["user"]
+
+    assert (user["role"], user["settings"]["language"]) == ("admin", "sv")
+    assert user["consultant_id"] == str(profile.pk)
+
+
+def test_profile_that_has_got_a_user_meanwhile_stays_theirs(api, ada, bob):
+    profile = Consultant.objects.create(account=ada.account)
+    invitation = Invitation.objects.invite(ada, "c@example.com", consultant_id=profile.pk)
+    Consultant.objects.update(user=bob)
+
+    response = accept(api, invitation)
+
+    assert (response.status_code, response.json()["user"]["consultant_id"]) == (200, None)
+    assert Consultant.objects.get().user == bob
+
+
+def test_outlives_its_inviters_role_and_account(api, ada, invitation):
+    User.objects.filter(pk=ada.pk).update(is_active=False, role=Role.MEMBER)
+
+    assert accept(api, invitation).status_code == 200
+
+
+def test_works_once(api, invitation):
+    assert accept(api, invitation).status_code == 200
+
+    again = accept(api, invitation)
+
+    assert (again.status_code, again.json()) == (400, DEAD)
+
+
+@pytest.mark.parametrize("fact", ["used_at", "revoked_at", "expires_at"])
+def test_dead_link_is_refused(api, invitation, fact):
+    Invitation.objects.update(**{fact: invitation.created_at})
+
+    response = accept(api, invitation)
+
+    assert (response.status_code, response.json()) == (400, DEAD)
+    assert "service_refresh" not in response.cookies
+
+
+@pytest.mark.parametrize("token", ["x", "A" * 64, "é" * 64, "A" * 65, "../../etc"])
+def test_made_up_token_is_refused(api, db, token):
+    assert api.post("/invitations/accept", PERSON | {"token": token}).json() == DEAD
+
+
+def test_link_of_another_kind_is_refused(api, invitation):
+    other = SignupLink.objects.create(pk=invitation.pk, email=invitation.email)
+
+    assert api.post("/invitations/accept", PERSON | {"token": other.token}).json() == DEAD
+
+
+def test_token_of_another_invitation_is_refused(api, ada, invitation):
+    other = Invitation.objects.invite(ada, "other@example.com")
+
+    token = invitation.token[:22] + other.token[22:]
+
+    assert api.post("/invitations/accept", PERSON | {"token": token}).json() == DEAD
+
+
+def test_opening_the_link_changes_nothing(api, invitation):
+    assert api.get("/invitations/accept").status_code == 405
+    assert accept(api, invitation).status_code == 200
+
+
+@pytest.mark.parametrize("field", ["token", "first_name", "last_name", "password"])
+@pytest.mark.parametrize("value", [None, 1, "", "a\x00b"])
+def test_wrong_values_name_their_field(api, invitation, field, value):
+    response = accept(api, invitation, **{field: value})
+
+    assert response.status_code == 400
+    assert list(response.json()["fields"]) == [field]
+    assert Invitation.objects.get().status == "pending"
+
+
+@pytest.mark.parametrize("password", ["short77", "x" * 257])
+def test_password_has_a_length(api, invitation, password):
+    assert list(accept(api, invitation, password=password).json()["fields"]) == ["password"]
+
+
+def test_user_of_another_company_is_found_out_here(api, eve, ada):
+    invitation = Invitation.objects.invite(ada, eve.email)
+
+    response = accept(api, invitation)
+
+    assert response.status_code == 409
+    assert response.json() == {"error": "e-mail already registered"}
+    assert User.objects.get(pk=eve.pk).account_id == eve.account_id
+    assert Invitation.objects.get().status == "pending"
+
+
+def test_locked_address_is_refused_and_keeps_its_link(api, invitation):
+    fail(invitation.email, 5)
+    response = accept(api, invitation)
+    assert response.status_code == 429
+    assert response.json() == {"error": "too many attempts; please try again later"}
+    assert "x-ratelimit-limit" not in response
+
+    Lockout.objects.unlock(invitation.email)
+
+    assert accept(api, invitation).status_code == 200
+
+
+def test_dead_link_says_so_during_a_lock(api, invitation):
+    fail(invitation.email, 5)
+    Invitation.objects.update(revoked_at=invitation.created_at)
+
+    assert accept(api, invitation).status_code == 400
+
+
+def test_lock_comes_before_the_conflict(api, ada, eve):
+    invitation = Invitation.objects.invite(ada, eve.email)
+    fail(eve.email, 5)
+
+    assert accept(api, invitation).status_code == 429
+
+
+def test_success_forgets_the_failures(api, invitation):
+    fail(invitation.email, 4)
+
+    accept(api, invitation)
+
+    assert not Lockout.objects.exists()
+
+
+def test_is_counted_in_the_credential_tier(api, invitation, settings):
+    settings.RATE_LIMIT_CREDENTIAL = 2
+    answers = [accept(api, invitation, token="x" * 64) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [400, 400, 429]
+    assert accept(api, invitation).status_code == 429
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ten_clients_that_race_come_to_one_user(api, invitation):
+    answers = race(*[partial(accept, api, invitation)] * 10)
+
+    assert sorted(answer.status_code for answer in answers) == [200] + [400] * 9
+    assert User.objects.filter(email=invitation.email).count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_companies_that_race_for_one_person(api, ada, eve):
+    calls = [partial(accept, api, Invitation.objects.invite(who, "c@x.org")) for who in (ada, eve)]
+
+    answers = race(*calls)
+
+    assert sorted(answer.status_code for answer in answers) == [200, 409]

@@ -1,0 +1,112 @@
+"""Invitations in the admin site: asked for, sent again and revoked, under the API's rules."""
+
+import pytest
+from django.core import mail
+from django.test import Client
+
+from accounts.models import Consultant, User
+from audit.models import Record
+from invitations.models import Invitation
+from tests.conftest import Worker
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/invitations/invitation/"
+
+
+@pytest.fixture
+def operator() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
+    return client
+
+
+def act(operator: Client, action: str, *invitations: Invitation) -> str:
+    chosen = {"action": action, "_selected_action": [str(one.pk) for one in invitations]}
+    return operator.post(LIST, chosen, follow=True).content.decode()
+
+
+def add(operator: Client, account, email: str, **fields: object):
+    body = {"account": account.pk, "email": email, "role": "member", "language": "sv"}
+    return operator.post(f"{LIST}add/", body | fields)
+
+
+def test_new_user_is_invited(operator, ada):
+    assert operator.get("/admin/accounts/user/add/").url == f"{LIST}add/"
+    assert operator.get(f"{LIST}add/").status_code == 200
+    assert add(operator, ada.account, "Charles@Example.com").status_code == 302
+    Worker().round()
+
+    assert mail.outbox[0].to == ["charles@example.com"]
+    record = Record.objects.get()
+    assert (record.kind, record.subject) == ("invitation.created", "charles@example.com")
+    assert (record.actor_email, record.account_id) == ("op@example.com", ada.account_id)
+
+
+@pytest.mark.parametrize("email", ["ADA@example.com", "charles@example.com", "\u00fc@example.com"])
+def test_form_refuses_what_the_api_refuses(operator, ada, invitation, email):
+    answer = add(operator, ada.account, email)
+
+    assert list(answer.context["adminform"].form.errors) == ["email"]
+    assert (Invitation.objects.count(), Record.objects.count()) == (1, 0)
+
+
+def test_form_refuses_another_companys_consultant(operator, ada, eve):
+    consultant = Consultant.objects.create(account=eve.account)
+    answer = add(operator, ada.account, "c@example.com", consultant=consultant.pk)
+
+    assert list(answer.context["adminform"].form.errors) == ["consultant"]
+
+
+def test_send_again_counts_and_names_what_is_refused(operator, ada, invitation, api):
+    closed = Invitation.objects.invite(ada, "closed@example.com")
+    closed.revoke()
+    old = invitation.token
+    page = act(operator, "resend", invitation, closed)
+
+    assert "Invitations sent again: 1." in page
+    assert "Refused for closed@example.com: invitation is no longer open." in page
+    assert Invitation.objects.get(pk=invitation.pk).token != old
+    assert Record.objects.get().kind == "invitation.resent"
+
+
+def test_send_again_says_when_the_address_has_had_its_mails(operator, invitation, settings):
+    settings.MAIL_PER_ADDRESS_PER_HOUR = 1
+    page = act(operator, "resend", invitation)
+
+    assert "has had its mails of the hour" in page
+    assert "sent again: 0." in page
+    assert not Record.objects.exists()
+
+
+def test_revoke_ends_the_link_and_counts(operator, invitation):
+    assert "Invitations revoked: 1." in act(operator, "revoke", invitation)
+    assert "Invitations revoked: 0." in act(operator, "revoke", invitation)
+
+    assert Invitation.objects.get().status == "revoked"
+    assert Record.objects.get().subject == invitation.email
+
+
+def test_status_filter_and_page_show_no_secret(operator, ada, invitation):
+    shown = operator.get(f"{LIST}?status=pending").context["cl"].result_list
+    page = operator.get(f"{LIST}{invitation.pk}/change/").content.decode()
+
+    assert [one.pk for one in shown] == [invitation.pk]
+    assert not operator.get(f"{LIST}?status=revoked").context["cl"].result_list
+    assert operator.get(f"{LIST}?status=odd").status_code in {200, 302}
+    assert "generation" not in page.lower()
+    assert invitation.token not in page
+    assert operator.post(f"{LIST}{invitation.pk}/change/", {"role": "admin"}).status_code == 403
+
+
+def test_who_may_only_look_may_not_act(operator, invitation, ada):
+    User.objects.filter(email="op@example.com").update(is_superuser=False)
+    assert operator.get(LIST).status_code == 403
+    assert add(operator, ada.account, "x@example.com").status_code == 403
+    assert operator.get("/admin/accounts/user/add/").status_code == 302  # leads to a 403
+
+
+def test_list_takes_few_queries(operator, ada, django_assert_max_num_queries):
+    for n in range(30):
+        Invitation.objects.invite(ada, f"c{n}@example.com")
+    with django_assert_max_num_queries(6):
+        assert operator.get(f"{LIST}?q=c").status_code == 200

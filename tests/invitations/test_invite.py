@@ -1,0 +1,152 @@
+"""POST /invitations: a company's admin asks somebody in."""
+
+import datetime
+from functools import partial
+
+import pytest
+
+from accounts.mail import OutgoingMail, State
+from accounts.models import Consultant, Role
+from invitations.models import Invitation
+from tests.conftest import bearer, mailed, race
+
+pytestmark = pytest.mark.django_db
+START = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+def test_answers_with_the_invitation(ada, time_machine):
+    time_machine.move_to(START, tick=False)
+
+    body = {"email": "Charles@Example.com", "role": "admin"}
+    response = bearer(ada).post("/invitations", body)
+
+    assert response.status_code == 201
+    assert response.json() == {
+        "id": str(Invitation.objects.get().pk),
+        "email": "charles@example.com",
+        "role": "admin",
+        "consultant_id": None,
+        "status": "pending",
+        "invited_by": str(ada.pk),
+        "created_at": "2030-01-01T12:00:00Z",
+        "expires_at": "2030-01-08T12:00:00Z",
+    }
+
+
+def test_mails_the_link_and_shows_it_nowhere_else(as_ada):
+    response = as_ada.post("/invitations", {"email": "charles@example.com"})
+
+    token = Invitation.objects.get().token
+    assert mailed().to == ["charles@example.com"]
+    assert f"/accept-invitation#token={token}" in mailed().body
+    assert token not in response.content.decode()
+
+
+def test_role_is_member_unless_told(as_ada):
+    assert as_ada.post("/invitations", {"email": "c@example.com"}).json()["role"] == "member"
+
+
+def test_consultant_is_remembered(as_ada, ada):
+    profile = Consultant.objects.create(account=ada.account)
+    body = {"email": "c@example.com", "consultant_id": str(profile.pk)}
+
+    assert as_ada.post("/invitations", body).json()["consultant_id"] == str(profile.pk)
+
+
+def test_consultant_must_be_free_and_of_the_company(as_ada, ada, bob, eve):
+    taken = Consultant.objects.create(account=ada.account, user=bob)
+    others = Consultant.objects.create(account=eve.account)
+    unknown = "00000000-0000-4000-8000-000000000000"
+    for consultant_id in (taken.pk, others.pk, unknown):
+        body = {"email": "c@example.com", "consultant_id": str(consultant_id)}
+        response = as_ada.post("/invitations", body)
+        fields = {"consultant_id": ["No consultant without a user has this id."]}
+        assert response.status_code == 400
+        assert response.json() == {"error": "invalid request", "fields": fields}
+    assert not Invitation.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("email", None), ("email", "nobody"), ("email", 1), ("role", "boss"), ("role", None),
+     ("role", True), ("consultant_id", "x"), ("consultant_id", 7), ("consultant_id", [])],
+)  # fmt: skip
+def test_wrong_values_name_their_field(as_ada, field, value):
+    response = as_ada.post("/invitations", {"email": "c@example.com", field: value})
+
+    assert response.status_code == 400
+    assert list(response.json()["fields"]) == [field]
+
+
+def test_member_of_the_company_is_not_invited(as_ada, bob):
+    response = as_ada.post("/invitations", {"email": "BOB@example.com"})
+
+    assert (response.status_code, response.json()) == (409, {"error": "already a member"})
+
+
+def test_address_is_invited_once(as_ada, invitation):
+    response = as_ada.post("/invitations", {"email": "Charles@example.com"})
+
+    assert (response.status_code, response.json()) == (409, {"error": "already invited"})
+
+
+def test_address_is_invited_anew_after_expiry_and_after_revocation(as_ada, invitation):
+    Invitation.objects.update(expires_at=START.replace(year=2020))
+    second = as_ada.post("/invitations", {"email": invitation.email})
+    as_ada.delete(f"/invitations/{second.json()['id']}")
+
+    third = as_ada.post("/invitations", {"email": invitation.email})
+
+    assert (second.status_code, third.status_code) == (201, 201)
+
+
+def test_user_of_another_company_looks_like_anybody(as_ada, eve):
+    known = as_ada.post("/invitations", {"email": eve.email})
+    unknown = as_ada.post("/invitations", {"email": "nobody@example.org"})
+
+    assert (known.status_code, unknown.status_code) == (201, 201)
+    own = {"id", "email", "created_at", "expires_at"}
+    assert {k: v for k, v in known.json().items() if k not in own} == {
+        k: v for k, v in unknown.json().items() if k not in own
+    }
+    assert OutgoingMail.objects.filter(state=State.READY).count() == 2
+
+
+def test_two_companies_may_invite_one_address(as_eve, invitation):
+    assert as_eve.post("/invitations", {"email": invitation.email}).status_code == 201
+
+
+def test_members_and_strangers_are_refused(as_bob, api):
+    body = {"email": "c@example.com"}
+
+    assert as_bob.post("/invitations", body).json() == {"error": "not permitted for your role"}
+    assert as_bob.post("/invitations", body).status_code == 403
+    assert api.post("/invitations", body).status_code == 401
+
+
+def test_too_many_mails_are_dropped_and_the_answer_stays(as_ada, settings):
+    settings.MAIL_PER_ADDRESS_PER_HOUR = 0
+
+    response = as_ada.post("/invitations", {"email": "c@example.com"})
+
+    assert (response.status_code, response.json()["status"]) == (201, "pending")
+    assert OutgoingMail.objects.get().state == State.DROPPED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ten_requests_that_race_invite_once(as_ada):
+    invite = partial(as_ada.post, "/invitations", {"email": "c@example.com"})
+
+    answers = race(*[invite] * 10)
+
+    assert sorted(answer.status_code for answer in answers) == [201] + [409] * 9
+    assert OutgoingMail.objects.count() == Invitation.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_roles_of_the_model_are_the_known_ones(invitation):
+    invitation.role = "boss"
+
+    with pytest.raises(Exception, match="invitation_role_known"):
+        invitation.save()
+    assert Invitation.objects.get().role == Role.MEMBER

@@ -1,0 +1,117 @@
+"""POST /invitations/{id}/resend: a new link and a new expiry."""
+
+import datetime
+import logging
+from functools import partial
+
+import pytest
+
+from accounts.mail import OutgoingMail, State
+from audit.models import Kind, Record
+from invitations.models import Invitation
+from tests.conftest import bearer, mailed, mailed_token, race
+from tests.invitations.conftest import PERSON, accept
+
+pytestmark = pytest.mark.django_db
+DAY = datetime.timedelta(days=1)
+
+
+def resend(api, invitation):
+    return api.post(f"/invitations/{invitation.pk}/resend")
+
+
+def test_new_link_works_and_the_old_one_does_not(as_ada, api, invitation):
+    old = mailed_token()
+    assert resend(as_ada, invitation).status_code == 200
+    new = mailed_token()
+
+    assert api.post("/invitations/accept", PERSON | {"token": old}).status_code == 400
+    assert api.post("/invitations/accept", PERSON | {"token": new}).status_code == 200
+
+
+def test_life_begins_anew(ada, invitation, time_machine):
+    now = invitation.created_at + 3 * DAY
+    time_machine.move_to(now, tick=False)
+
+    body = resend(bearer(ada), invitation).json()
+
+    assert Invitation.objects.get().expires_at == now + 7 * DAY
+    assert body["status"] == "pending"
+    assert mailed().body.count("7 days") == 1
+
+
+def test_expired_invitation_lives_again(as_ada, ada, invitation, time_machine, api):
+    time_machine.move_to(invitation.expires_at)
+    assert accept(api, invitation).status_code == 400
+    Invitation.objects.filter(pk=invitation.pk).first().resend()
+
+    assert accept(api, invitation).status_code == 200
+
+
+@pytest.mark.parametrize("end", ["used_at", "revoked_at"])
+def test_closed_invitation_stays_closed(as_ada, invitation, end):
+    Invitation.objects.update(**{end: invitation.created_at})
+
+    response = resend(as_ada, invitation)
+
+    assert response.status_code == 409
+    assert response.json() == {"error": "invitation is no longer open"}
+    assert OutgoingMail.objects.count() == 1  # the first one
+
+
+def test_expired_invitation_gives_way_to_a_newer_one(as_ada, ada, invitation):
+    Invitation.objects.update(expires_at=invitation.created_at)
+    Invitation.objects.invite(ada, invitation.email)
+
+    assert resend(as_ada, invitation).json() == {"error": "already invited"}
+
+
+def test_member_is_not_invited_again(as_ada, ada, invitation, new_user):
+    new_user(invitation.email, account=ada.account)
+
+    assert resend(as_ada, invitation).json() == {"error": "already a member"}
+
+
+def test_mail_over_the_hours_limit_replaces_no_link(as_ada, invitation, settings, caplog):
+    settings.MAIL_PER_ADDRESS_PER_HOUR = 1
+    before = Invitation.objects.values().get()
+
+    with caplog.at_level(logging.WARNING, "accounts.mail"):
+        response = resend(as_ada, invitation)
+
+    assert response.status_code == 200
+    assert Invitation.objects.values().get() == before
+    assert "too many" in OutgoingMail.objects.get(state=State.DROPPED).problem
+    assert "mails of the hour" in caplog.text
+    assert not Record.objects.filter(kind=Kind.INVITATION_RESENT).exists()
+
+
+def test_new_link_is_in_the_trail(as_ada, invitation):
+    resend(as_ada, invitation)
+
+    assert Record.objects.get(kind=Kind.INVITATION_RESENT).subject == invitation.email
+
+
+def test_members_are_refused(as_ada, as_bob, invitation):
+    assert resend(as_bob, invitation).status_code == 403
+    assert as_ada.get(f"/invitations/{invitation.pk}/resend").status_code == 405
+
+
+@pytest.mark.django_db(transaction=True)
+def test_mails_of_the_hour_are_exact_in_a_race(as_ada, invitation):
+    answers = race(*[partial(resend, as_ada, invitation)] * 10)
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert OutgoingMail.objects.filter(state=State.READY).count() == 5
+    assert Invitation.objects.get().generation == 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race_with_an_acceptance_has_one_winner(as_ada, invitation, api):
+    body = PERSON | {"token": invitation.token}
+
+    accepted, resent = race(
+        partial(api.post, "/invitations/accept", body), partial(resend, as_ada, invitation)
+    )
+
+    assert (accepted.status_code, resent.status_code) in {(200, 409), (400, 200)}

@@ -1,0 +1,100 @@
+"""The pages as a browser gets them: counted, guarded by headers, in three languages."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+from pages.urls import PATHS
+from tests.conftest import API, Service
+
+
+@pytest.mark.parametrize("path", sorted(PATHS))
+def test_page_is_counted_and_guarded(api: API, path: str) -> None:
+    response = api.get(path)
+
+    assert response.status_code == 200
+    assert response["Content-Type"] == "text/html; charset=utf-8"
+    assert "x-ratelimit-remaining" in response.headers
+    policy = response["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Referrer-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("path", sorted(PATHS))
+def test_page_has_no_inline_script_or_style(api: API, path: str) -> None:
+    page = api.get(path).content.decode()
+
+    assert "<style" not in page
+    assert " style=" not in page
+    assert page.count("<script") == page.count("<script src") + page.count(
+        "<script defer src"
+    ) + page.count('<script type="module" src') + page.count('type="application/json"')
+
+
+def test_page_over_the_limit_is_a_page_that_names_the_wait(api: API, settings: Any) -> None:
+    settings.RATE_LIMIT_PUBLIC = 1
+    api.get("/login")
+
+    response = api.get("/login")
+
+    assert response.status_code == 429
+    assert "Too many requests" in response.content.decode()
+    assert response["Retry-After"] in response.content.decode()
+    assert response["x-ratelimit-remaining"] == "0"
+
+
+def test_post_to_a_page_is_405_and_a_page(api: API) -> None:
+    response = api.post("/login", {})
+
+    assert response.status_code == 405
+    assert response["Content-Type"].startswith("text/html")
+    assert response["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    ("headers", "word"),
+    [
+        ({}, "Log in"),
+        ({"accept-language": "de-AT,de;q=0.9"}, "Anmelden"),
+        ({"accept-language": "de", "cookie": "django_language=sv"}, "Logga in"),
+        ({"accept-language": "fr"}, "Log in"),
+    ],
+)
+def test_page_speaks_the_readers_language(api: API, headers: dict[str, str], word: str) -> None:
+    assert f'<h1 tabindex="-1">{word}</h1>' in api.get("/login", headers=headers).content.decode()
+
+
+def test_language_of_a_page_does_not_stay_with_the_thread(api: API) -> None:
+    api.get("/login", headers={"accept-language": "de"})
+
+    assert api.get("/login").content.decode().count('lang="en"') == 2  # the page, and its button
+
+
+def test_https_page_asks_for_https_from_now_on(new_service: Callable[..., Service]) -> None:
+    service = new_service(TRUSTED_PROXY_COUNT="1").start()
+    request = Request(f"{service.url}/docs", headers={"X-Forwarded-Proto": "https"})
+
+    with urlopen(request) as answer:
+        assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
+
+
+def test_pages_stay_away_when_there_is_a_front_end(new_service: Callable[..., Service]) -> None:
+    service = new_service(FRONTEND_URL="https://app.example.com").start()
+    statuses = [fetch_status(f"{service.url}{path}") for path in ("/login", "/", "/docs")]
+
+    assert statuses == [(404, "application/json"), (404, "application/json"), (200, "text/html")]
+
+
+def fetch_status(url: str) -> tuple[int, str]:
+    from urllib.error import HTTPError
+
+    try:
+        answer: Any = urlopen(url)
+    except HTTPError as error:
+        answer = error
+    with answer:
+        return answer.status, answer.headers["Content-Type"].split(";")[0]

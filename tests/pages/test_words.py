@@ -1,0 +1,45 @@
+"""The pages' words: each has its translation, and what was compiled is what was written."""
+
+import re
+from pathlib import Path
+
+import polib
+import pytest
+
+CATALOGS = [Path(f"pages/locale/{code}/LC_MESSAGES/django.po") for code in ("de", "sv")]
+
+
+def written_words() -> set[str]:
+    """Every string that templates and modules of the pages hand to gettext."""
+    found: set[str] = set()
+    for template in Path("pages/templates").rglob("*.html"):
+        text = template.read_text(encoding="utf-8")
+        found |= set(re.findall(r"""{% translate (?:"|')(.+?)(?:"|') (?:as|%)""", text))
+        for block in re.findall(r"{% blocktranslate %}(.+?){% endblocktranslate %}", text):
+            found.add(re.sub(r"{{ (\w+) }}", r"%(\1)s", block))
+    words = Path("pages/words.py").read_text(encoding="utf-8")
+    return found | set(re.findall(r'_\("(.+?)"\)', words))
+
+
+@pytest.mark.parametrize("path", CATALOGS, ids=str)
+def test_every_word_is_translated(path: Path) -> None:
+    catalog = polib.pofile(str(path))
+    translated = {entry.msgid for entry in catalog if entry.msgstr}
+
+    assert translated == written_words()
+
+
+@pytest.mark.parametrize("path", CATALOGS, ids=str)
+def test_compiled_catalog_is_the_written_one(path: Path) -> None:
+    compiled = polib.mofile(str(path.with_suffix(".mo")))
+    written = {entry.msgid: entry.msgstr for entry in polib.pofile(str(path))}
+
+    assert {entry.msgid: entry.msgstr for entry in compiled} == written
+
+
+@pytest.mark.parametrize("path", CATALOGS, ids=str)
+def test_translations_keep_the_places_for_values(path: Path) -> None:
+    for entry in polib.pofile(str(path)):
+        places = re.findall(r"{\w+}|%\(\w+\)s", entry.msgid)
+
+        assert re.findall(r"{\w+}|%\(\w+\)s", entry.msgstr) == places

@@ -1,0 +1,51 @@
+"""Password-change links in the admin site: looked at, and sent to a user who asks for help."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from audit.models import Record
+from passwords.models import PasswordChange
+from tests.conftest import mailed_token
+from tests.passwords.conftest import redeem
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/passwords/passwordchange/"
+
+
+@pytest.fixture
+def operator() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
+    return client
+
+
+def test_link_is_sent_to_active_users(operator, api, ada, bob):
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    chosen = {"action": "send_password_link", "_selected_action": [str(ada.pk), str(bob.pk)]}
+    page = operator.post("/admin/accounts/user/", chosen, follow=True).content.decode()
+
+    assert "Password-change links requested: 1." in page
+    assert "Not for ada@example.com, who is not active." in page
+    record = Record.objects.get()
+    assert (record.kind, record.actor_email) == ("password.link", "op@example.com")
+    assert record.subject == "bob@example.com"
+    assert redeem(api, mailed_token()).status_code == 200
+
+
+@pytest.mark.parametrize(("status", "count"), [("live", 1), ("used", 0), ("expired", 0), ("", 1)])
+def test_links_are_listed_by_status(operator, token, status, count, django_assert_max_num_queries):
+    with django_assert_max_num_queries(6):
+        answer = operator.get(f"{LIST}?status={status}")
+    assert answer.context["cl"].result_count == count
+
+
+def test_page_shows_no_secret_and_changes_nothing(operator, token):
+    link = PasswordChange.objects.get()
+    page = operator.get(f"{LIST}{link.pk}/change/")
+
+    assert page.status_code == 200
+    assert "generation" not in page.content.decode().lower()
+    assert token not in page.content.decode()
+    assert operator.get(f"{LIST}add/").status_code == 403
+    assert operator.post(f"{LIST}{link.pk}/change/", {}).status_code == 403

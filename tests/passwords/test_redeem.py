@@ -1,0 +1,199 @@
+"""POST /password-changes/redeem: a new password, and an end to what the old one opened."""
+
+import datetime
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import SignupLink, User
+from invitations.models import Invitation
+from passwords.models import PasswordChange
+from tests.conftest import API, PASSWORD, bearer, mailed_token, race
+from tests.passwords.conftest import NEW, new_token, redeem
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+DEAD = {"error": "invalid or expired token"}
+
+
+def login(api, user, password):
+    return api.post("/auth/login", {"email": user.email, "password": password}).status_code
+
+
+def test_signs_in_and_sets_the_cookie(api, bob, token):
+    response = redeem(api, token)
+
+    assert response.status_code == 200
+    assert response.json()["user"]["id"] == str(bob.pk)
+    headers = {"authorization": f"Bearer {response.json()['access_token']}"}
+    assert api.get("/auth/me", headers=headers).json() == response.json()["user"]
+    cookie = response.cookies["service_refresh"]
+    assert (cookie["httponly"], cookie["path"], cookie["secure"]) == (True, "/auth", True)
+    assert api.post("/auth/refresh").status_code == 200
+
+
+def test_new_password_works_and_the_old_one_does_not(api, bob, token):
+    redeem(api, token)
+
+    assert login(api, bob, PASSWORD) == 401
+    assert login(api, bob, NEW) == 200
+
+
+def test_every_earlier_session_ends(api, bob, token):
+    as_bob, tab = bearer(bob), API()
+    login(tab, bob, PASSWORD)
+
+    redeem(api, token)
+
+    assert as_bob.get("/auth/me").status_code == 401
+    assert tab.post("/auth/refresh").status_code == 401
+
+
+def test_works_once(api, bob, token):
+    assert redeem(api, token).status_code == 200
+
+    again = redeem(api, token, "yet another password")
+
+    assert (again.status_code, again.json()) == (400, DEAD)
+    assert login(api, bob, NEW) == 200
+
+
+def test_expired_link_is_refused(api, bob, token, time_machine):
+    time_machine.move_to(timezone.now() + datetime.timedelta(seconds=3601))
+
+    assert redeem(api, token).json() == DEAD
+
+
+def test_life_begins_when_the_mail_is_sent(bob, token):
+    left = PasswordChange.objects.get().expires_at - timezone.now()
+
+    assert datetime.timedelta(seconds=3590) < left <= datetime.timedelta(seconds=3600)
+
+
+@pytest.mark.parametrize(
+    "change", [{"is_active": False}, {"email": "new@example.com"}], ids=["inactive", "moved"]
+)
+def test_link_is_of_an_active_user_with_that_address(api, bob, token, change):
+    User.objects.filter(pk=bob.pk).update(**change)
+
+    assert redeem(api, token).json() == DEAD
+    assert User.objects.get(pk=bob.pk).password == bob.password
+
+
+def test_user_deactivated_meanwhile_keeps_the_password(bob, token):
+    from accounts.exceptions import InvalidLink
+
+    link = PasswordChange.objects.find(token)
+    User.objects.update(is_active=False)
+
+    with pytest.raises(InvalidLink):
+        link.redeem("hash")
+
+
+@pytest.mark.parametrize("token", ["x", "A" * 64, "é" * 64])
+def test_made_up_token_is_refused(api, db, token):
+    assert redeem(api, token).json() == DEAD
+
+
+@pytest.mark.parametrize("kind", [SignupLink, Invitation])
+def test_link_of_another_kind_is_refused(api, ada, bob, token, kind):
+    pk = PasswordChange.objects.get().pk
+    fields = {"account": ada.account} if kind is Invitation else {}
+
+    other = kind.objects.create(pk=pk, email=bob.email, **fields)
+
+    assert redeem(api, other.token).json() == DEAD
+
+
+def test_link_of_a_change_opens_no_other_door(api, bob, token):
+    person = {"token": token, "first_name": "B", "last_name": "B", "password": NEW}
+
+    assert api.post("/invitations/accept", person).json() == DEAD
+    signup = api.post("/auth/complete-signup", person | {"account_name": "B"})
+    assert signup.json() == DEAD
+
+
+def test_opening_the_link_changes_nothing(api, token):
+    assert api.get("/password-changes/redeem").status_code == 405
+    assert redeem(api, token).status_code == 200
+
+
+@pytest.mark.parametrize("password", ["short77", "x" * 257, None, 12345678, "a\x00bcdefgh"])
+def test_password_that_will_not_do_keeps_the_link(api, token, password):
+    response = redeem(api, token, password)
+
+    assert response.status_code == 400
+    assert list(response.json()["fields"]) == ["password"]
+    assert redeem(api, token).status_code == 200
+
+
+def test_locked_address_is_refused_and_keeps_its_link(api, bob, token):
+    for _ in range(5):
+        Lockout.objects.record_failure(bob.email)
+    response = redeem(api, token)
+    assert response.status_code == 429
+    assert response.json() == {"error": "too many attempts; please try again later"}
+    assert "x-ratelimit-limit" not in response
+
+    Lockout.objects.unlock(bob.email)
+
+    assert redeem(api, token).status_code == 200
+
+
+def test_dead_link_says_so_during_a_lock(api, bob, token):
+    PasswordChange.objects.update(used_at=timezone.now())
+    for _ in range(5):
+        Lockout.objects.record_failure(bob.email)
+
+    assert redeem(api, token).status_code == 400
+
+
+def test_lock_that_falls_meanwhile_undoes_all(api, bob, token, monkeypatch):
+    monkeypatch.setattr("passwords.views.refuse_locked", lambda email: None)
+    for _ in range(5):
+        Lockout.objects.record_failure(bob.email)
+
+    assert redeem(api, token).status_code == 429
+    assert User.objects.get(pk=bob.pk).password == bob.password
+    assert PasswordChange.objects.get().used_at is None
+
+
+def test_success_forgets_the_failures(api, bob, token):
+    for _ in range(4):
+        Lockout.objects.record_failure(bob.email)
+
+    redeem(api, token)
+
+    assert not Lockout.objects.exists()
+
+
+def test_user_without_a_password_gets_one(api, new_user):
+    user = new_user(password="!")
+
+    assert redeem(api, new_token(user)).status_code == 200
+    assert login(api, user, NEW) == 200
+
+
+def test_is_counted_in_the_credential_tier(api, db, settings):
+    settings.RATE_LIMIT_CREDENTIAL = 1
+
+    assert [redeem(api, "x").status_code for _ in range(2)] == [400, 429]
+
+
+def test_whole_walk(api, bob):
+    api.post("/password-changes", {"email": bob.email})
+
+    assert redeem(api, mailed_token()).status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ten_clients_that_race_come_to_one_password(api, bob, token):
+    calls = [partial(redeem, API(), token, f"password number {n}") for n in range(10)]
+
+    answers = race(*calls)
+
+    statuses = [answer.status_code for answer in answers]
+    assert sorted(statuses) == [200] + [400] * 9
+    assert login(api, bob, f"password number {statuses.index(200)}") == 200
+    assert User.objects.get(pk=bob.pk).token_version == 2

@@ -1,0 +1,92 @@
+"""POST /password-changes: ask for a link, and learn nothing."""
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts.mail import OutgoingMail, State, Worker
+from accounts.models import User
+from audit.models import Record
+from passwords.models import PasswordChange
+from tests.conftest import API
+from tests.passwords.conftest import new_token, redeem
+
+pytestmark = pytest.mark.django_db
+
+
+def ask(api: API, email: object):
+    return api.post("/password-changes", {"email": email})
+
+
+def test_user_gets_a_link(api, bob):
+    assert ask(api, "Bob@Example.com").status_code == 200
+    Worker().round()
+
+    (message,) = mail.outbox
+    assert message.to == [bob.email]
+    assert f"/change-password#token={PasswordChange.objects.get().token}" in message.body
+
+
+@pytest.mark.parametrize("kind", ["unknown", "inactive"])
+def test_others_get_nothing_and_the_same_answer(api, bob, kind):
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    address = bob.email if kind == "inactive" else "nobody@example.com"
+
+    answer = ask(api, address)
+    Worker().round()
+
+    assert (answer.status_code, mail.outbox) == (200, [])
+    assert OutgoingMail.objects.get().state == State.DROPPED
+
+
+def test_same_bytes_headers_and_queries_for_known_and_unknown(api, bob):
+    answers, queries = [], []
+    for email in (bob.email, "nob@example.com"):
+        with CaptureQueriesContext(connection) as captured:
+            answers.append(ask(api, email))
+        queries.append([query["sql"].split()[0] for query in captured])
+
+    assert answers[0].content == answers[1].content
+    assert list(answers[0].headers) == list(answers[1].headers)
+    assert queries[0] == queries[1] == ["SAVEPOINT", "INSERT", "INSERT", "RELEASE"]
+    assert Record.objects.filter(kind="password.link", actor_id=None).count() == 2
+
+
+def test_newer_link_replaces_the_older(api, bob):
+    older, newer = new_token(bob), new_token(bob)
+
+    assert redeem(api, older).json() == {"error": "invalid or expired token"}
+    assert redeem(api, newer).status_code == 200
+
+
+def test_links_of_others_stay(api, ada, bob):
+    adas = new_token(ada)
+    new_token(bob)
+
+    assert redeem(api, adas).status_code == 200
+
+
+def test_mail_over_the_hours_limit_replaces_no_link(api, bob, settings):
+    settings.MAIL_PER_ADDRESS_PER_HOUR = 1
+    token = new_token(bob)
+
+    assert ask(api, bob.email).status_code == 200
+    Worker().round()
+
+    assert len(mail.outbox) == 1
+    assert redeem(api, token).status_code == 200
+
+
+@pytest.mark.parametrize("email", [None, 1, "", "nobody", "a\x00@b.org", ["bob@example.com"]])
+def test_wrong_address_names_its_field(api, db, email):
+    response = ask(api, email)
+
+    assert response.status_code == 400
+    assert list(response.json()["fields"]) == ["email"]
+
+
+def test_is_counted_in_the_credential_tier(api, db, settings):
+    settings.RATE_LIMIT_CREDENTIAL = 1
+
+    assert [ask(api, "b@example.com").status_code for _ in range(2)] == [200, 429]

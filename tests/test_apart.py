@@ -1,0 +1,113 @@
+"""Nothing of another company is read, changed, guessed, or told from what does not exist."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from django.core import serializers
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from accounts.models import Account, Consultant, User
+from invitations.models import Invitation
+from passwords.models import PasswordChange
+
+pytestmark = pytest.mark.django_db
+METHODS = ["get", "post", "put", "patch", "delete"]
+NOT_FOUND = {"error": "not found"}
+
+
+def routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
+    """Every path of the API as it is written in the URL map, its parameters included."""
+    for entry in resolver.url_patterns:
+        path = before + str(entry.pattern)
+        if isinstance(entry, URLPattern):
+            yield path
+        elif not path.startswith("admin"):
+            yield from routes(entry, path)
+
+
+WITH_ID = [path for path in routes(get_resolver()) if "<uuid:" in path]
+
+
+@pytest.fixture
+def theirs(ada, bob):
+    """All that Ada's company has, by kind."""
+    return [
+        ada,
+        bob,
+        ada.account,
+        Invitation.objects.invite(ada, "c@example.com"),
+        Consultant.objects.create(account=ada.account, name="Charles", manager=bob),
+        PasswordChange.objects.create(user=bob, email=bob.email),
+    ]
+
+
+def everything() -> str:
+    models = (Account, User, Consultant, Invitation, PasswordChange)
+    rows = [row for model in models for row in model.objects.order_by("pk")]
+    return serializers.serialize("json", rows)
+
+
+def test_walk_finds_the_routes():
+    names = [path.replace("user_id", "id").replace("invitation_id", "id") for path in WITH_ID]
+
+    assert {"users/<uuid:id>", "invitations/<uuid:id>", "invitations/<uuid:id>/resend"} <= set(
+        names
+    )
+
+
+@pytest.mark.parametrize("path", WITH_ID)
+@pytest.mark.parametrize("method", METHODS)
+def test_ids_of_another_company_lead_nowhere(as_eve, theirs, path, method):
+    before = everything()
+    head, _, tail = path.partition("<")
+    for pk in [row.pk for row in theirs] + [uuid.uuid4()]:
+        response = as_eve.call(method, f"/{head}{pk}{tail.partition('>')[2]}")
+
+        assert response.status_code in {404, 405}, (path, method)
+        assert response.status_code == 405 or response.json() == NOT_FOUND
+    assert everything() == before
+
+
+@pytest.mark.parametrize("path", WITH_ID)
+def test_each_route_answers_404_by_some_method(as_eve, theirs, path):
+    head, _, tail = path.partition("<")
+    for row in theirs:
+        url = f"/{head}{row.pk}{tail.partition('>')[2]}"
+        assert 404 in {as_eve.call(method, url).status_code for method in METHODS}
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["users", "users?role=admin", "users?role=member", "users?search=ada", "users?search=bob@",
+     "users?search=example.com", "users?per_page=100", "users?account={account}", "invitations",
+     "invitations?status=pending", "invitations?account={account}"],
+)  # fmt: skip
+def test_no_filter_finds_another_company(as_eve, eve, ada, theirs, query):
+    response = as_eve.get("/" + query.format(account=ada.account_id))
+
+    body = response.json()
+    assert response.status_code == 200
+    assert {item["email"] for item in body["items"]} <= {eve.email}
+    assert body["total"] == len(body["items"])
+
+
+def test_consultant_of_another_company_is_an_unknown_one(as_eve, theirs):
+    answers = [
+        as_eve.post("/invitations", {"email": "x@example.org", "consultant_id": str(pk)})
+        for pk in (theirs[4].pk, uuid.uuid4())
+    ]
+
+    assert [answer.status_code for answer in answers] == [400, 400]
+    assert answers[0].content == answers[1].content
+
+
+@pytest.mark.parametrize("field", ["account", "account_id", "invited_by", "status", "id"])
+def test_nothing_is_written_into_another_company(as_eve, eve, ada, theirs, field):
+    values = {"account": ada.account_id, "account_id": ada.account_id, "invited_by": ada.pk}
+    body = {"email": "x@example.org", field: str(values.get(field, theirs[3].pk))}
+
+    made = as_eve.post("/invitations", body).json()
+
+    assert made["invited_by"] == str(eve.pk)
+    assert Invitation.objects.get(pk=made["id"]).account_id == eve.account_id

@@ -1,0 +1,107 @@
+"""Who is calling, whatever the headers and the socket say."""
+
+import pytest
+from django.test import RequestFactory
+
+from throttling import addresses
+from throttling.addresses import UNKNOWN, client_address
+
+LONG = "9" * 10_240
+
+
+def address(peer: str = "192.0.2.1", forwarded: str | None = None) -> str:
+    request = RequestFactory().get("/")
+    request.META["REMOTE_ADDR"] = peer
+    if forwarded is not None:
+        request.META["HTTP_X_FORWARDED_FOR"] = forwarded
+    return client_address(request)
+
+
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        ("203.0.113.9", "203.0.113.9"),
+        (" 203.0.113.9 ", "203.0.113.9"),
+        ("203.0.113.9:4711", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:DB8:1:2::9", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2::9]:443", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2::9]", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("[fe80::1%eth0]:443", "fe80::/64"),
+        ("::1", "::/64"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("[::ffff:cb00:7109]:80", "203.0.113.9"),
+    ],
+)
+def test_one_spelling_for_each_caller(peer, expected):
+    assert address(peer) == expected
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "",
+        " ",
+        "unix:",
+        "unknown",
+        "_hidden",
+        ":",
+        "[",
+        "[]:80",
+        "%",
+        "1.2.3",
+        "1.2.3.256",
+        "010.0.0.1",
+        "\u0661\u0662\u0667.\u0660.\u0660.\u0661",
+        "127\u30020\u30020\u30021",
+        "1.2.3.4\r\nFLUSHALL",
+        "\x00",
+        "\ud800",
+        LONG,
+        "[" * 50 + ":" * 49,
+    ],
+)
+def test_junk_is_nobody_and_no_error(settings, junk):
+    settings.TRUSTED_PROXY_COUNT = 1
+
+    assert address(junk) == UNKNOWN
+    assert address("192.0.2.1", junk) == "192.0.2.1"
+
+
+@pytest.mark.parametrize("forged", ["203.0.113.9", "203.0.113.9, 192.0.2.1", LONG])
+def test_without_a_trusted_proxy_the_header_changes_nothing(forged):
+    assert address(forwarded=forged) == "192.0.2.1"
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "expected"),
+    [
+        (1, "203.0.113.9", "203.0.113.9"),
+        (1, "198.51.100.1, 203.0.113.9", "203.0.113.9"),
+        (1, "198.51.100.1,203.0.113.9:4711", "203.0.113.9"),
+        (2, "198.51.100.1, 203.0.113.9, 10.0.0.1", "203.0.113.9"),
+        (2, f"{LONG}, 203.0.113.9, 10.0.0.1", "203.0.113.9"),
+        (2, "203.0.113.9, [2001:db8::1]:9, 10.0.0.1", "2001:db8::/64"),
+    ],
+)
+def test_behind_proxies_only_what_they_wrote_counts(settings, proxies, forwarded, expected):
+    settings.TRUSTED_PROXY_COUNT = proxies
+
+    assert address(forwarded=forwarded) == expected
+
+
+@pytest.mark.parametrize("forwarded", [None, "", "203.0.113.9", "203.0.113.9, unknown, 10.0.0.1"])
+def test_request_that_bypassed_a_proxy_is_counted_by_its_peer(settings, forwarded):
+    settings.TRUSTED_PROXY_COUNT = 2
+
+    assert address(forwarded=forwarded) == "192.0.2.1"
+
+
+def test_what_was_read_is_kept_but_nothing_long():
+    addresses.parse.cache_clear()
+    for text in ["203.0.113.9", "203.0.113.9", LONG]:
+        address(text)
+
+    assert addresses.parse.cache_info().currsize == 1
+    assert addresses.parse.cache_info().hits == 1

@@ -1,0 +1,105 @@
+"""Counting in this process: exact over threads, bounded, and quick."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from throttling import counter
+
+pytestmark = pytest.mark.usefixtures("in_process")
+
+
+def count(limit: int = 10, caller: str = "203.0.113.9") -> counter.Decision:
+    return counter.count("credential", caller, limit, strict=True)
+
+
+def test_limit_is_let_through_and_no_more():
+    decisions = [count(2) for _ in range(3)]
+
+    assert [decision.allowed for decision in decisions] == [True, True, False]
+    assert [decision.remaining for decision in decisions] == [1, 0, 0]
+
+
+def test_window_is_fixed_and_ends_by_itself(clock):
+    count(1)
+    clock.now += 59.5
+    refused = count(1)
+    clock.now += 0.5
+
+    assert refused == counter.Decision(allowed=False, limit=1, remaining=0, reset=1)
+    assert count(1) == counter.Decision(allowed=True, limit=1, remaining=0, reset=60)
+
+
+def test_threads_share_one_exact_count():
+    with ThreadPoolExecutor(32) as threads:
+        decisions = list(threads.map(lambda _: count(50), range(300)))
+
+    assert sum(decision.allowed for decision in decisions) == 50
+
+
+def test_no_store_configured_is_no_fallback():
+    count()
+
+    assert counter.state() == "ok"
+    assert counter.probe() is None
+
+
+def test_each_of_several_processes_has_a_share_of_a_strict_limit(settings):
+    settings.WEB_CONCURRENCY = 4
+
+    assert count(10).limit == 2
+    assert count(3, "203.0.113.10").limit == 1
+    assert counter.count("public", "203.0.113.9", 300, strict=False).limit == 300
+
+
+def test_ended_windows_are_dropped(clock):
+    process = counter.ProcessCounter()
+    for number in range(100):
+        process.count(f"key-{number}", 10, 60)
+    clock.now += 60
+    process.count("last", 10, 60)
+
+    assert list(process.counts) == ["last"]
+
+
+def test_memory_is_bounded_and_the_oldest_count_goes_first():
+    process = counter.ProcessCounter(capacity=3)
+    for key in ["a", "b", "c", "b", "d"]:
+        process.count(key, 10, 60)
+
+    assert list(process.counts) == ["b", "c", "d"]
+    assert process.count("b", 10, 60).remaining == 7
+
+
+def test_forked_child_counts_for_itself():
+    count(10)
+
+    child = os.fork()
+    if child == 0:
+        os._exit(count(10).remaining)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def test_decision_takes_a_few_microseconds():
+    process = counter.ProcessCounter()
+    best = float("inf")
+    for _ in range(20):
+        begin = time.perf_counter()
+        for _ in range(500):
+            process.count("203.0.113.9", 10, 60)
+        best = min(best, (time.perf_counter() - begin) / 500)
+
+    assert best < 10e-6
+
+
+def test_headers_are_lower_case_strings():
+    decision = counter.Decision(allowed=True, limit=10, remaining=9, reset=60)
+
+    assert decision.headers() == {
+        "x-ratelimit-limit": "10",
+        "x-ratelimit-remaining": "9",
+        "x-ratelimit-reset": "60",
+    }

@@ -1,0 +1,202 @@
+"""Counting in Redis: exact, in one round trip, and healing what stands under a key."""
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django_redis import get_redis_connection
+
+from throttling import counter
+
+KEY = "throttle:credential:203.0.113.9"
+COUNT_FORTY = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from throttling import counter
+
+def ask(_):
+    return counter.count("public", "198.51.100.7", 50, strict=False).allowed
+
+print("ready", flush=True)
+sys.stdin.readline()
+with ThreadPoolExecutor(8) as threads:
+    print(sum(threads.map(ask, range(40))))
+"""
+
+
+def count(limit: int = 10) -> counter.Decision:
+    return counter.count("credential", "203.0.113.9", limit, strict=True)
+
+
+def test_window_begins_with_its_first_request(redis):
+    assert count() == counter.Decision(allowed=True, limit=10, remaining=9, reset=60)
+    assert 59_000 < redis.pttl(KEY) <= 60_000
+    assert redis.keys() == [KEY.encode()]
+
+
+def test_request_after_the_last_is_refused_and_prolongs_nothing(redis):
+    assert [count(2).remaining for _ in range(2)] == [1, 0]
+    redis.pexpire(KEY, 1200)
+
+    refused = count(2)
+
+    assert refused == counter.Decision(allowed=False, limit=2, remaining=0, reset=2)
+    assert redis.pttl(KEY) <= 1200
+
+
+def test_window_that_is_over_leaves_nothing(redis):
+    count(1)
+    redis.pexpire(KEY, 1)
+    while redis.exists(KEY):
+        pass
+
+    assert count(1).allowed
+
+
+def test_reset_is_never_zero(redis):
+    redis.set(KEY, 1, px=900)
+
+    assert count().reset == 1
+
+
+def test_tiers_and_callers_have_counts_of_their_own(redis):
+    count(1)
+
+    assert counter.count("public", "203.0.113.9", 1, strict=False).allowed
+    assert counter.count("credential", "203.0.113.8", 1, strict=True).allowed
+
+
+def test_threads_share_one_exact_count(redis):
+    with ThreadPoolExecutor(32) as threads:
+        decisions = list(threads.map(lambda _: count(50), range(300)))
+
+    assert sum(decision.allowed for decision in decisions) == 50
+
+
+def test_processes_share_one_exact_count(redis):
+    code = "import django; django.setup()" + COUNT_FORTY
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=environment,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+    assert sum(int(process.communicate(timeout=30)[0]) for process in processes) == 50
+
+
+def test_forked_child_takes_part_in_the_count(redis):
+    count()
+
+    child = os.fork()
+    if child == 0:
+        os._exit(count().remaining)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 8
+    assert count().remaining == 7
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"", b"abc", b"\xff\x00", b"1.5", b"-7", b"9223372036854775807", b"9" * 40],
+)
+def test_garbage_under_a_key_begins_anew(redis, garbage):
+    redis.set(KEY, garbage, px=5000)
+
+    assert count() == counter.Decision(allowed=True, limit=10, remaining=9, reset=60)
+    assert count().remaining == 8
+    assert counter.state() == "ok"
+
+
+def test_another_type_under_a_key_begins_anew(redis):
+    redis.rpush(KEY, "a", "b")
+
+    assert count().remaining == 9
+    assert 59_000 < redis.pttl(KEY) <= 60_000
+    assert counter.state() == "ok"
+
+
+def test_lost_expiry_is_given_back(redis):
+    redis.set(KEY, 10)
+
+    assert count() == counter.Decision(allowed=False, limit=10, remaining=0, reset=60)
+    assert 59_000 < redis.pttl(KEY) <= 60_000
+
+
+def test_expiry_longer_than_the_window_is_cut(redis):
+    redis.set(KEY, 3, ex=86_400)
+
+    assert count().reset == 60
+    assert 59_000 < redis.pttl(KEY) <= 60_000
+
+
+def test_emptied_store_begins_anew(redis):
+    count(1)
+    redis.flushall()
+
+    assert count(1).allowed
+    assert counter.state() == "ok"
+
+
+def test_flushed_scripts_are_loaded_again(redis):
+    count()
+    redis.script_flush()
+
+    assert count().remaining == 8
+    assert counter.state() == "ok"
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_decision_is_one_round_trip(redis, connected):
+    count()
+    if not connected:
+        counter.limiter.store.script.registered_client.connection_pool.disconnect()
+
+    with redis.monitor() as monitor:
+        count()
+        redis.echo("end")
+        seen = []
+        while not seen or not seen[-1].startswith("ECHO"):
+            command = monitor.next_command()
+            if command["client_type"] != "lua":
+                seen.append(command["command"])
+
+    # The monitor's own connection was the pooled one: the echo may need a new one, silently.
+    assert [line.split()[0] for line in seen] == ["EVALSHA", "ECHO"]
+
+
+def test_client_is_made_once(redis, monkeypatch):
+    made = []
+    monkeypatch.setattr(counter, "get_redis_connection", lambda alias: made.append(alias) or redis)
+    for _ in range(3):
+        count()
+
+    assert made == ["default"]
+
+
+def microseconds(function, times: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(times):
+        function()
+    return (time.perf_counter() - begin) / times * 1e6
+
+
+def test_decision_costs_little_more_than_a_ping(redis):
+    """The best of many short rounds of each in turn: what else runs here disturbs both alike."""
+    ping = get_redis_connection("default").ping
+    rounds = [(microseconds(ping, 100), microseconds(count, 100)) for _ in range(30)]
+
+    assert min(cost for _, cost in rounds) <= 1.6 * min(cost for cost, _ in rounds)

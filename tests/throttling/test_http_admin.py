@@ -1,0 +1,227 @@
+"""The admin site's log-in form: one count with the API's calls, and the same lockout."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from audit.models import Record
+from tests.conftest import API, PASSWORD
+from tests.throttling.conftest import CREDENTIAL_REFUSAL, limits
+from throttling.models import Lockout
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis", "quick_passwords")]
+
+
+@pytest.fixture
+def root(ada: User) -> User:
+    """Ada as an operator."""
+    User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
+    return User.objects.get(pk=ada.pk)
+
+
+def log_in(email: str = "ada@example.com", password: str = PASSWORD, **options: Any) -> Any:
+    client = options.pop("client", None) or Client()
+    form = {"username": email, "password": password}
+    return client.post("/admin/login/?next=/admin/", form, **options)
+
+
+def guess(times: int, email: str = "ada@example.com") -> list[int]:
+    return [log_in(email, "wrong password").status_code for _ in range(times)]
+
+
+def page(answer: Any) -> tuple[bytes, list[tuple[str, str]]]:
+    """Content and headers, but for the request's random id."""
+    return answer.content, [item for item in answer.items() if item[0] != "X-Request-ID"]
+
+
+def test_right_log_in_opens_a_session(root: User, client: Client) -> None:
+    answer = log_in(" ADA@example.com ", client=client)
+
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/")
+    assert client.get("/admin/").status_code == 200
+    assert answer.cookies["sessionid"]["httponly"]
+
+
+def test_form_and_api_share_one_count(root: User) -> None:
+    for _ in range(5):
+        log_in()
+        API().post("/auth/signup", {})
+
+    answer = API().post("/auth/login", {})
+    assert (answer.status_code, answer.json()) == (429, CREDENTIAL_REFUSAL)
+    assert log_in().status_code == 429
+
+
+def test_form_spends_the_apis_calls(root: User) -> None:
+    log_in()
+    log_in(password="wrong password")
+
+    assert limits(API().post("/auth/login", {}))["x-ratelimit-remaining"] == "7"
+
+
+def test_refusal_is_a_page_for_people(root: User, settings: Any) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    log_in()
+    answer = log_in()
+
+    assert answer.status_code == 429
+    assert answer["Content-Type"] == "text/html; charset=utf-8"
+    assert b"Too many attempts; please try again later." in answer.content
+    assert limits(answer) == {"retry-after": "60"}
+
+
+def test_looking_at_the_form_is_free(client: Client, redis: Any) -> None:
+    for _ in range(12):
+        assert client.get("/admin/login/").status_code == 200
+
+    assert redis.keys("throttle:*") == []
+
+
+def test_form_of_a_throttled_caller_can_be_looked_at(client: Client, settings: Any) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 0
+
+    assert client.get("/admin/login/").status_code == 200
+    assert client.get("/admin/").status_code == 302
+
+
+def test_session_outlives_a_throttle_and_a_lock(root: User, client: Client, settings: Any) -> None:
+    log_in(client=client)
+    settings.RATE_LIMIT_CREDENTIAL = 0
+    for _ in range(5):
+        Lockout.objects.record_failure(root.email)
+
+    assert client.get("/admin/").status_code == 200
+
+
+@pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
+def test_form_is_locked_at_the_threshold(root: User, email: str) -> None:
+    assert guess(6, email) == [200] * 5 + [429]
+    assert log_in(email).status_code == 429
+
+
+def test_failures_at_both_doors_add_up(root: User) -> None:
+    assert guess(3) == [200] * 3
+    body = {"email": "ada@example.com", "password": "wrong password"}
+    statuses = [API().post("/auth/login", body).status_code for _ in range(3)]
+
+    assert statuses == [401, 401, 429]
+    assert log_in(REMOTE_ADDR="198.51.100.7").status_code == 429
+
+
+@pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
+@pytest.mark.parametrize("password", [PASSWORD, "wrong password"])
+def test_lock_and_throttle_are_the_same_page(
+    root: User, redis: Any, email: str, password: str
+) -> None:
+    for _ in range(5):
+        Lockout.objects.record_failure(email)
+    redis.set("throttle:credential:127.0.0.1", 1, px=17_000)
+    locked = log_in(email, password)
+    redis.set("throttle:credential:127.0.0.1", 10, px=17_000)
+    throttled = log_in(email, password)
+
+    assert locked.status_code == throttled.status_code == 429
+    assert page(locked) == page(throttled)
+    assert limits(locked) == {"retry-after": "17"}
+
+
+def test_page_is_the_same_in_every_language(root: User) -> None:
+    for _ in range(5):
+        Lockout.objects.record_failure(root.email)
+    german = {"accept-language": "de"}
+    locked = log_in(headers=german)
+    for _ in range(10):
+        throttled = log_in("nobody@example.com", headers=german)
+
+    assert locked.content == throttled.content
+    assert locked["Content-Language"] == "de"
+
+
+def test_success_clears_the_count(root: User) -> None:
+    guess(4)
+    assert log_in().status_code == 302
+
+    assert not Lockout.objects.exists()
+
+
+def test_inactive_user_is_a_failure_like_any_other(root: User, bob: User) -> None:
+    User.objects.update(is_active=False)
+    answers = [log_in(), log_in(password="wrong password"), log_in("nobody@example.com")]
+
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert all(b"Please enter the correct" in answer.content for answer in answers)
+    assert dict(Lockout.objects.values_list("email", "failures")) == {
+        "ada@example.com": 2,
+        "nobody@example.com": 1,
+    }
+
+
+def test_user_who_is_no_staff_is_told_what_a_guesser_is_told(ada: User, client: Client) -> None:
+    right, wrong = log_in(client=client), log_in(password="wrong password")
+
+    assert right.status_code == wrong.status_code == 200
+    errors = [answer.context["form"].errors.get_json_data() for answer in (right, wrong)]
+    assert errors[0] == errors[1]
+    assert "sessionid" not in client.cookies
+    assert {record.kind for record in Record.objects.all()} == {"login.failed"}
+    assert Record.objects.get(actor_id=ada.pk).detail == {"reason": "not staff"}
+
+
+@pytest.mark.parametrize("email", ["", "no address", "a@b", "ada@example.com\x00", "k" * 10_240])
+def test_what_is_no_address_is_no_failure_and_no_error(root: User, email: str) -> None:
+    assert log_in(email).status_code == 200
+    assert not Lockout.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        "\u212aate@example.com",  # the Kelvin sign
+        "\uff4b\uff41\uff54\uff45@example.com",  # fullwidth letters
+        "kate@\uff45xample.com",
+        "kate\uff20example.com",
+    ],
+)
+def test_look_alike_counts_against_nobody(email: str) -> None:
+    assert log_in(email).status_code == 200
+    assert not Lockout.objects.exists()
+
+
+def test_answer_tells_of_its_tier(root: User) -> None:
+    expected = {"x-ratelimit-limit": "10", "x-ratelimit-reset": "60"}
+    for number, answer in enumerate([log_in(), log_in(password="x"), log_in(email="")]):
+        answer_limits = limits(answer) | {"x-ratelimit-reset": "60"}
+        assert answer_limits == expected | {"x-ratelimit-remaining": str(9 - number)}
+
+
+def test_form_without_its_token_is_refused_but_counted(root: User, redis: Any) -> None:
+    answer = log_in(client=Client(enforce_csrf_checks=True))
+
+    assert answer.status_code == 403
+    assert limits(answer)["x-ratelimit-remaining"] == "9"
+    assert redis.get("throttle:credential:127.0.0.1") == b"1"
+
+
+def test_throttled_form_without_its_token_is_429(root: User, settings: Any) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 0
+
+    assert log_in(client=Client(enforce_csrf_checks=True)).status_code == 429
+
+
+def test_form_with_its_token_logs_in(root: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.get("/admin/login/")
+    form = {"username": "ada@example.com", "password": PASSWORD, "next": "/admin/"}
+    form["csrfmiddlewaretoken"] = client.cookies["csrftoken"].value
+
+    assert client.post("/admin/login/", form).status_code == 302
+
+
+@pytest.mark.parametrize("form", [{}, {"username": "ada@example.com"}, {"password": "x"}])
+def test_incomplete_form_is_counted_as_a_call_alone(form: dict[str, str], redis: Any) -> None:
+    assert Client().post("/admin/login/", form).status_code == 200
+
+    assert redis.get("throttle:credential:127.0.0.1") == b"1"
+    assert not Lockout.objects.exists()

@@ -1,0 +1,243 @@
+"""Who a request is counted for, whatever its headers claim."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+import time_machine
+
+from accounts import tokens
+from accounts.models import User
+from tests.conftest import API
+from tests.throttling.conftest import limits
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
+
+
+def base64url(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def access_token(user: User) -> str:
+    return str(tokens.issue(user)[0])
+
+
+def me(token: str | None = None, peer: str = "203.0.113.1", **headers: str) -> Any:
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    return API().get("/auth/me", REMOTE_ADDR=peer, headers=headers)
+
+
+def left(answer: Any) -> int:
+    return int(limits(answer)["x-ratelimit-remaining"])
+
+
+def forged(token: str) -> str:
+    """The token of somebody else who changed its subject."""
+    head, payload, signature = token.split(".")
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
+    claims["jti"] = "forged"
+    return f"{head}.{base64url(json.dumps(claims).encode())}.{signature}"
+
+
+def test_user_is_counted_from_wherever_he_calls(ada: User) -> None:
+    peers = ["203.0.113.1", "198.51.100.7", "2001:db8::1"]
+
+    assert [left(me(access_token(ada), peer)) for peer in peers] == [299, 298, 297]
+
+
+def test_neighbours_have_counts_of_their_own(ada: User, bob: User) -> None:
+    assert [left(me(access_token(user))) for user in (ada, bob, ada)] == [299, 299, 298]
+
+
+def test_refused_user_is_refused_everywhere_and_alone(ada: User, bob: User, settings: Any) -> None:
+    settings.RATE_LIMIT_AUTHENTICATED = 1
+    me(access_token(ada))
+
+    assert me(access_token(ada), "198.51.100.7").status_code == 429
+    assert me(access_token(bob)).status_code == 200
+    assert me().status_code == 401  # the address itself has a count of its own
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"is_active": False}, {"token_version": 9}],
+)
+def test_token_that_holds_counts_for_its_user_though_he_may_not_enter(
+    ada: User, change: dict[str, Any]
+) -> None:
+    token = access_token(ada)
+    User.objects.filter(pk=ada.pk).update(**change)
+    answers = [me(token), me(token, "198.51.100.7")]
+
+    assert [(answer.status_code, left(answer)) for answer in answers] == [(401, 299), (401, 298)]
+
+
+def test_token_of_a_deleted_user_counts_for_him(ada: User) -> None:
+    token = access_token(ada)
+    ada.delete()
+    answers = [me(token), me(token, "198.51.100.7")]
+
+    assert [(answer.status_code, left(answer)) for answer in answers] == [(401, 299), (401, 298)]
+
+
+def test_token_that_does_not_hold_counts_for_its_address(ada: User) -> None:
+    with time_machine.travel("2020-01-01"):
+        expired = access_token(ada)
+    refresh = str(tokens.issue(ada)[1])
+    useless = [None, "", expired, forged(access_token(ada)), refresh]
+    answers = [me(token) for token in useless]
+
+    assert [(answer.status_code, left(answer)) for answer in answers] == [
+        (401, 299 - n) for n in range(len(useless))
+    ]
+    assert left(me(expired, "198.51.100.7")) == 299
+    assert left(me(access_token(ada))) == 299
+
+
+def test_forger_spends_nobody_elses_count(ada: User, settings: Any) -> None:
+    settings.RATE_LIMIT_AUTHENTICATED = 2
+    for _ in range(5):
+        me(forged(access_token(ada)))
+
+    assert left(me(access_token(ada))) == 1
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        " ",
+        "Bearer",
+        "Bearer ",
+        "Bearer  ",
+        "Bearer .",
+        "Bearer ..",
+        "Bearer ...",
+        "Bearer a.b",
+        "Bearer a.b.c.d",
+        "Bearer é.ü.ß",
+        "Bearer \u2603",
+        "Bearer \x00",
+        "Bearer a b c",
+        "Bearer\ta.b.c",
+        "Bearer Bearer a.b.c",
+        "Bearer null",
+        "Bearer " + "." * 8000,
+        "Bearer " + "a" * 8000,
+        "Bearer " + "A.A." + "A" * 8000,
+        "Basic YTpi",
+        "Basic",
+        "bearer",
+        "BEARER a.b.c",
+        "a.b.c",
+        ", Bearer a.b.c",
+    ],
+)
+def test_broken_header_counts_for_its_address(header: str) -> None:
+    answer = me(authorization=header)
+
+    assert (answer.status_code, answer.json()) == (401, {"error": "missing or invalid token"})
+    assert left(answer) == 299
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"7",
+        b'"x"',
+        b"{}",
+        b"[" * 6000,
+        b'{"a":' * 1200,
+        b'{"alg":"RS256","kid":' + b"9" * 5000 + b"}",
+        b'{"alg":"RS256","kid":[]}',
+        b'{"alg":"RS256","kid":{}}',
+        b'{"alg":["RS256"]}',
+        b'{"alg":null}',
+        b'{"alg":"RS256","kid":"\\u0000"}',
+        b'{"alg":"RS256","kid":"\\ud800"}',
+        b'{"alg":"RS256","crit":["x"]}',
+        b'{"alg":"RS256","b64":false}',
+        b'{"alg":"RS256","jku":"http://127.0.0.1/"}',
+        b"\xff\xfe",
+        b"NaN",
+    ],
+)
+def test_odd_token_counts_for_its_address(head: bytes) -> None:
+    for payload in (head, b"{}"):
+        answer = me(f"{base64url(head)}.{base64url(payload)}.{base64url(b'x' * 256)}")
+
+        assert answer.status_code == 401
+        refresh = {"refresh_token": f"{base64url(head)}.{base64url(payload)}.AAAA"}
+        assert API().post("/auth/refresh", refresh).status_code == 401
+    assert left(answer) == 298
+
+
+# ---- Behind proxies and not ---------------------------------------------------------------------
+
+CLAIMS = [
+    "198.51.100.7",
+    "198.51.100.7, 127.0.0.1",
+    "9" * 10_240,
+    "1.1.1.1," * 1_280,
+    "\u00e9\u00fc",
+    "198.51.100.7:4711",
+    "[2001:db8::1]:443",
+    "unknown",
+    ", ,",
+    "",
+]
+
+
+def call(forwarded: str, peer: str = "203.0.113.1") -> int:
+    api = API()
+    answers = [
+        api.get("/nope", REMOTE_ADDR=peer, headers={"x-forwarded-for": forwarded}),
+        api.post("/auth/login", {}, REMOTE_ADDR=peer, headers={"x-forwarded-for": forwarded}),
+    ]
+    assert [answer.status_code for answer in answers] == [404, 400]
+    assert left(answers[0]) - left(answers[1]) == 290
+    return left(answers[1])
+
+
+def test_without_a_trusted_proxy_no_claim_changes_anything() -> None:
+    assert [call(claim) for claim in CLAIMS] == list(range(9, -1, -1))
+
+
+@pytest.mark.parametrize("name", ["x-real-ip", "forwarded", "x-client-ip", "cf-connecting-ip"])
+def test_other_headers_are_never_believed(settings: Any, name: str) -> None:
+    settings.TRUSTED_PROXY_COUNT = 1
+    answers = [API().get("/nope", headers={name: claim}) for claim in ("1.1.1.1", "for=2.2.2.2")]
+
+    assert [left(answer) for answer in answers] == [299, 298]
+
+
+def test_behind_one_proxy_only_its_own_word_counts(settings: Any) -> None:
+    settings.TRUSTED_PROXY_COUNT = 1
+    last = ["198.51.100.7", "198.51.100.7:4711", " ::ffff:198.51.100.7", "198.51.100.7 "]
+    claims = [f"{claim},{hop}" for claim, hop in zip(CLAIMS, last * 2, strict=False)]
+
+    assert [call(claim) for claim in claims] == list(range(9, 1, -1))
+    assert call("1.2.3.4, 198.51.100.8") == 9
+
+
+def test_what_the_proxy_says_and_is_no_address_counts_for_the_proxy(settings: Any) -> None:
+    settings.TRUSTED_PROXY_COUNT = 1
+    junk = ["", "9" * 10_240, "\u00e9", "1.1.1.1,unknown", ","]
+
+    assert [call(claim) for claim in junk] == [9, 8, 7, 6, 5]
+
+
+def test_ipv6_caller_is_its_network(settings: Any) -> None:
+    settings.TRUSTED_PROXY_COUNT = 1
+    hops = ["2001:db8::1", "[2001:db8::2]:443", "2001:DB8:0:0:ffff::", "2001:db8:0:1::1"]
+
+    assert [call(hop) for hop in hops] == [9, 8, 7, 9]
+
+
+def test_callers_without_an_address_share_a_count() -> None:
+    assert [call("1.1.1.1", peer="") for _ in range(2)] == [9, 8]

@@ -1,0 +1,138 @@
+"""A request is counted before anything is done for it, and counting costs one round trip."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import pytest
+from django.test import Client
+
+from accounts import tokens
+from accounts.models import User
+from config.parsers import StrictJSONParser
+from tests.conftest import API, PASSWORD
+from tests.throttling.conftest import CREDENTIAL_PATHS
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
+
+
+def never(*_: Any, **__: Any) -> NoReturn:
+    raise AssertionError("work was done for a refused request")
+
+
+@pytest.fixture
+def idle(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may do anything any more, and whoever tries to work on a request fails."""
+    settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 0
+    settings.RATE_LIMIT_CREDENTIAL = 0
+    monkeypatch.setattr(StrictJSONParser, "parse", never)
+    for hashing in ["backends.check_password", "views.make_password", "backends.make_password"]:
+        monkeypatch.setattr(f"accounts.{hashing}", never)
+
+
+@pytest.fixture
+def commands(redis: Any) -> Iterator[Callable[[Callable[[], Any]], list[str]]]:
+    """Gives what clients send to the store while something is called; scripts' own calls aside."""
+    with redis.monitor() as monitor:
+
+        def until(mark: str) -> list[str]:
+            redis.echo(mark)
+            entries = iter(monitor.next_command, None)
+            seen = itertools.takewhile(lambda entry: entry["command"] != f"ECHO {mark}", entries)
+            return [entry["command"].split()[0] for entry in seen if entry["client_type"] != "lua"]
+
+        def watch(call: Callable[[], Any]) -> list[str]:
+            until("begin")
+            call()
+            return until("end")
+
+        yield watch
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("path", CREDENTIAL_PATHS)
+def test_refused_credential_call_costs_nothing(
+    ada: User, api: API, path: str, django_assert_num_queries: Any
+) -> None:
+    body = {"email": ada.email, "password": PASSWORD, "refresh_token": str(tokens.issue(ada)[1])}
+    with django_assert_num_queries(0):
+        assert api.post(path, body).status_code == 429
+        assert api.post(path, b"{" * 70_000).status_code == 429
+
+
+@pytest.mark.usefixtures("idle")
+def test_refused_refresh_by_cookie_costs_nothing(
+    ada: User, api: API, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens.RefreshToken, "__init__", never)
+    with django_assert_num_queries(0):
+        answer = api.post("/auth/refresh", headers={"cookie": "service_refresh=a.b.c"})
+
+    assert answer.status_code == 429
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("path", ["/auth/me", "/auth/logout", "/nope", "/.well-known/jwks.json"])
+def test_refused_ordinary_call_costs_nothing(
+    as_ada: API, path: str, django_assert_num_queries: Any
+) -> None:
+    with django_assert_num_queries(0):
+        assert as_ada.post(path, b"{").status_code == 429
+        assert as_ada.get(path, headers={"host": "evil.example"}).status_code == 429
+
+
+@pytest.mark.usefixtures("idle")
+def test_refused_admin_log_in_costs_nothing(
+    ada: User, client: Client, django_assert_num_queries: Any
+) -> None:
+    form = {"username": ada.email, "password": PASSWORD}
+    with django_assert_num_queries(0):
+        assert client.post("/admin/login/", form).status_code == 429
+
+
+def test_token_is_read_once(as_ada: API, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = []
+    decode = tokens.KeyRingBackend.decode
+    monkeypatch.setattr(
+        tokens.KeyRingBackend, "decode", lambda *args, **kw: reads.append(1) or decode(*args, **kw)
+    )
+
+    assert as_ada.get("/auth/me").status_code == 200
+    assert len(reads) == 1
+
+
+def test_me_costs_one_query_and_one_round_trip(
+    as_ada: API, commands: Any, django_assert_num_queries: Any
+) -> None:
+    as_ada.get("/auth/me")
+    with django_assert_num_queries(1):
+        assert commands(lambda: as_ada.get("/auth/me")) == ["EVALSHA"]
+
+
+@pytest.mark.parametrize("path", CREDENTIAL_PATHS)
+def test_credential_call_costs_one_round_trip(
+    ada: User, api: API, commands: Any, path: str
+) -> None:
+    body = {"email": ada.email, "password": PASSWORD, "refresh_token": str(tokens.issue(ada)[1])}
+    api.post(path, body)
+
+    assert commands(lambda: api.post(path, body)) == ["EVALSHA"]
+
+
+@pytest.mark.parametrize("limit", [0, 10])
+def test_other_calls_cost_one_round_trip_too(
+    api: API, client: Client, commands: Any, settings: Any, limit: int
+) -> None:
+    settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = limit
+    settings.RATE_LIMIT_CREDENTIAL = limit
+    api.get("/nope")
+    form = {"username": "ada@example.com", "password": PASSWORD}
+
+    assert commands(lambda: api.get("/nope")) == ["EVALSHA"]
+    assert commands(lambda: api.get("/auth/me")) == ["EVALSHA"]
+    assert commands(lambda: client.post("/admin/login/", form)) == ["EVALSHA"]
+
+
+@pytest.mark.parametrize("path", ["/health", "/static/admin/css/base.css", "/admin/login/"])
+def test_what_is_not_counted_costs_none(client: Client, commands: Any, path: str) -> None:
+    assert commands(lambda: client.get(path).close()) == []

@@ -1,0 +1,251 @@
+"""Every answer of a counted path tells of its tier; what is not counted tells of none."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import OperationalError
+from django.test import Client
+from rest_framework.permissions import BasePermission
+
+from accounts.models import User
+from accounts.views import MeView
+from tests.conftest import API, PASSWORD
+from tests.throttling.conftest import CREDENTIAL_PATHS, CREDENTIAL_REFUSAL, limits
+from throttling.exceptions import RateLimited
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
+
+TIERS = {"public": "300", "authenticated": "300", "credential": "10"}
+CREDENTIALS = {"email": "ada@example.com", "password": PASSWORD}
+
+
+class Nobody(BasePermission):
+    def has_permission(self, request: Any, view: Any) -> bool:
+        return False
+
+
+def first(tier: str) -> dict[str, str]:
+    """The headers of the first answer in a window."""
+    limit = TIERS[tier]
+    return {
+        "x-ratelimit-limit": limit,
+        "x-ratelimit-remaining": str(int(limit) - 1),
+        "x-ratelimit-reset": "60",
+    }
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
+    """Makes the view of GET /auth/me fail."""
+
+    def fail_with(error: Exception) -> None:
+        def fail(*_: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(MeView, "get", fail)
+
+    return fail_with
+
+
+@pytest.mark.parametrize(
+    ("status", "tier", "call"),
+    [
+        (200, "public", ("get", "/.well-known/jwks.json", {})),
+        (200, "credential", ("post", "/auth/login", {"body": CREDENTIALS})),
+        (400, "credential", ("post", "/auth/login", {"body": b"{"})),
+        (400, "credential", ("post", "/auth/signup", {"body": {"email": 7}})),
+        (400, "public", ("get", "/nope", {"headers": {"host": "evil.example"}})),
+        (400, "credential", ("post", "/auth/login", {"headers": {"host": "evil.example"}})),
+        (401, "authenticated", ("get", "/auth/me", {})),
+        (401, "authenticated", ("post", "/auth/logout", {})),
+        (401, "credential", ("post", "/auth/login", {"body": CREDENTIALS | {"password": "x"}})),
+        (401, "credential", ("post", "/auth/refresh", {"body": {}})),
+        (404, "public", ("get", "/nope", {})),
+        (404, "public", ("post", "/auth/login/", {})),
+        (404, "public", ("options", "/nope", {})),
+        (404, "public", ("head", "/nope", {})),
+        (405, "credential", ("get", "/auth/login", {})),
+        (405, "public", ("delete", "/.well-known/jwks.json", {})),
+        (411, "credential", ("post", "/auth/login", {"headers": {"transfer-encoding": "chunked"}})),
+        (413, "credential", ("post", "/auth/login", {"body": b" " * 65_537})),
+        (415, "credential", ("post", "/auth/login", {"content_type": "text/plain", "body": b"x"})),
+    ],
+)
+def test_answer_tells_of_its_tier(
+    api: API, ada: User, status: int, tier: str, call: tuple[str, str, dict[str, Any]]
+) -> None:
+    method, path, options = call
+    answer = api.call(method, path, **options)
+
+    assert answer.status_code == status
+    assert limits(answer) == first(tier)
+
+
+@pytest.mark.parametrize(
+    ("status", "method", "path"),
+    [(200, "get", "/auth/me"), (204, "post", "/auth/logout"), (405, "put", "/auth/me")],
+)
+def test_answer_to_a_user_tells_of_it(as_ada: API, status: int, method: str, path: str) -> None:
+    answer = as_ada.call(method, path)
+
+    assert answer.status_code == status
+    assert limits(answer) == first("authenticated")
+
+
+def test_403_tells_of_it(as_ada: API, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MeView, "permission_classes", [Nobody])
+    answer = as_ada.get("/auth/me")
+
+    assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
+    assert limits(answer) == first("authenticated")
+
+
+@pytest.mark.parametrize(("error", "status"), [(KeyError("x"), 500), (OperationalError(), 503)])
+def test_server_error_tells_of_it(as_ada: API, broken, error: Exception, status: int) -> None:
+    as_ada.client.raise_request_exception = False
+    broken(error)
+    answer = as_ada.get("/auth/me")
+
+    assert answer.status_code == status
+    assert limits(answer) == first("authenticated")
+
+
+def test_409_tells_of_it(api: API, ada: User) -> None:
+    from accounts.models import SignupLink
+
+    link = SignupLink.objects.create(email=ada.email)
+    person = {"account_name": "A", "first_name": "A", "last_name": "L", "password": PASSWORD}
+    answer = api.post("/auth/complete-signup", person | {"token": link.token})
+
+    assert answer.status_code == 409
+    assert limits(answer) == first("credential")
+
+
+# ---- Counting down, and what is refused --------------------------------------------------------
+
+
+def test_credential_calls_share_one_count(api: API) -> None:
+    left = [
+        api.post(path, {}).headers["x-ratelimit-remaining"]
+        for path in [*CREDENTIAL_PATHS, "/auth/login", "/auth/login"]
+    ]
+
+    assert left == [str(9 - n) for n in range(len(left))]
+    assert len(left) >= 7
+
+
+@pytest.mark.parametrize("path", CREDENTIAL_PATHS)
+def test_credential_refusal_says_only_when_to_come_back(api: API, settings: Any, path: str) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    api.post("/auth/login", {})
+    answer = api.post(path, {})
+
+    assert (answer.status_code, answer.json()) == (429, CREDENTIAL_REFUSAL)
+    assert limits(answer) == {"retry-after": "60"}
+
+
+@pytest.mark.parametrize("method", ["get", "head", "put", "delete", "options"])
+def test_refusal_does_not_depend_on_the_method(api: API, settings: Any, method: str) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    api.post("/auth/login", {})
+    answer = api.call(method, "/auth/login")
+
+    assert answer.status_code == 429
+    assert limits(answer) == {"retry-after": "60"}
+
+
+def test_ordinary_refusal_says_that_nothing_remains(as_ada: API, api: API, settings: Any) -> None:
+    settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 1
+    for client, path in [(api, "/nope"), (api, "/auth/me"), (as_ada, "/auth/me")]:
+        client.get(path)
+        answer = client.get(path)
+
+        assert answer.status_code == 429
+        assert answer.json() == {"error": "rate_limited", "message": RateLimited.message}
+        assert limits(answer) == {"retry-after": "60", "x-ratelimit-remaining": "0"}
+
+
+def test_tiers_do_not_share_a_count(api: API, settings: Any) -> None:
+    settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 1
+    settings.RATE_LIMIT_CREDENTIAL = 1
+
+    assert api.get("/nope").status_code == 404
+    assert api.get("/auth/me").status_code == 401
+    assert api.post("/auth/login", {}).status_code == 400
+
+
+def test_seconds_are_those_of_the_callers_own_window(api: API, redis: Any, settings: Any) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 2
+    redis.set("throttle:credential:127.0.0.1", 1, px=7_400)
+
+    assert limits(api.post("/auth/login", {}))["x-ratelimit-reset"] == "8"
+    assert limits(api.post("/auth/login", {})) == {"retry-after": "8"}
+
+
+@pytest.mark.usefixtures("in_process")
+def test_window_in_process_ends_and_begins_anew(api: API, settings: Any, clock: Any) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    api.post("/auth/login", {})
+    clock.now += 59.5
+    assert limits(api.post("/auth/login", {})) == {"retry-after": "1"}
+
+    clock.now += 0.5
+
+    assert limits(api.post("/auth/login", {}))["x-ratelimit-reset"] == "60"
+
+
+def test_shortest_window_is_one_second(api: API, settings: Any) -> None:
+    settings.RATE_LIMIT_WINDOW_SECONDS = 1
+
+    assert limits(api.get("/nope"))["x-ratelimit-reset"] == "1"
+
+
+@pytest.mark.usefixtures("ada")
+def test_wall_clock_moves_no_window(api: API) -> None:
+    with time_machine.travel(0, tick=False):
+        api.get("/nope")
+
+    assert limits(api.get("/nope"))["x-ratelimit-reset"] in {"59", "60"}
+
+
+# ---- What is not counted -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/health",
+        "/static/admin/css/base.css",
+        "/admin",
+        "/admin/",
+        "/admin/login/",
+        "/admin/nope/",
+        "/admin/accounts/user/",
+    ],
+)
+def test_page_or_file_is_not_counted(client: Client, redis: Any, path: str) -> None:
+    answer = client.get(path)
+    answer.close()
+
+    assert answer.status_code in {200, 301, 302, 404}
+    assert limits(answer) == {}
+    assert redis.keys("throttle:*") == []
+
+
+@pytest.mark.parametrize("path", ["/auth/login", "/auth/me", "/nope"])
+@pytest.mark.parametrize("origin", ["https://app.example.com", "https://evil.example", "null"])
+def test_preflight_is_not_counted(api: API, redis: Any, path: str, origin: str) -> None:
+    asked = {"origin": origin, "access-control-request-method": "POST"}
+    answer = api.call("options", path, headers=asked)
+
+    assert (answer.status_code, limits(answer)) == (200, {})
+    assert redis.keys("throttle:*") == []
+
+
+def test_missing_file_is_an_unknown_path(api: API) -> None:
+    answer = api.get("/static/no/such.css")
+
+    assert answer.status_code == 404
+    assert limits(answer) == first("public")

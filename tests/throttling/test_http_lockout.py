@@ -1,0 +1,266 @@
+"""A locked address: every way to sign in as it is closed, from anywhere, and no other address's."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import time_machine
+
+from accounts import tokens
+from accounts.models import SignupLink, User
+from tests.conftest import API, PASSWORD
+from tests.throttling.conftest import CREDENTIAL_REFUSAL, limits
+from throttling.models import Lockout
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis", "quick_passwords")]
+
+PERSON = {
+    "account_name": "Difference Engines",
+    "first_name": "Charles",
+    "last_name": "Babbage",
+    "password": PASSWORD,
+}
+
+
+@pytest.fixture(autouse=True)
+def many_calls(settings: Any) -> None:
+    """This file is about locks: no caller runs out of calls."""
+    settings.RATE_LIMIT_CREDENTIAL = 1000
+
+
+@pytest.fixture
+def time() -> Iterator[Any]:
+    with time_machine.travel("2026-11-21T12:00:00Z", tick=False) as coordinates:
+        yield coordinates
+
+
+def call(path: str, body: dict[str, Any], peer: str = "203.0.113.1") -> Any:
+    return API().post(path, body, REMOTE_ADDR=peer)
+
+
+def log_in(email: str = "ada@example.com", password: str = PASSWORD, **options: str) -> Any:
+    return call("/auth/login", {"email": email, "password": password}, **options)
+
+
+def guess(times: int, email: str = "ada@example.com") -> list[int]:
+    return [log_in(email, "wrong password").status_code for _ in range(times)]
+
+
+def refresh(user: User) -> Callable[..., Any]:
+    body = {"refresh_token": str(tokens.issue(user)[1])}
+    return lambda **options: call("/auth/refresh", body, **options)
+
+
+def complete(path: str, email: str) -> Callable[..., Any]:
+    link = SignupLink.objects.create(email=email)
+    return lambda **options: call(path, PERSON | {"token": link.token}, **options)
+
+
+def is_refusal(answer: Any) -> bool:
+    return (answer.status_code, answer.json()) == (429, CREDENTIAL_REFUSAL)
+
+
+@pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
+def test_threshold_th_failure_is_the_last_401(ada: User, email: str) -> None:
+    assert guess(7, email) == [401] * 5 + [429] * 2
+    assert is_refusal(log_in(email))
+
+
+@pytest.mark.parametrize("peer", ["203.0.113.1", "198.51.100.7", "2001:db8::1", ""])
+def test_every_way_in_is_closed_from_anywhere(ada: User, peer: str) -> None:
+    ways = [log_in, refresh(ada), complete("/auth/complete-signup", ada.email)]
+    ways.append(complete("/auth/register", ada.email))
+    guess(5)
+
+    answers = [way(peer=peer) for way in ways]
+    assert all(is_refusal(answer) for answer in answers)
+    assert {limits(answer)["retry-after"] for answer in answers} <= {"59", "60"}
+    assert all("Set-Cookie" not in answer for answer in answers)
+
+
+def test_refresh_by_cookie_is_closed_and_the_cookie_is_left_alone(ada: User) -> None:
+    guess(5)
+    cookie = f"service_refresh={tokens.issue(ada)[1]}"
+    answer = API().post("/auth/refresh", headers={"cookie": cookie})
+
+    assert is_refusal(answer)
+    assert not answer.cookies
+
+
+def test_dead_token_or_link_says_so_though_its_address_is_locked(ada: User, time: Any) -> None:
+    old, link = refresh(ada), complete("/auth/complete-signup", ada.email)
+    SignupLink.objects.update(expires_at="2026-11-21T12:00:01Z")
+    time.shift(86_400 + 6)
+    guess(5)
+
+    assert old().status_code == 401
+    assert (link().status_code, link().json()) == (400, {"error": "invalid or expired token"})
+
+
+def test_locked_link_is_not_used_up(time: Any) -> None:
+    way = complete("/auth/complete-signup", "charles@example.com")
+    guess(5, "charles@example.com")
+    assert is_refusal(way())
+
+    time.shift(900)
+
+    assert way().status_code == 200
+
+
+def test_access_token_is_no_way_in_and_still_works(ada: User, as_ada: API) -> None:
+    guess(5)
+
+    assert as_ada.get("/auth/me").status_code == 200
+
+
+def test_lock_ends_after_its_seconds_and_failures_do_not_prolong_it(ada: User, time: Any) -> None:
+    guess(5)
+    time.shift(890)
+    assert guess(20) == [429] * 20
+    time.shift(9)
+    assert is_refusal(log_in())
+
+    time.shift(1)
+
+    assert log_in().status_code == 200
+    assert guess(6) == [401] * 5 + [429]
+
+
+def test_count_begins_anew_after_a_lock(ada: User, time: Any) -> None:
+    guess(5)
+    time.shift(900)
+
+    assert guess(6) == [401] * 5 + [429]
+
+
+def test_log_in_clears_the_count(ada: User) -> None:
+    guess(4)
+    assert log_in().status_code == 200
+
+    assert guess(4) == [401] * 4
+    assert log_in().status_code == 200
+
+
+def test_refresh_does_not_clear_the_count(ada: User) -> None:
+    open_tab = refresh(ada)
+    assert guess(4) == [401] * 4
+    assert open_tab().status_code == 200
+
+    assert guess(2) == [401, 429]
+    assert is_refusal(open_tab())
+
+
+def test_completion_clears_the_count() -> None:
+    way = complete("/auth/register", "charles@example.com")
+    guess(4, "charles@example.com")
+
+    assert way().status_code == 200
+    assert not Lockout.objects.exists()
+    assert guess(4, "charles@example.com") == [401] * 4
+
+
+def test_completion_that_fails_clears_nothing(ada: User) -> None:
+    guess(4)
+    assert complete("/auth/register", ada.email)().status_code == 409
+
+    assert guess(2) == [401, 429]
+
+
+def test_bad_input_is_no_failure(ada: User) -> None:
+    for body in [{}, {"email": ada.email}, {"email": ada.email, "password": ""}, {"email": 7}]:
+        assert call("/auth/login", body).status_code == 400
+    call("/auth/login", {"email": ada.email, "password": "x" * 257})
+
+    assert not Lockout.objects.exists()
+
+
+def test_throttled_guess_is_no_failure(ada: User, settings: Any) -> None:
+    settings.RATE_LIMIT_CREDENTIAL = 2
+
+    assert guess(6) == [401, 401, 429, 429, 429, 429]
+    assert Lockout.objects.get().failures == 2
+
+
+def test_neighbour_is_not_locked(ada: User, bob: User) -> None:
+    guess(5)
+
+    assert log_in("bob@example.com").status_code == 200
+
+
+def test_colleague_is_not_locked_by_a_lock_of_the_admin(ada: User, as_bob: API) -> None:
+    guess(5)
+
+    assert as_bob.get("/auth/me").status_code == 200
+    assert refresh(User.objects.get(email="bob@example.com"))().status_code == 200
+
+
+# ---- Spellings of an address --------------------------------------------------------------------
+
+
+def test_spellings_of_one_address_are_one_counter(ada: User) -> None:
+    spellings = ["ada@example.com", " ada@example.com  ", "ADA@example.com", "ada@EXAMPLE.Com"]
+    spellings.append("\u2003Ada@Example.COM\u00a0")
+    answers = [log_in(email, "wrong password") for email in spellings]
+
+    assert [answer.status_code for answer in answers] == [401] * 5
+    assert list(Lockout.objects.values_list("email", "failures")) == [("ada@example.com", 5)]
+    assert is_refusal(log_in(" ADA@example.com"))
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        "\u212aate@example.com",  # the Kelvin sign
+        "kat\uff45@example.com",  # fullwidth e
+        "\uff4b\uff41\uff54\uff45@example.com",
+        "kate\uff20example.com",  # fullwidth @
+        "kate@\uff45xample.com",
+        "kate@example\uff0ecom",  # fullwidth full stop
+        "kate@example\u3002com",  # ideographic full stop
+        "ma\u0131l@example.com",  # dotless i
+        "\u0130da@example.com",  # dotted I
+        "k\u0430te@example.com",  # a Cyrillic a
+        "kate\u200b@example.com",
+        "kate\u00ad@example.com",
+        "kate\t@example.com",
+        "kate@example.com\n",
+        "kate @example.com",
+        "ka te@example.com",
+        "kate@example.com\x00",
+        "kate@stra\u00dfe.example",  # folds to "strasse" in IDNA 2003, a domain of its own today
+        "kate@\u03c3\u03c2.example",  # a final sigma
+        "kate@exam\u00adple.com",  # a soft hyphen
+        "kate@exam\u200dple.com",  # a joiner
+        "kate@example.com,bob@example.com",
+        "Kate <kate@example.com>",
+        "kate@example.com.",
+        "kate@@example.com",
+        "kate@" + "a" * 250 + ".com",
+        "k" * 10_240 + "@example.com",
+        "",
+        "@",
+    ],
+)
+def test_look_alike_is_refused_and_nobody_is_counted(email: str) -> None:
+    answer = log_in(email, "wrong password")
+
+    assert answer.status_code == 400
+    assert set(answer.json()["fields"]) == {"email"}
+    assert not Lockout.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("email", "counted"),
+    [
+        ("kate@examp\u0131e.com", "kate@xn--exampe-t9a.com"),  # dotless i in a domain is a letter
+        ("kate@b\u00fccher.example", "kate@xn--bcher-kva.example"),
+        ("kate@B\u00dcCHER.example", "kate@xn--bcher-kva.example"),
+        ("kate@XN--bcher-kva.example", "kate@xn--bcher-kva.example"),
+        ("kate+tag@example.com", "kate+tag@example.com"),
+        ("k.ate@example.com", "k.ate@example.com"),
+    ],
+)
+def test_other_address_has_a_counter_of_its_own(email: str, counted: str) -> None:
+    assert log_in(email, "wrong password").status_code == 401
+
+    assert list(Lockout.objects.values_list("email", flat=True)) == [counted]

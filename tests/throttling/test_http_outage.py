@@ -1,0 +1,160 @@
+"""The store goes away and comes back under running processes, and nobody but the operator knows."""
+
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import Service
+from tests.servers import RedisServer, free_port
+from tests.throttling.conftest import Answer, ask, at_once, limits, message
+
+ORDINARY = message("GET", "/nope"), message("GET", "/auth/me")
+LOG_IN = message("POST", "/auth/login", {})
+LOST, FOUND = "the limiter's store is lost", "the limiter's store answers again"
+FULL = {"x-ratelimit-limit": "1000", "x-ratelimit-remaining": "1000", "x-ratelimit-reset": "60"}
+
+
+@pytest.fixture
+def own_store() -> Iterator[RedisServer]:
+    """A redis-server that the test may break."""
+    server = RedisServer()
+    yield server
+    server.process.send_signal(signal.SIGCONT)
+    server.stop()
+
+
+@pytest.fixture
+def two(new_service: Callable[..., Service]) -> Callable[[str], Service]:
+    """Starts two processes that count in the store of an address; a share is four log-ins."""
+
+    def start(url: str) -> Service:
+        service = new_service(
+            REDIS_URL=url,
+            WEB_CONCURRENCY="2",
+            RATE_LIMIT_PUBLIC="1000",
+            RATE_LIMIT_AUTHENTICATED="1000",
+            RATE_LIMIT_CREDENTIAL="8",
+        )
+        return service.start()
+
+    return start
+
+
+def until(condition: Callable[[], Any], seconds: float) -> float:
+    """Call until it is true, and give how long that took; fails when it takes longer."""
+    begin = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begin < seconds, "it did not happen in time"
+        time.sleep(0.02)
+    return time.monotonic() - begin
+
+
+def call_until_logged(service: Service, line: str) -> None:
+    """Make ordinary calls until both processes have logged the line."""
+
+    def logged() -> bool:
+        answers = at_once(service, [*ORDINARY] * 4)
+        assert {answer.status_code for answer in answers} == {401, 404}
+        return service.log.count(line) >= 2
+
+    until(logged, 20)
+
+
+def health(service: Service) -> list[dict[str, str]]:
+    """What /health says, asked often enough that each process is likely to be asked."""
+    answers = at_once(service, [message("GET", "/health")] * 8)
+    assert {answer.status_code for answer in answers} == {200}
+    return [answer.json() for answer in answers]
+
+
+def log_ins(service: Service, count: int) -> list[Answer]:
+    answers = at_once(service, [LOG_IN] * count)
+    assert {answer.status_code for answer in answers} <= {400, 429}
+    return answers
+
+
+def assert_serves_without_store(service: Service) -> None:
+    """Ordinary calls pass, credential calls are counted by each process: 2 x (8 // 2)."""
+    for answer in at_once(service, [*ORDINARY] * 20):
+        assert answer.status_code in {401, 404}
+        assert limits(answer) == FULL
+    assert all(said["limiter"] == "fallback" for said in health(service))
+    assert all(said["status"] == "degraded" for said in health(service))
+    counted: list[Answer] = []
+    until(lambda: counted.extend(log_ins(service, 4)) or len(allowed(counted)) == 8, 20)
+    counted += log_ins(service, 20)
+    left = sorted(answer.headers["x-ratelimit-remaining"] for answer in allowed(counted))
+    assert left == sorted("0123" * 2)
+    assert {answer.headers["x-ratelimit-limit"] for answer in allowed(counted)} == {"4"}
+
+
+def allowed(answers: list[Answer]) -> list[Answer]:
+    return [answer for answer in answers if answer.status_code != 429]
+
+
+def assert_found_again(service: Service) -> None:
+    """Within six seconds, by /health alone; then the store's count is the one that holds."""
+    ok = {"status": "ok", "database": "ok", "limiter": "ok"}
+    until(lambda: health(service) and service.log.count(FOUND) == 2, 6)
+    assert health(service) == [ok] * 8
+    assert len(allowed(log_ins(service, 20))) == 8
+    assert limits(ask(service, "GET", "/nope"))["x-ratelimit-remaining"] != "1000"
+    assert (service.log.count(LOST), service.log.count(FOUND)) == (2, 2)
+
+
+def test_killed_store_is_done_without_and_found_again(two: Any, own_store: RedisServer) -> None:
+    service = two(own_store.url)
+    until(lambda: limits(ask(service, "GET", "/nope")) != FULL, 5)
+    own_store.stop()
+
+    call_until_logged(service, LOST)
+    assert_serves_without_store(service)
+    own_store.start()
+    assert_found_again(service)
+
+
+def test_store_that_is_absent_at_start_is_found_later(two: Any) -> None:
+    port = free_port()
+    service = two(f"redis://127.0.0.1:{port}/0")
+
+    call_until_logged(service, LOST)
+    assert_serves_without_store(service)
+    store = RedisServer(port)
+    try:
+        assert_found_again(service)
+    finally:
+        store.stop()
+
+
+def durations(service: Service, calls: int) -> list[float]:
+    """Seconds that ordinary calls took, one after another."""
+    took = []
+    for _ in range(calls):
+        begin = time.perf_counter()
+        answer = ask(service, "GET", "/nope")
+        took.append(time.perf_counter() - begin)
+        assert answer.status_code == 404
+    return took
+
+
+def test_hanging_store_slows_nobody_down(two: Any, own_store: RedisServer) -> None:
+    service = two(own_store.url)
+    at_once(service, [*ORDINARY] * 8)
+    before = statistics.median(durations(service, 200))
+    own_store.process.send_signal(signal.SIGSTOP)
+    first = durations(service, 20)
+    call_until_logged(service, LOST)
+
+    # The machine has other work as well: what the store would cause is there in every round.
+    rounds = [durations(service, 200) for _ in range(3)]
+
+    assert statistics.median(first) < 0.09  # two calls of each process wait, and no more
+    assert min(max(took) for took in rounds) < 0.3
+    assert min(statistics.median(took) for took in rounds) < 3 * before + 0.005
+    assert_serves_without_store(service)
+    own_store.process.send_signal(signal.SIGCONT)
+    until(lambda: health(service) and service.log.count(FOUND) == 2, 6)

@@ -1,0 +1,221 @@
+"""Real requests to four gunicorn processes and one Redis: exact counts, and equal refusals."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from django.core.cache import cache
+
+from accounts import tokens
+from accounts.models import User
+from tests.conftest import PASSWORD, Service
+from tests.throttling.conftest import (
+    CREDENTIAL_REFUSAL,
+    Answer,
+    ask,
+    at_once,
+    limits,
+    message,
+    shared_service,
+)
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LIMITS = {"RATE_LIMIT_AUTHENTICATED": "100", "RATE_LIMIT_PUBLIC": "100"}
+SHARE = "2"  # of ten credential calls, for one of four processes without a store
+
+
+@pytest.fixture(scope="module")
+def four(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Four processes behind one trusted proxy, so that a test can call from many addresses."""
+    folder = tmp_path_factory.mktemp("four")
+    service = shared_service(folder, WEB_CONCURRENCY="4", TRUSTED_PROXY_COUNT="1", **LIMITS)
+    yield service.start()
+    service.stop()
+
+
+@pytest.fixture(scope="module")
+def one(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One process with many threads, which counts in its own memory."""
+    service = shared_service(tmp_path_factory.mktemp("one"), REDIS_URL="", **LIMITS)
+    yield service.start()
+    service.stop()
+
+
+def access_token(user: User) -> str:
+    return str(tokens.issue(user)[0])
+
+
+def log_in(email: str = "ada@example.com", password: str = PASSWORD, **headers: str) -> bytes:
+    return message("POST", "/auth/login", {"email": email, "password": password}, **headers)
+
+
+def statuses(answers: list[Answer]) -> dict[int, int]:
+    return dict(Counter(answer.status_code for answer in answers))
+
+
+def burst(service: Service, calls: list[bytes]) -> list[Answer]:
+    """The answers to calls that are made at once.
+
+    A store that this machine kept waiting for 100 ms has let calls through, as it should; such
+    answers show (nothing has been taken from their limit), and the calls are made anew then.
+    """
+    for _ in range(3):
+        cache.clear()
+        answers = at_once(service, calls)
+        if not any(uncounted(limits(answer)) for answer in answers):
+            break
+    return answers
+
+
+def uncounted(headers: dict[str, str]) -> bool:
+    limit = headers.get("x-ratelimit-limit", "")
+    return limit == SHARE or (limit != "" and headers["x-ratelimit-remaining"] == limit)
+
+
+def assert_counted_down(answers: list[Answer], limit: int) -> None:
+    """Each place in the window was given to one request, and each header is in its range."""
+    allowed = [limits(answer) for answer in answers if answer.status_code != 429]
+    refused = [limits(answer) for answer in answers if answer.status_code == 429]
+    left = sorted(int(headers["x-ratelimit-remaining"]) for headers in allowed)
+    assert left == list(range(limit))
+    assert {headers["x-ratelimit-limit"] for headers in allowed} == {str(limit)}
+    assert all(1 <= int(headers["x-ratelimit-reset"]) <= 60 for headers in allowed)
+    assert all(1 <= int(headers["retry-after"]) <= 60 for headers in refused)
+
+
+@pytest.mark.parametrize("where", ["four", "one"])
+def test_of_300_public_calls_the_limit_is_let_through(
+    request: pytest.FixtureRequest, where: str
+) -> None:
+    answers = burst(request.getfixturevalue(where), [message("GET", "/nope")] * 300)
+
+    assert statuses(answers) == {404: 100, 429: 200}
+    assert_counted_down(answers, 100)
+
+
+@pytest.mark.parametrize("where", ["four", "one"])
+def test_of_300_calls_of_a_user_the_limit_is_let_through(
+    request: pytest.FixtureRequest, where: str, ada: User
+) -> None:
+    mine = {"Authorization": f"Bearer {access_token(ada)}"}
+    calls = [message("GET", "/auth/me", X_Forwarded_For=f"192.0.2.{n % 200}", **mine)
+             for n in range(300)]  # fmt: skip
+    answers = burst(request.getfixturevalue(where), calls)
+
+    assert statuses(answers) == {200: 100, 429: 200}
+    assert_counted_down(answers, 100)
+
+
+@pytest.mark.parametrize("where", ["four", "one"])
+def test_of_300_credential_calls_the_limit_is_let_through(
+    request: pytest.FixtureRequest, where: str, ada: User
+) -> None:
+    refresh = {"refresh_token": str(tokens.issue(ada)[1])}
+    answers = burst(
+        request.getfixturevalue(where), [message("POST", "/auth/refresh", refresh)] * 300
+    )
+
+    assert statuses(answers) == {200: 10, 429: 290}
+    assert_counted_down(answers, 10)
+
+
+def test_fifty_parallel_guesses_from_fifty_addresses_meet_the_lock(
+    four: Service, ada: User
+) -> None:
+    guesses = [log_in(password=f"guess {n}", X_Forwarded_For=f"192.0.2.{n}") for n in range(50)]
+
+    assert statuses(at_once(four, guesses)) == {401: 5, 429: 45}
+    right = ask(four, "POST", "/auth/login", {"email": "ada@example.com", "password": PASSWORD})
+    assert (right.status_code, right.json()) == (429, CREDENTIAL_REFUSAL)
+
+
+def test_twenty_four_parallel_right_log_ins_all_succeed(four: Service, ada: User) -> None:
+    calls = [log_in(X_Forwarded_For=f"192.0.2.{n}") for n in range(24)]
+
+    assert statuses(at_once(four, calls)) == {200: 24}
+
+
+# ---- A lock and a throttle ---------------------------------------------------------------------
+
+
+def without_date(answer: Answer) -> bytes:
+    """The answer's bytes, in which the date and the request's random id alone may differ."""
+    content = answer.content
+    for name in ("Date", "X-Request-ID"):
+        value = answer.headers[name].encode()
+        assert content.count(value) == 1
+        content = content.replace(value, b"")
+    return content
+
+
+def refusals(four: Service, redis, call: bytes) -> list[Answer]:
+    """Of a caller who has used up his calls, and of one who has not: each has 17 s left."""
+    answers = []
+    for caller, used in [("203.0.113.1", 10), ("203.0.113.2", 1)]:
+        redis.set(f"throttle:credential:{caller}", used, px=17_000)
+        forwarded = f"X-Forwarded-For: {caller}\r\n".encode()
+        answers += at_once(four, [call.replace(b"\r\n", b"\r\n" + forwarded, 1)])
+    return answers
+
+
+@pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
+@pytest.mark.parametrize("password", [PASSWORD, "wrong password"])
+def test_lock_and_throttle_answer_the_same_bytes(
+    four: Service, redis, ada: User, email: str, password: str
+) -> None:
+    for _ in range(5):
+        Lockout.objects.record_failure(email)
+    throttled, locked = refusals(four, redis, log_in(email, password))
+
+    assert throttled.status_code == locked.status_code == 429
+    assert without_date(throttled) == without_date(locked)
+    assert limits(locked) == {"retry-after": "17"}
+    assert locked.json() == CREDENTIAL_REFUSAL
+
+
+def test_lock_of_a_refresh_token_answers_the_same_bytes(four: Service, redis, ada: User) -> None:
+    for _ in range(5):
+        Lockout.objects.record_failure(ada.email)
+    cookie = f"service_refresh={tokens.issue(ada)[1]}"
+    throttled, locked = refusals(four, redis, message("POST", "/auth/refresh", Cookie=cookie))
+
+    assert without_date(throttled) == without_date(locked)
+    assert "Set-Cookie" not in locked.headers
+
+
+def test_admin_form_answers_the_same_bytes(four: Service, redis, ada: User) -> None:
+    for _ in range(5):
+        Lockout.objects.record_failure(ada.email)
+    form = f"username={ada.email}&password=wrong&csrfmiddlewaretoken={'a' * 32}".encode()
+    call = message("POST", "/admin/login/", form, Cookie=f"csrftoken={'a' * 32}")
+    throttled, locked = refusals(four, redis, call)
+
+    assert throttled.status_code == locked.status_code == 429
+    assert without_date(throttled) == without_date(locked)
+    assert limits(locked) == {"retry-after": "17"}
+
+
+# ---- What callers say about themselves ---------------------------------------------------------
+
+
+def left(answer: Answer) -> int:
+    return int(answer.headers["x-ratelimit-remaining"])
+
+
+def test_only_the_last_of_several_forwarded_headers_counts(four: Service) -> None:
+    twice = b"X-Forwarded-For: %s\r\nX-Forwarded-For: 203.0.113.9\r\n"
+    call = message("GET", "/nope")
+    calls = [
+        call.replace(b"\r\n", b"\r\n" + twice % forged, 1) for forged in (b"1.2.3.4", b"5.6.7.8")
+    ]
+
+    assert [left(at_once(four, [one])[0]) for one in calls] == [99, 98]
+
+
+def test_header_spelled_with_underscores_changes_nothing(four: Service) -> None:
+    spoofed = message("GET", "/nope").replace(b"\r\n", b"\r\nX_Forwarded_For: 203.0.113.9\r\n", 1)
+    answers = [at_once(four, [spoofed])[0], ask(four, "GET", "/nope")]
+
+    assert [left(answer) for answer in answers] == [99, 98]

@@ -1,0 +1,271 @@
+"""The lockout: precisely so many failures, then nothing gets in until its time has passed."""
+
+import datetime
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import IntegrityError, connection
+
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+ADA = "ada@example.com"
+START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
+GUESS_ON_SQLITE = """
+import django; django.setup()
+from concurrent.futures import ThreadPoolExecutor
+from django.core.management import call_command
+from django.db import connection
+from throttling.models import Lockout
+
+def guess(_):
+    try:
+        return Lockout.objects.record_failure("ada@example.com")
+    finally:
+        connection.close()
+
+call_command("migrate", "throttling", verbosity=0)
+call_command("migrate", "audit", verbosity=0)
+with ThreadPoolExecutor(8) as threads:
+    print(sum(threads.map(guess, range(20))))
+print(Lockout.objects.is_locked("ada@example.com"))
+Lockout.objects.update(locked_until="2020-01-01T00:00:00Z")
+print(Lockout.objects.record_failure("ada@example.com"))
+print(Lockout.objects.get().failures, Lockout.objects.get().locked_until)
+print(Lockout.objects.clear_unless_locked("ada@example.com"), Lockout.objects.count())
+"""
+
+
+@pytest.fixture
+def time(time_machine):
+    time_machine.move_to(START, tick=False)
+    return time_machine
+
+
+def fail(times: int, email: str = ADA) -> list[bool]:
+    return [Lockout.objects.record_failure(email) for _ in range(times)]
+
+
+def test_the_threshold_th_failure_counts_and_locks(time):
+    assert fail(7) == [True] * 5 + [False] * 2
+    assert Lockout.objects.is_locked(ADA)
+    assert Lockout.objects.get().locked_until == START + datetime.timedelta(seconds=900)
+
+
+def test_one_failure_less_locks_nothing():
+    fail(4)
+
+    assert not Lockout.objects.is_locked(ADA)
+    assert Lockout.objects.get().failures == 4
+
+
+def test_threshold_of_one_locks_at_once(settings):
+    settings.LOCKOUT_THRESHOLD = 1
+
+    assert fail(2) == [True, False]
+    assert Lockout.objects.is_locked(ADA)
+
+
+def test_addresses_are_locked_one_by_one():
+    fail(5)
+
+    assert not Lockout.objects.is_locked("bob@example.com")
+    assert fail(1, "bob@example.com") == [True]
+
+
+def test_failure_during_a_lock_changes_nothing(time):
+    fail(5)
+    before = Lockout.objects.values().get()
+    time.shift(600)
+    fail(1)
+
+    assert Lockout.objects.values().get() == before
+
+
+def test_count_begins_anew_when_the_lock_is_over(time):
+    fail(5)
+    time.shift(900)
+
+    assert not Lockout.objects.is_locked(ADA)
+    assert fail(6) == [True] * 5 + [False]
+
+
+def test_threshold_of_one_locks_again_when_the_lock_is_over(time, settings):
+    settings.LOCKOUT_THRESHOLD = 1
+    fail(1)
+    time.shift(900)
+
+    assert fail(2) == [True, False]
+
+
+def test_lock_lasts_to_its_last_second(time):
+    fail(5)
+    time.shift(899)
+
+    assert Lockout.objects.is_locked(ADA)
+
+
+def test_count_is_forgotten_after_a_day_without_a_failure(time):
+    fail(4)
+    time.shift(24 * 3600)
+    fail(4)
+
+    assert not Lockout.objects.is_locked(ADA)
+
+
+def test_failures_within_a_day_add_up(time):
+    for _ in range(5):
+        fail(1)
+        time.shift(23 * 3600)
+
+    assert Lockout.objects.get().failures == 5
+
+
+def test_success_clears_the_count():
+    fail(4)
+
+    assert Lockout.objects.clear_unless_locked(ADA)
+    assert fail(4) == [True] * 4
+    assert not Lockout.objects.is_locked(ADA)
+
+
+def test_success_during_a_lock_clears_nothing():
+    fail(5)
+
+    assert not Lockout.objects.clear_unless_locked(ADA)
+    assert Lockout.objects.is_locked(ADA)
+
+
+def test_success_after_a_lock_clears_it(time):
+    fail(5)
+    time.shift(900)
+
+    assert Lockout.objects.clear_unless_locked(ADA)
+    assert not Lockout.objects.exists()
+
+
+def test_success_that_a_lock_overtakes_clears_nothing(monkeypatch):
+    fail(4)
+    first = Lockout.objects.all().__class__.first
+
+    def overtaken(queryset):
+        record = first(queryset)
+        fail(1)
+        return record
+
+    monkeypatch.setattr("throttling.models.LockoutQuerySet.first", overtaken)
+
+    assert not Lockout.objects.clear_unless_locked(ADA)
+    assert Lockout.objects.is_locked(ADA)
+
+
+def test_success_that_another_success_overtakes_is_one(monkeypatch):
+    fail(4)
+    first = Lockout.objects.all().__class__.first
+
+    def overtaken(queryset):
+        record = first(queryset)
+        Lockout.objects.unlock(ADA)
+        return record
+
+    monkeypatch.setattr("throttling.models.LockoutQuerySet.first", overtaken)
+
+    assert Lockout.objects.clear_unless_locked(ADA)
+
+
+@pytest.mark.parametrize(("failures", "queries"), [(0, 1), (1, 2), (5, 1)])
+def test_queries_of_a_success(django_assert_num_queries, failures, queries):
+    fail(failures)
+    with django_assert_num_queries(queries):
+        Lockout.objects.clear_unless_locked(ADA)
+
+
+@pytest.mark.parametrize("failures", [0, 1, 5])
+def test_recording_and_asking_are_one_query_each(django_assert_num_queries, failures):
+    fail(failures)
+    with django_assert_num_queries(1):
+        Lockout.objects.record_failure(ADA)
+    with django_assert_num_queries(1):
+        Lockout.objects.is_locked(ADA)
+
+
+def test_an_address_has_one_record():
+    fail(2)
+    with pytest.raises(IntegrityError):
+        Lockout.objects.create(email=ADA, failures=1, failed_at=START)
+
+
+@pytest.mark.parametrize("email", ["'; DROP TABLE throttling_lockout; --", "100%s@example.com", ""])
+def test_address_is_only_data(email):
+    fail(5, email)
+
+    assert Lockout.objects.is_locked(email)
+    assert str(Lockout.objects.get()) == email
+
+
+def test_unlock_says_whether_there_was_anything():
+    fail(5)
+
+    assert Lockout.objects.unlock(ADA)
+    assert not Lockout.objects.unlock(ADA)
+    assert not Lockout.objects.is_locked(ADA)
+
+
+def test_prune_deletes_only_what_says_nothing_any_more(time, settings):
+    settings.LOCKOUT_SECONDS = 3 * 24 * 3600
+    fail(5, "locked@example.com")
+    for number in range(7):
+        fail(1, f"old-{number}@example.com")
+    time.shift(24 * 3600)
+    fail(1, "new@example.com")
+
+    assert Lockout.objects.prune(batch=3) == 7
+    assert set(Lockout.objects.values_list("email", flat=True)) == {
+        "locked@example.com",
+        "new@example.com",
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("earlier", [0, 3])
+def test_parallel_guesses_are_counted_one_by_one(earlier):
+    def guess(_: int) -> bool:
+        try:
+            return Lockout.objects.record_failure(ADA)
+        finally:
+            connection.close()
+
+    fail(earlier)
+    with ThreadPoolExecutor(50) as threads:
+        counted = list(threads.map(guess, range(50)))
+
+    assert sum(counted) == 5 - earlier
+    assert Lockout.objects.is_locked(ADA)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_parallel_successes_all_succeed():
+    def succeed(_: int) -> bool:
+        try:
+            return Lockout.objects.clear_unless_locked(ADA)
+        finally:
+            connection.close()
+
+    fail(4)
+    with ThreadPoolExecutor(24) as threads:
+        assert all(threads.map(succeed, range(24)))
+
+
+def test_sqlite_counts_the_same(tmp_path):
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
+    }
+    command = [sys.executable, "-c", GUESS_ON_SQLITE]
+    output = subprocess.check_output(command, env=environment, text=True, timeout=60)
+
+    assert output.splitlines() == ["5", "True", "True", "1 None", "True 0"]

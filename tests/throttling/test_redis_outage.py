@@ -1,0 +1,282 @@
+"""The store fails in every way that it can: no exception, no long wait, and it is found again."""
+
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import redis as redis_py
+from redis.connection import SSLConnection
+
+from tests.servers import free_port
+from tests.throttling.conftest import use_store
+from throttling import counter
+from throttling.counter import Breaker, Decision, StoreTimeout
+
+FULL = Decision(allowed=True, limit=300, remaining=300, reset=60)
+
+
+def ordinary() -> Decision:
+    return counter.count("public", "203.0.113.9", 300, strict=False)
+
+
+def credential(limit: int = 10) -> Decision:
+    return counter.count("credential", "203.0.113.9", limit, strict=True)
+
+
+def seconds(function) -> float:
+    begin = time.perf_counter()
+    function()
+    return time.perf_counter() - begin
+
+
+def messages(caplog) -> list[str]:
+    return [record.message for record in caplog.records if record.name == "throttling"]
+
+
+def test_absent_at_start(absent_store):
+    assert ordinary() == FULL
+    assert credential().remaining == 9
+    assert counter.state() == "fallback"
+
+
+def test_killed(store):
+    assert ordinary().remaining == 299
+    store.stop()
+
+    assert ordinary() == FULL
+    assert counter.state() == "fallback"
+
+
+def test_credential_calls_are_counted_in_process_with_a_share(absent_store, settings):
+    settings.WEB_CONCURRENCY = 4
+
+    decisions = [credential(10) for _ in range(3)]
+
+    assert [decision.allowed for decision in decisions] == [True, True, False]
+    assert {decision.limit for decision in decisions} == {2}
+
+
+def test_restarted_store_is_found_by_the_first_probe(store, clock, caplog):
+    ordinary()
+    store.stop()
+    ordinary()
+    store.start()
+    assert ordinary() == FULL  # no probe is due yet
+
+    clock.now += 0.5
+
+    assert ordinary().remaining == 299
+    assert counter.state() == "ok"
+    lost, found = messages(caplog)
+    assert "is lost" in lost
+    assert "answers again" in found
+
+
+def test_restart_between_two_requests_goes_unnoticed(store, caplog):
+    ordinary()
+    store.stop()
+    store.start()
+
+    assert ordinary().remaining == 299
+    assert messages(caplog) == []
+
+
+def test_hanging_store_costs_two_requests_their_budget_and_the_rest_nothing(store, clock):
+    ordinary()
+    store.process.send_signal(signal.SIGSTOP)
+
+    first = [seconds(ordinary) for _ in range(2)]
+    rest = seconds(lambda: [ordinary() for _ in range(100)])
+
+    assert all(0.09 < duration < 0.3 for duration in first)
+    assert rest < 0.1
+    assert counter.state() == "fallback"
+
+
+def test_hanging_store_is_found_again(store, clock):
+    store.process.send_signal(signal.SIGSTOP)
+    ordinary()
+    ordinary()
+    store.process.send_signal(signal.SIGCONT)
+    clock.now += 0.5
+
+    # What the store had been sent while it hung, it counts as it wakes.
+    assert ordinary().remaining in {297, 298, 299}
+    assert counter.state() == "ok"
+
+
+def test_one_timeout_answers_as_an_outage_but_opens_nothing(store, caplog):
+    ordinary()
+    store.process.send_signal(signal.SIGSTOP)
+    assert credential() == Decision(allowed=True, limit=10, remaining=9, reset=60)
+    store.process.send_signal(signal.SIGCONT)
+
+    assert ordinary().remaining == 298
+    assert counter.state() == "ok"
+    assert messages(caplog) == []
+
+
+def test_many_requests_that_hang_together_open_it_once(store, clock, caplog):
+    store.process.send_signal(signal.SIGSTOP)
+    with ThreadPoolExecutor(16) as threads:
+        durations = list(threads.map(lambda _: seconds(ordinary), range(64)))
+
+    assert max(durations) < 0.3
+    assert len(messages(caplog)) == 1
+
+
+def test_slow_steps_share_one_budget(fake_store):
+    """AUTH, SELECT and the script would take 0.27 s, none of them longer than its own 0.1 s."""
+    fake_store(b"+OK\r\n", pause=0.09, login="user:secret@", database=1)
+
+    assert seconds(ordinary) < 0.2
+
+
+def test_tls_connection_keeps_the_deadline_too(settings):
+    use_store(settings, f"rediss://127.0.0.1:{free_port()}/0")
+    assert ordinary() == FULL
+
+    pool = counter.limiter.store.script.registered_client.connection_pool
+    assert issubclass(pool.connection_class, SSLConnection)
+    assert issubclass(pool.connection_class, counter.PromptConnection)
+
+
+def test_store_out_of_memory(store, clock):
+    client = redis_py.Redis(port=store.port)
+    client.config_set("maxmemory", 1)
+    assert ordinary() == FULL
+    assert counter.state() == "fallback"
+
+    client.config_set("maxmemory", 0)
+    clock.now += 0.5
+
+    assert ordinary().remaining == 299
+    client.close()
+
+
+def test_read_only_store(store, clock):
+    client = redis_py.Redis(port=store.port)
+    client.replicaof("127.0.0.1", 1)
+    assert ordinary() == FULL
+    assert counter.state() == "fallback"
+
+    client.replicaof("NO", "ONE")
+    clock.now += 0.5
+
+    assert ordinary().remaining == 299
+    client.close()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"-LOADING Redis is loading the dataset in memory\r\n",
+        b"-MISCONF Redis is configured to save RDB snapshots\r\n",
+        b"-BUSY Redis is busy running a script\r\n",
+        b"-NOAUTH Authentication required.\r\n",
+        b"-NOSCRIPT No matching script\r\n",
+        b"+PONG\r\n",
+        b"*2\r\n$1\r\na\r\n$1\r\nb\r\n",
+        b"$-1\r\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    ],
+)
+def test_what_is_no_count_is_an_outage(fake_store, reply):
+    fake_store(reply)
+
+    assert ordinary() == FULL
+    assert counter.state() == "fallback"
+
+
+def test_health_probe_finds_the_store_without_a_request(store, clock):
+    store.stop()
+    ordinary()
+    store.start()
+    counter.probe()
+    assert counter.state() == "fallback"  # not due yet
+
+    clock.now += 0.5
+    counter.probe()
+
+    assert counter.state() == "ok"
+
+
+def test_health_probe_leaves_a_working_store_alone(redis):
+    counter.probe()
+
+    assert redis.keys() == []
+
+
+def test_health_probe_sees_a_store_that_cannot_write(store, clock):
+    client = redis_py.Redis(port=store.port)
+    client.replicaof("127.0.0.1", 1)
+    ordinary()
+    clock.now += 0.5
+    counter.probe()
+
+    assert client.ping()
+    assert counter.state() == "fallback"
+    client.close()
+
+
+def test_reason_in_the_log_holds_no_password(settings, fake_store, caplog):
+    fake_store(b"-WRONGPASS invalid username-password pair\r\n", login="user:secret@")
+    ordinary()
+
+    assert len(messages(caplog)) == 1
+    assert "secret" not in caplog.text
+
+
+def test_breaker_opens_at_once_at_an_error(clock):
+    breaker = Breaker()
+    breaker.failed(ConnectionError())
+
+    assert breaker.is_open
+    assert not breaker.admits()
+
+
+def test_breaker_opens_at_two_timeouts_in_a_row(clock):
+    breaker = Breaker()
+    breaker.failed(StoreTimeout())
+    breaker.succeeded()
+    breaker.failed(StoreTimeout())
+    assert not breaker.is_open
+
+    breaker.failed(StoreTimeout())
+
+    assert breaker.is_open
+
+
+def test_breaker_lets_one_caller_probe_at_a_time(clock):
+    breaker = Breaker()
+    breaker.failed(ConnectionError())
+    clock.now += 0.5
+    with ThreadPoolExecutor(8) as threads:
+        admitted = list(threads.map(lambda _: breaker.admits(), range(40)))
+
+    assert sum(admitted) == 1
+
+
+def test_breaker_probes_at_growing_intervals(clock):
+    breaker = Breaker()
+    breaker.failed(ConnectionError())
+    probes = []
+    for tenth in range(1, 250):
+        clock.now = 1000 + tenth / 10
+        if breaker.admits():
+            breaker.failed(ConnectionError())
+            probes.append(tenth / 10)
+
+    assert probes == [0.5, 1.5, 3.5, 7.5, 12.5, 17.5, 22.5]
+
+
+def test_breaker_begins_with_short_pauses_again(clock):
+    breaker = Breaker()
+    for _ in range(2):
+        breaker.failed(ConnectionError())
+        clock.now += 0.5
+        assert breaker.admits()
+        breaker.succeeded()
+
+    assert not breaker.is_open

@@ -1,0 +1,154 @@
+"""The tiers: who is counted where, what refuses, and that a request counts once."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from django.test import RequestFactory
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from throttling.exceptions import RateLimited, TooManyAttempts
+from throttling.throttles import AuthenticatedThrottle, CredentialThrottle, PublicThrottle
+from throttling.views import CountedView
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+class Page(CountedView):
+    authentication_classes = []
+
+    def get(self, request: Request) -> Response:
+        return Response({})
+
+
+class Protected(Page):
+    throttle_classes = [AuthenticatedThrottle]
+
+    def subject(self, request: Request) -> str | None:
+        return request.headers.get("X-Subject")
+
+
+class LogIn(Page):
+    throttle_classes = [CredentialThrottle]
+
+
+def get(view: type[Page], peer: str = "203.0.113.9", **headers: str):
+    request = RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers)
+    return view.as_view()(request)
+
+
+def headers(response) -> dict[str, str]:
+    names = ("x-ratelimit-", "retry-after")
+    return {k.lower(): v for k, v in response.items() if k.lower().startswith(names)}
+
+
+@pytest.mark.parametrize(("view", "limit"), [(Page, "300"), (Protected, "300"), (LogIn, "10")])
+def test_answer_carries_its_tier(view, limit):
+    assert headers(get(view)) == {
+        "x-ratelimit-limit": limit,
+        "x-ratelimit-remaining": str(int(limit) - 1),
+        "x-ratelimit-reset": "60",
+    }
+
+
+@pytest.mark.parametrize(
+    ("view", "setting"), [(Page, "RATE_LIMIT_PUBLIC"), (Protected, "RATE_LIMIT_AUTHENTICATED")]
+)
+def test_ordinary_tier_refuses_with_a_message(settings, view, setting):
+    setattr(settings, setting, 1)
+    get(view)
+    response = get(view)
+
+    assert response.status_code == 429
+    assert json.loads(response.content) == {"error": "rate_limited", "message": RateLimited.message}
+    assert headers(response) == {"retry-after": "60", "x-ratelimit-remaining": "0"}
+
+
+def test_credential_tier_tells_nothing_but_when_to_come_back(settings):
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    get(LogIn)
+    response = get(LogIn)
+
+    assert response.status_code == 429
+    assert json.loads(response.content) == {"error": "too many attempts; please try again later"}
+    assert headers(response) == {"retry-after": "60"}
+
+
+def test_wrong_method_has_been_counted():
+    request = RequestFactory().post("/", REMOTE_ADDR="203.0.113.9")
+    response = Page.as_view()(request)
+
+    assert response.status_code == 405
+    assert headers(response)["x-ratelimit-remaining"] == "299"
+
+
+def test_user_is_counted_from_wherever_he_calls():
+    get(Protected, "203.0.113.9", **{"X-Subject": "ada"})
+    response = get(Protected, "198.51.100.1", **{"X-Subject": "ada"})
+
+    assert headers(response)["x-ratelimit-remaining"] == "298"
+
+
+def test_users_behind_one_address_have_counts_of_their_own():
+    get(Protected, **{"X-Subject": "ada"})
+
+    assert headers(get(Protected, **{"X-Subject": "bob"}))["x-ratelimit-remaining"] == "299"
+    assert headers(get(Protected))["x-ratelimit-remaining"] == "299"
+
+
+def test_user_named_like_an_address_is_not_that_address():
+    get(Protected, **{"X-Subject": "203.0.113.9"})
+
+    assert headers(get(Protected))["x-ratelimit-remaining"] == "299"
+
+
+def test_keys_name_tier_and_caller(redis):
+    get(LogIn)
+    get(Page, "2001:db8::1")
+    get(Protected, **{"X-Subject": "ada"})
+
+    assert sorted(redis.keys()) == [
+        b"throttle:authenticated:user:ada",
+        b"throttle:credential:203.0.113.9",
+        b"throttle:public:2001:db8::/64",
+    ]
+
+
+def test_plain_request_can_be_counted(settings, rf):
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    first, second = rf.post("/"), rf.post("/")
+    CredentialThrottle.count_request(first)
+    with pytest.raises(TooManyAttempts):
+        CredentialThrottle.count_request(second)
+
+    assert first.rate_limit.allowed
+    assert second.rate_limit.reset == 60
+
+
+def test_request_is_counted_once(rf):
+    request = rf.get("/")
+    for throttle in [CredentialThrottle, CredentialThrottle, PublicThrottle]:
+        throttle().allow_request(Request(request), SimpleNamespace())
+
+    assert request.rate_limit.remaining == 9
+
+
+def test_refused_request_stays_refused(settings, rf):
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    CredentialThrottle.count_request(rf.get("/"))
+    request = rf.get("/")
+    for _ in range(2):
+        with pytest.raises(TooManyAttempts):
+            CredentialThrottle.count_request(request)
+
+
+@pytest.mark.parametrize(("view", "status"), [(Page, 200), (Protected, 200), (LogIn, 429)])
+def test_lost_store_lets_ordinary_calls_through_and_holds_guessers(
+    absent_store, settings, view, status
+):
+    settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 1
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    get(view)
+
+    assert get(view).status_code == status

@@ -1,0 +1,84 @@
+"""What operators do about lockouts: two commands, and an action of the admin site."""
+
+import datetime
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+LOCKOUTS = "/admin/throttling/lockout/"
+
+
+@pytest.fixture
+def locked() -> str:
+    for _ in range(5):
+        Lockout.objects.record_failure("ada@example.com")
+    return "ada@example.com"
+
+
+def test_unlock(locked, capsys):
+    call_command("unlock", "  Ada@Example.COM ")
+
+    assert capsys.readouterr().out == "ada@example.com can sign in again.\n"
+    assert not Lockout.objects.exists()
+
+
+def test_unlock_of_an_unknown_address_says_so(locked, capsys):
+    call_command("unlock", "bob@example.com")
+
+    assert capsys.readouterr().out == "bob@example.com has no failures on record.\n"
+    assert Lockout.objects.is_locked(locked)
+
+
+def test_unlock_needs_an_address():
+    with pytest.raises(CommandError, match="email"):
+        call_command("unlock")
+
+
+def test_prunelockouts(locked, capsys):
+    long_ago = timezone.now() - datetime.timedelta(days=2)
+    Lockout.objects.create(email="bob@example.com", failures=1, failed_at=long_ago)
+    call_command("prunelockouts")
+
+    assert capsys.readouterr().out == "Lockout records deleted: 1.\n"
+    assert Lockout.objects.get().email == locked
+
+
+@pytest.fixture
+def site(client, ada):
+    """The admin site as a superuser sees it."""
+    ada.is_superuser = ada.is_staff = True
+    ada.save()
+    client.force_login(ada)
+    return client
+
+
+def test_admin_site_finds_a_locked_address(locked, site):
+    found = site.get(LOCKOUTS, {"q": "ada@"})
+
+    assert locked in found.content.decode()
+    assert "icon-yes" in found.content.decode()
+    assert "0 lockouts" in site.get(LOCKOUTS, {"q": "bob@"}).content.decode()
+
+
+def test_admin_action_clears_and_reports(locked, site):
+    record = Lockout.objects.get()
+    form = {"action": "clear", "_selected_action": [record.pk]}
+    answer = site.post(LOCKOUTS, form, follow=True)
+
+    assert "Lockouts cleared: 1." in answer.content.decode()
+    assert not Lockout.objects.exists()
+
+
+def test_admin_site_neither_adds_nor_changes_nor_deletes(locked, site):
+    record = Lockout.objects.get()
+    page = f"{LOCKOUTS}{record.pk}/"
+    site.post(f"{page}change/", {"failures": 0})
+
+    assert site.get(f"{LOCKOUTS}add/").status_code == 403
+    assert site.post(f"{page}delete/", {"post": "yes"}).status_code == 403
+    assert Lockout.objects.get().failures == 5
