@@ -7,6 +7,7 @@ the environment, which is all that the service's settings read.
 import atexit
 import contextlib
 import os
+import random
 import re
 import shutil
 import signal
@@ -32,9 +33,13 @@ SETTINGS_VARIABLES = set(
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nothing listens on, and that the kernel gives to no connection on its way out:
+    one of those would take it before the server does that it is meant for."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return port
 
 
 def wait_for_port(port: int, seconds: float = 15) -> None:

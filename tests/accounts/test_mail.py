@@ -230,7 +230,7 @@ class TestProcesses:
         answer = sign_up(service, "second@example.com")
 
         assert answer.status_code == 200
-        assert time.monotonic() - begin < 1
+        assert time.monotonic() - begin < server.delay
         wait_until(lambda: len(server.messages) == 2)
 
     def test_hanging_server_delays_no_sign_up(self, service: Service, server: MailServer) -> None:
@@ -239,7 +239,7 @@ class TestProcesses:
             sign_up(service, "first@example.com")
             begin = time.monotonic()
             assert sign_up(service, "second@example.com").status_code == 200
-            assert time.monotonic() - begin < 1
+            assert time.monotonic() - begin < 3  # the worker's patience is ten
 
     def test_killed_in_the_middle_of_sending_it_goes_out_all_the_same(
         self, service: Service, server: MailServer

