@@ -5,27 +5,32 @@ and one round trip, so the count is exact over processes and hosts. Nothing that
 store reaches the caller, and no decision waits for it longer than `BUDGET`.
 """
 
+import functools
 import logging
 import math
 import os
+import socket
+import ssl
+import struct
 import threading
 import time
 import types
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from django.conf import settings
 from django_redis import get_redis_connection
 from redis.connection import AbstractConnection
+from redis.exceptions import ConnectionError as StoreError
 from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as StoreTimeout
 
 logger = logging.getLogger("throttling")
 
 BUDGET = 0.1  # seconds that one decision may wait on the store, connecting included
+TIMEVAL = struct.pack("ll", 0, round(BUDGET * 1_000_000))  # of setsockopt(2): s, µs
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 
 
@@ -78,46 +83,53 @@ class ProcessCounter:
         return Decision.of(used + 1, limit, end - now, window)
 
 
-class Deadline(threading.local):
-    """The moment by which this thread's decision has to be over, on the monotonic clock."""
-
-    moment = math.inf
-
-    def left(self) -> float:
-        """Seconds for the next step. Never 0, which a socket takes for "do not wait"."""
-        return min(BUDGET, max(0.001, self.moment - time.monotonic()))
-
-
-deadline = Deadline()
-
-
-class PromptConnection(AbstractConnection):
+class StoreConnection(AbstractConnection):
     """A connection that shares one deadline among all its steps.
 
     A timeout for each step adds up: a server that is slow to accept, to authenticate, to select
     its database and to answer would cost a request four of them.
     """
 
+    deadline = math.inf  # on the monotonic clock
+
+    def left(self) -> float:
+        """Seconds for the next step. Never 0, which a socket takes for "do not wait"."""
+        return min(BUDGET, max(0.001, self.deadline - time.monotonic()))
+
     @property  # type: ignore[misc]  # nothing sets it
     def socket_connect_timeout(self) -> float:
-        return deadline.left()
+        return self.left()
 
     @property  # type: ignore[misc]  # nothing sets it
-    def socket_timeout(self) -> float:
-        return BUDGET if self._sock else deadline.left()
+    def socket_timeout(self) -> float | None:
+        return self._sock.gettimeout() if self._sock else self.left()
 
     def _connect(self) -> Any:
+        """Connect, and leave it to the kernel to keep the time of what follows.
+
+        A socket with a timeout of Python's polls before it sends, and again before it receives.
+        """
         sock = super()._connect()  # type: ignore[no-untyped-call,safe-super]  # has a body there
-        sock.settimeout(BUDGET)
+        if isinstance(sock, ssl.SSLSocket):  # OpenSSL would wait on, whatever the kernel says
+            sock.settimeout(BUDGET)
+        else:
+            sock.settimeout(None)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, TIMEVAL)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, TIMEVAL)
         return sock
 
     def read_response(self, *args: Any, **options: Any) -> Any:
         # The socket's own timeout is the whole budget. To set another one takes two system calls,
         # so it is left alone where hardly anything of the budget has been used.
-        left = deadline.left()
+        left = self.left()
         if left < 0.95 * BUDGET:
             options["timeout"] = left
-        return super().read_response(*args, **options)
+        try:
+            return super().read_response(*args, **options)
+        except StoreError as error:
+            if isinstance(error.__context__, BlockingIOError):  # the kernel's way to say it
+                raise StoreTimeout(f"no answer within {BUDGET} s") from None
+            raise
 
 
 class RedisCounter:
@@ -126,35 +138,48 @@ class RedisCounter:
     def __init__(self) -> None:
         client = get_redis_connection("default")
         pool = client.connection_pool
-        if not issubclass(pool.connection_class, PromptConnection):
-            bases = (PromptConnection, pool.connection_class)  # TCP, TLS or a Unix socket
-            pool.connection_class = types.new_class("PromptConnection", bases)
-        self.pool = pool
-        self.script = client.register_script(SCRIPT)  # sends nothing
+        bases = (StoreConnection, pool.connection_class)  # TCP, TLS or a Unix socket
+        self.connect = functools.partial(
+            types.new_class("StoreConnection", bases), **pool.connection_kwargs
+        )
+        self.sha = client.register_script(SCRIPT).sha  # sends nothing
+        self.mine = threading.local()
 
     def count(self, key: str, limit: int, window: int) -> Decision:
         """Count a request; `window` is in seconds."""
-        deadline.moment = time.monotonic() + BUDGET
+        connection = self.connection()
+        connection.deadline = time.monotonic() + BUDGET
         try:
-            used, milliseconds = self.run(key, window * 1000)
-        except NoScriptError:  # a new or emptied store: this call brings the script along
-            used, milliseconds = self.script(keys=[key], args=[window * 1000])
+            used, milliseconds = self.run(connection, key, window * 1000)
         finally:
-            deadline.moment = math.inf
+            connection.deadline = math.inf
         return Decision.of(used, limit, milliseconds / 1000, window)
 
-    def run(self, key: str, milliseconds: int) -> Any:
-        """The script's answer.
-
-        On the connection itself: the client's layers above it (retries, which are off, events,
-        telemetry) cost half as much again as the round trip.
-        """
-        connection = self.pool.get_connection()
+    def connection(self) -> Any:
+        """This thread's connection, as the database has one a thread: what the client's pool does
+        to lend one costs as much as the round trip."""
         try:
-            connection.send_command("EVALSHA", self.script.sha, 1, key, milliseconds)
+            return self.mine.connection
+        except AttributeError:
+            self.mine.connection = self.connect()
+            return self.mine.connection
+
+    def run(self, connection: Any, key: str, milliseconds: int) -> Any:
+        """The script's answer, in one round trip."""
+        connection.connect()
+        try:
+            is_stale = connection.can_read()  # an idle store has nothing to say but that it ends
+        except (RedisError, OSError):
+            is_stale = True
+        if is_stale:
+            connection.disconnect()
+            connection.connect()
+        try:
+            connection.send_command("EVALSHA", self.sha, 1, key, milliseconds)
             return connection.read_response()
-        finally:
-            self.pool.release(connection)
+        except NoScriptError:  # a new or emptied store
+            connection.send_command("EVAL", SCRIPT, 1, key, milliseconds)
+            return connection.read_response()
 
 
 class Breaker:
@@ -233,7 +258,7 @@ class Limiter:
         self.process = ProcessCounter()
         self.__dict__.pop("store", None)
 
-    @cached_property
+    @functools.cached_property
     def store(self) -> RedisCounter:
         """Made at the first count, since gunicorn loads the application before it forks."""
         return RedisCounter()

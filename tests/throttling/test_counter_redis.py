@@ -163,7 +163,7 @@ def test_flushed_scripts_are_loaded_again(redis):
 def test_decision_is_one_round_trip(redis, connected):
     count()
     if not connected:
-        counter.limiter.store.script.registered_client.connection_pool.disconnect()
+        counter.limiter.store.connection().disconnect()
 
     with redis.monitor() as monitor:
         count()

@@ -137,9 +137,9 @@ def test_tls_connection_keeps_the_deadline_too(settings):
     use_store(settings, f"rediss://127.0.0.1:{free_port()}/0")
     assert ordinary() == FULL
 
-    pool = counter.limiter.store.script.registered_client.connection_pool
-    assert issubclass(pool.connection_class, SSLConnection)
-    assert issubclass(pool.connection_class, counter.PromptConnection)
+    connection = counter.limiter.store.connection()
+    assert isinstance(connection, SSLConnection)
+    assert isinstance(connection, counter.StoreConnection)
 
 
 def test_store_out_of_memory(store, clock):
