@@ -1,4 +1,4 @@
-"""Middleware of the service; the Admin* classes are Django's own, for the admin site alone."""
+"""Middleware of the service."""
 
 import logging
 import re
@@ -18,7 +18,6 @@ from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
-from django.utils.deprecation import MiddlewareMixin
 
 from audit.origin import Origin, current
 from config.logs import new_request_id
@@ -40,10 +39,14 @@ def request_id(request: HttpRequest) -> str:
     return new_request_id()
 
 
+def is_admin(request: HttpRequest) -> bool:
+    return request.path_info.startswith("/admin/")
+
+
 def user_id(request: HttpRequest) -> str | None:
     """Who was found to be calling, without asking the session or the database again."""
     user = getattr(request, "_cached_user", None)  # the admin site's; `user` is lazy there
-    if user is None and not request.path_info.startswith("/admin/"):
+    if user is None and not is_admin(request):
         user = getattr(request, "user", None)
     return str(user.pk) if user is not None and user.pk else None
 
@@ -117,64 +120,45 @@ class Cors(CorsMiddleware):
         if "HTTP_ORIGIN" in request.META:
             return super().__call__(request)
         response = self.get_response(request)
-        patch_vary_headers(response, ["origin"])
+        if "Vary" in response.headers:
+            patch_vary_headers(response, ["origin"])
+        else:
+            response.headers["Vary"] = "origin"
         return response
 
 
-class AdminOnly(MiddlewareMixin):
-    """Mixed into a middleware class: requests outside the admin site pass straight through."""
+class AdminSite:
+    """Django's own middleware, for the admin site alone: sessions, CSRF tokens, messages.
 
-    def __call__(self, request: HttpRequest) -> Any:
-        if request.path_info.startswith("/admin/"):
-            return super().__call__(request)
-        return self.get_response(request)
+    One layer in the place of six, which every request of the API would pass through.
+    """
 
-
-class AdminHost:
-    """Refuses a host that is not allowed (API views do so themselves, after they are counted)."""
+    CHAIN = [
+        SessionMiddleware,
+        LocaleMiddleware,
+        CsrfViewMiddleware,
+        AuthenticationMiddleware,
+        MessageMiddleware,
+        XFrameOptionsMiddleware,
+    ]
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
+        self.chain: Any = get_response
+        for middleware in reversed(self.CHAIN):
+            self.chain = middleware(self.chain)
+        self.csrf = CsrfViewMiddleware(get_response)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path_info.startswith("/admin/"):
-            request.get_host()
-        return self.get_response(request)
-
-
-class AdminSession(AdminOnly, SessionMiddleware):
-    """Sessions belong to the admin site; the API knows tokens only."""
-
-
-class AdminLocale(AdminOnly, LocaleMiddleware):
-    """The admin site speaks the browser's language; the API's words are fixed.
-
-    The language is the thread's, so it is put back before the thread serves another request.
-    """
-
-    def __call__(self, request: HttpRequest) -> Any:
+        if not is_admin(request):
+            return self.get_response(request)
+        request.get_host()  # refuses a host that is not allowed, as the API's views do themselves
         try:
-            return super().__call__(request)
+            response: HttpResponseBase = self.chain(request)
+            return response
         finally:
-            translation.deactivate()
+            translation.deactivate()  # the language is the thread's, which serves others next
 
-
-class AdminCsrf(AdminOnly, CsrfViewMiddleware):
-    """The admin site's forms carry CSRF tokens; nothing else is authenticated by a session."""
-
-    def process_view(self, request: HttpRequest, *view: Any) -> Any:
-        if request.path_info.startswith("/admin/"):
-            return super().process_view(request, *view)
-        return None
-
-
-class AdminAuthentication(AdminOnly, AuthenticationMiddleware):
-    """`request.user` from the session."""
-
-
-class AdminMessages(AdminOnly, MessageMiddleware):
-    """What an admin action reports."""
-
-
-class AdminFrames(AdminOnly, XFrameOptionsMiddleware):
-    """No page of the admin site may be framed."""
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponseBase | None:
+        """Called by Django, for the one middleware of the chain that has it."""
+        return self.csrf.process_view(request, *view) if is_admin(request) else None

@@ -93,8 +93,6 @@ INSTALLED_APPS = [
     "passwords",
     "pages",
 ]
-# The API needs few of these; the classes of config.middleware pass its requests straight on, so
-# that sessions, CSRF tokens and messages cost only the admin site something.
 MIDDLEWARE = [
     "config.middleware.RequestLog",
     "config.middleware.ContentLength",
@@ -102,13 +100,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.middleware.AdminHost",
-    "config.middleware.AdminSession",
-    "config.middleware.AdminLocale",
-    "config.middleware.AdminCsrf",
-    "config.middleware.AdminAuthentication",
-    "config.middleware.AdminMessages",
-    "config.middleware.AdminFrames",
+    "config.middleware.AdminSite",
 ]
 TEMPLATES = [
     {
@@ -136,7 +128,10 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 SILENCED_SYSTEM_CHECKS = [
     # The service speaks plain HTTP behind a proxy that ends TLS and redirects to it.
     "security.W008",
-    # The admin site has both, as subclasses in config.middleware that the checks do not know.
+    # The admin site has its middleware within config.middleware.AdminSite.
+    "admin.E408",
+    "admin.E409",
+    "admin.E410",
     "security.W002",
     "security.W003",
     # Whether HSTS covers subdomains and goes into browsers' lists is for the domain's owner.
@@ -181,7 +176,6 @@ if REDIS_URL:
                     # No HELLO and CLIENT SETINFO: they would cost a new connection three answers.
                     "protocol": 2,
                     "driver_info": None,
-                    "max_connections": 1024,  # more than WEB_THREADS can be
                 },
             },
         },
@@ -274,14 +268,12 @@ LOGGING = {
         "json": {"()": "config.logs.JSONFormatter"},
     },
     "filters": {
-        "request_id": {"()": "config.logs.RequestId"},
         "without_request_text": {"()": "config.logs.WithoutRequestText"},
     },
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
             "formatter": LOG_FORMAT,
-            "filters": ["request_id"],
         },
     },
     "root": {"handlers": ["console"], "level": "INFO"},

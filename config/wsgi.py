@@ -2,7 +2,9 @@
 
 import os
 
+from django.core.cache import close_caches
 from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import request_finished
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
@@ -21,6 +23,8 @@ def load() -> None:
     except ImproperlyConfigured as error:
         raise SystemExit(str(error)) from None
     Connection.patience = 2.0
+    # The limiter keeps its connections, and there is no other cache to close after each request.
+    request_finished.disconnect(close_caches)
     backends.dummy_hash()
     get_resolver().url_patterns  # noqa: B018
 

@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
-from config.logs import JSONFormatter, RequestId, TextFormatter, WithoutRequestText
+from config.logs import JSONFormatter, TextFormatter, WithoutRequestText
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
 
 def record(message: str, *args: Any, **extra: Any) -> logging.LogRecord:
-    made = logging.getLogger("access").makeRecord(
+    return logging.getLogger("access").makeRecord(
         "access", logging.INFO, "f", 1, message, args, extra.pop("exc_info", None), extra=extra
     )
-    RequestId().filter(made)
-    return made
 
 
 def requests_of(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
