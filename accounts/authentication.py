@@ -31,17 +31,23 @@ def read_bearer_token(request: HttpRequest) -> AccessToken | None:
         return None
 
 
-class BearerAuthentication(BaseAuthentication):
-    """`request.user` is an active user whose sessions have not been ended since; else 401."""
+def bearer(request: HttpRequest) -> User:
+    """The active user whom the token names, whose sessions have not been ended since.
 
-    def authenticate(self, request: Request) -> tuple[User, AccessToken]:
-        token = bearer_token(request._request)
-        if token is None:
-            raise AuthenticationFailed
-        user = User.objects.get_of_token(token)
-        if user is None:
-            raise AuthenticationFailed
-        return user, token
+    Raises AuthenticationFailed for every other.
+    """
+    token = bearer_token(request)
+    user = token and User.objects.get_of_token(token)
+    if not user:
+        raise AuthenticationFailed
+    return user
+
+
+class BearerAuthentication(BaseAuthentication):
+    """`request.user` is whom the token names; else 401."""
+
+    def authenticate(self, request: Request) -> tuple[User, AccessToken | None]:
+        return bearer(request._request), bearer_token(request._request)
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"

@@ -7,12 +7,13 @@ from typing import Any
 from django.core.exceptions import DisallowedHost, PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.views import defaults
 from rest_framework import exceptions
 
 from pages import urls as pages
 from throttling.exceptions import RateLimited
+from throttling.views import json_response
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> HttpResp
     """
     status, body = describe(exception)
     request = getattr(context["request"], "_request", context["request"])
-    response = json_error(status, body)
+    response = json_answer(status, body)
     if status == 401:
         response["WWW-Authenticate"] = "Bearer"
     elif status == 405:
@@ -77,35 +78,32 @@ def is_page(request: HttpRequest) -> bool:
     return request.path_info.startswith("/admin/") or request.path_info in pages.PATHS
 
 
-def json_error(status: int, body: dict[str, Any]) -> JsonResponse:
-    """The answer itself, in the compact form of every other one."""
-    return JsonResponse(
-        body,
-        status=status,
-        headers={"Cache-Control": "no-store"},
-        json_dumps_params={"separators": (",", ":"), "ensure_ascii": False},
-    )
+def json_answer(status: int, body: dict[str, Any]) -> HttpResponse:
+    """The answer itself, which no cache may keep."""
+    response = json_response(body, status)
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler400: a refused host above all."""
     if is_page(request):
         return defaults.bad_request(request, exception)
-    return json_error(*describe(exception))
+    return json_answer(*describe(exception))
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler403."""
     if is_page(request):
         return defaults.permission_denied(request, exception)
-    return json_error(*describe(exception))
+    return json_answer(*describe(exception))
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404; the API's unknown paths go to a counted view instead."""
     if is_page(request):
         return defaults.page_not_found(request, exception)
-    return json_error(*describe(exception))
+    return json_answer(*describe(exception))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -115,4 +113,4 @@ def server_error(request: HttpRequest) -> HttpResponse:
         response = defaults.server_error(request)
         response.status_code = max(status, 500)
         return response
-    return json_error(status, body)
+    return json_answer(status, body)

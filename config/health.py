@@ -4,9 +4,9 @@ import threading
 import time
 
 from django.db import Error, connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 
-from config.errors import json_error
+from config.errors import json_answer
 from throttling import counter
 
 
@@ -43,14 +43,14 @@ def health(request: HttpRequest) -> HttpResponse:
     It may be the one that finds a lost limiter store again, so that an idle service heals too.
     """
     if request.method not in {"GET", "HEAD"}:
-        response = json_error(405, {"error": "method not allowed"})
+        response = json_answer(405, {"error": "method not allowed"})
         response["Allow"] = "GET, HEAD"
         return response
     counter.probe()
     limiter = counter.state()
     if not database_answers():
         body = {"status": "unavailable", "database": "unavailable", "limiter": limiter}
-        return json_error(503, body | {"error": "service unavailable"})
+        return json_answer(503, body | {"error": "service unavailable"})
     status = "ok" if limiter == "ok" else "degraded"
     body = {"status": status, "database": "ok", "limiter": limiter}
-    return JsonResponse(body, headers={"Cache-Control": "no-store"})
+    return json_answer(200, body)

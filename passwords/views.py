@@ -2,6 +2,7 @@
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
+from django.http import HttpResponse
 from django.utils.translation import get_language_from_request
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -29,7 +30,7 @@ class PasswordChangesView(CredentialView):
 class RedeemView(CredentialView):
     """POST /password-changes/redeem: set the new password, end every session, sign in."""
 
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         data = valid(RedeemSerializer, request)
         link = PasswordChange.objects.find(data["token"])
         refuse_locked(link.email)
