@@ -1,9 +1,11 @@
 """The schema: valid OpenAPI 3.1, kept as a file, and naming every route."""
 
+import importlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from django.urls import get_resolver
+from django.urls import URLPattern, URLResolver
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from config import schema
@@ -50,11 +52,15 @@ def paths() -> dict[str, dict[str, dict[str, dict[str, object]]]]:
 
 def api_routes() -> list[str]:
     """The patterns of the three API rooms, `<uuid:user_id>` written as its name alone."""
-    included = [found for found in get_resolver().url_patterns if hasattr(found, "urlconf_module")]
-    rooms = [
-        found
-        for found in included
-        if getattr(found.urlconf_module, "__name__", "") in {f"{r}.urls" for r in schema.ROOMS}
-    ]
-    patterns = [str(route.pattern) for room in rooms for route in room.url_patterns]
+    rooms = [importlib.import_module(f"{room}.urls") for room in schema.ROOMS]
+    patterns = [path for room in rooms for path in paths_of(room.urlpatterns)]
     return ["/" + p.replace("<uuid:", "").replace(">", "") for p in patterns]
+
+
+def paths_of(entries: list[URLPattern | URLResolver], before: str = "") -> Iterator[str]:
+    for entry in entries:
+        path = before + str(entry.pattern)
+        if isinstance(entry, URLPattern):
+            yield path
+        else:
+            yield from paths_of(entry.url_patterns, path)
