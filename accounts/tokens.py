@@ -23,7 +23,7 @@ from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
 from accounts import keys
 from accounts.models import User
 
-REQUIRED_CLAIMS = ["iss", "sub", "iat", "exp", "jti"]
+REQUIRED_CLAIMS = ["iss", "sub", "iat", "exp", "jti", "token_type", "auth_time", "token_version"]
 
 
 @functools.lru_cache(maxsize=16)
@@ -58,6 +58,9 @@ def claims_of(token: str, kid: str) -> dict[str, Any]:
         leeway=settings.JWT_LEEWAY_SECONDS,
         options={"require": REQUIRED_CLAIMS},
     )
+    UUID(claims["sub"])
+    if not all(type(claims[name]) is int for name in ("exp", "auth_time", "token_version")):
+        raise TokenBackendError("malformed claims")
     return claims
 
 
@@ -80,11 +83,8 @@ class KeyRingBackend(TokenBackend):
             if keys.load().verifying_key(kid) is None:
                 raise TokenBackendError("unknown key")
             return dict(claims_of(token, kid))  # a copy: a Token changes its own
-        except (jwt.InvalidTokenError, ValueError, RecursionError) as error:
+        except (jwt.InvalidTokenError, ValueError, TypeError, RecursionError) as error:
             raise TokenBackendError("invalid token") from error
-
-    def get_leeway(self) -> timedelta:
-        return timedelta(seconds=settings.JWT_LEEWAY_SECONDS)
 
 
 BACKEND = KeyRingBackend("RS256")
@@ -117,17 +117,13 @@ class Token(simplejwt.Token):
         return token
 
     def verify(self) -> None:
-        """Beyond signature, expiry and type: the claims are of the types that we write."""
-        super().verify()
-        try:
-            UUID(self["sub"])
-            well_typed = type(self["auth_time"]) is int and type(self["token_version"]) is int
-        except (KeyError, ValueError, AttributeError, TypeError):
-            raise TokenError("malformed claims") from None
-        if not well_typed:
-            raise TokenError("malformed claims")
-        if time.time() >= self["auth_time"] + settings.SESSION_MAX_SECONDS:
+        """What `claims_of` cannot keep: whether the token is of this kind, and still lives."""
+        now = time.time()
+        if now >= self["exp"] + settings.JWT_LEEWAY_SECONDS:
+            raise TokenError("expired")
+        if now >= self["auth_time"] + settings.SESSION_MAX_SECONDS:
             raise TokenError("too old")
+        self.verify_token_type()
 
 
 class AccessToken(Token):
