@@ -5,12 +5,12 @@ from django.urls import include, path
 from accounts import views
 
 auth = [
+    path("me", views.MeView.as_view()),  # the most frequent first: paths are tried in order
+    path("refresh", views.RefreshView.as_view()),
+    path("login", views.LoginView.as_view()),
     path("signup", views.SignupView.as_view()),
     path("complete-signup", views.CompleteSignupView.as_view()),
     path("register", views.CompleteSignupView.as_view()),
-    path("login", views.LoginView.as_view()),
-    path("refresh", views.RefreshView.as_view()),
-    path("me", views.MeView.as_view()),
     path("logout", views.LogoutView.as_view()),
     path("logout-everywhere", views.LogoutEverywhereView.as_view()),
 ]

@@ -28,7 +28,7 @@ class Call:
     name: str
     status: int
     requests: list[Request]
-    application: str = "config.wsgi"
+    server: str = "service"  # or "floor", or "filled"
     count: int = 1200  # requests in a round
     # Makes that many requests for a round, where each can be made only once.
     renew: Callable[[int], Iterator[Request]] | None = None
@@ -38,6 +38,10 @@ class Call:
     wrong: list[str] = field(default_factory=list)
     queries: int | None = None
     redis: int | None = None
+
+    def on_filled(self) -> "Call":
+        """The same call to the service on the filled database."""
+        return Call(f"{self.name}, filled", self.status, self.requests, "filled", self.count)
 
 
 def user(email: str) -> Any:
@@ -86,7 +90,7 @@ def password_links(count: int) -> Iterator[Request]:
 
 
 def floor(name: str, path: str, count: int = 1200) -> Call:
-    return Call(f"floor: {name}", 200, [request("GET", path)], "benchmarks.floor.wsgi", count)
+    return Call(f"floor: {name}", 200, [request("GET", path)], "floor", count)
 
 
 def cast() -> list[Call]:
@@ -101,10 +105,13 @@ def cast() -> list[Call]:
     for tier in ("public", "credential"):
         exhaust(tier, EXHAUSTED)
     exhaust("authenticated", f"user:{refused.pk}")
-    access, refresh = tokens.issue(ada)
+    access, refresh = map(str, tokens.issue(ada))
     greedy, _ = tokens.issue(refused)
-    me = request("GET", "/auth/me", Authorization=f"Bearer {access}")
     login = {"email": ada.email, "password": PASSWORD}
+    crowd = [user(f"member{number}@example.com") for number in range(32)]
+    bearers = [f"Bearer {tokens.issue(member)[0]}" for member in crowd]
+    # One changed character in the middle: of the right form, and by nobody's key.
+    forged = access[:-100] + ("A" if access[-100] != "A" else "B") + access[-99:]
     return [
         floor("Django view", "/django"),
         floor("DRF view", "/drf"),
@@ -113,7 +120,9 @@ def cast() -> list[Call]:
         Call("GET /health", 200, [request("GET", "/health")]),
         Call("404", 404, [request("GET", "/unknown")]),
         Call("401", 401, [request("GET", "/auth/me")]),
-        Call("401 bad token", 401, [request("GET", "/auth/me", Authorization=f"Bearer {access}x")]),
+        Call(
+            "401 forged token", 401, [request("GET", "/auth/me", Authorization=f"Bearer {forged}")]
+        ),
         Call("429 public", 429, [request("GET", "/unknown", caller=EXHAUSTED)]),
         Call("429 credential", 429, [request("POST", "/auth/login", login, caller=EXHAUSTED)]),
         Call(
@@ -121,11 +130,11 @@ def cast() -> list[Call]:
             429,
             [request("GET", "/auth/me", Authorization=f"Bearer {greedy}")],
         ),
-        Call("GET /auth/me", 200, [me]),
+        Call("GET /auth/me", 200, [request("GET", "/auth/me", Authorization=b) for b in bearers]),
         Call(
             "POST /auth/refresh",
             200,
-            [request("POST", "/auth/refresh", {"refresh_token": str(refresh)})],
+            [request("POST", "/auth/refresh", {"refresh_token": refresh})],
             count=400,
         ),
         Call("POST /auth/login", 200, [request("POST", "/auth/login", login)], count=60),

@@ -84,8 +84,22 @@ def fill(users: int) -> None:
                 cursor.execute(statement, values)
                 seconds = time.monotonic() - begun
                 print(f"{table}: {cursor.rowcount} rows in {seconds:.0f} s", file=sys.stderr)
-        for table in tables:
-            cursor.execute(f'VACUUM ANALYZE "{table}"')
+    settle()
+
+
+def settle() -> None:
+    """Let PostgreSQL finish what the rows have left it to do, so that nothing measured later is
+    measured beside it."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM (ANALYZE, FREEZE)")
+        cursor.execute("CHECKPOINT")
+        while True:
+            cursor.execute("SELECT FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'")
+            if cursor.fetchone() is None:
+                return
+            time.sleep(1)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import psutil
 from tests import servers
 
 PROCESSES = 2
+FILLED = servers.POSTGRES.url("filled")
 ENVIRONMENT = {
     "WEB_CONCURRENCY": str(PROCESSES),
     "WEB_THREADS": os.environ.get("WEB_THREADS", "4"),  # docs/performance.md says why
@@ -33,6 +34,24 @@ def set_up() -> None:
     os.environ.update(ENVIRONMENT, DJANGO_SETTINGS_MODULE="config.settings")
     django.setup()
     call_command("migrate", verbosity=0)
+
+
+def make_filled(users: int) -> None:
+    """A copy of the service's database, with so many users more: the same calls can be made."""
+    from django.db import connection
+
+    connection.close()  # PostgreSQL copies a database that nobody is connected to
+    servers.POSTGRES.execute("CREATE DATABASE filled TEMPLATE service")
+    command = [sys.executable, "-m", "benchmarks.fill", str(users)]
+    subprocess.run(command, env=os.environ | {"DATABASE_URL": FILLED}, check=True)
+
+
+def gunicorn(name: str) -> "Gunicorn":
+    """Start the server of that name: `floor`, `service`, or `filled`."""
+    if name == "floor":
+        return Gunicorn("benchmarks.floor.wsgi", servers.FOLDER)
+    url = FILLED if name == "filled" else os.environ["DATABASE_URL"]
+    return Gunicorn("config.wsgi", servers.FOLDER, DATABASE_URL=url)
 
 
 class Gunicorn:

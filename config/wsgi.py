@@ -4,8 +4,9 @@ import os
 
 from django.core.cache import close_caches
 from django.core.exceptions import ImproperlyConfigured
-from django.core.signals import request_finished
+from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
+from django.db import reset_queries
 from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -23,8 +24,10 @@ def load() -> None:
     except ImproperlyConfigured as error:
         raise SystemExit(str(error)) from None
     Connection.patience = 2.0
-    # The limiter keeps its connections, and there is no other cache to close after each request.
+    # After each request Django closes caches, and before it empties a log of queries. The limiter
+    # keeps its connections, there is no other cache, and queries are logged with DEBUG alone.
     request_finished.disconnect(close_caches)
+    request_started.disconnect(reset_queries)
     backends.dummy_hash()
     get_resolver().url_patterns  # noqa: B018
 
