@@ -78,9 +78,12 @@ def renewal(user: User | None) -> Callable[[str], None]:
     return renew
 
 
-def refuse_locked(email: str) -> None:
-    """Record and raise TooManyAttempts while the address is locked; for every way in."""
-    if Lockout.objects.is_locked(email):
+def refuse_locked(email: str, locked: bool | None = None) -> None:
+    """Record and raise TooManyAttempts while the address is locked; for every way in.
+
+    `locked` says so where a query has told it already.
+    """
+    if Lockout.objects.is_locked(email) if locked is None else locked:
         trail.record(Kind.LOGIN_LOCKED, subject=email)
         raise TooManyAttempts
 

@@ -3,7 +3,7 @@
 import functools
 import uuid
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -20,6 +20,7 @@ from accounts.links import EmailedLink
 from accounts.prepared import Parameter, PreparedQuery
 from audit import trail
 from audit.models import Kind
+from throttling.models import Lockout
 
 OPERATORS = "Operators"
 
@@ -63,6 +64,11 @@ class UserQuerySet(models.QuerySet["User"]):
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
         return self.annotate(profile_id=F("consultant__id"), manages=Exists(managed))
 
+    def with_lock(self, now: Any) -> Self:
+        """Users with `locked`: whether their address is locked at a moment, or Parameter for it."""
+        locks = Lockout.objects.filter(email=OuterRef("email"), locked_until__gt=now)
+        return self.annotate(locked=Exists(locks))
+
     def of_token(self, token: Mapping[str, Any]) -> Self:
         """The active user that a token's claims name, unless the sessions were ended since."""
         return self.filter(pk=token["sub"], token_version=token["token_version"], is_active=True)
@@ -89,12 +95,20 @@ class UserQuerySet(models.QuerySet["User"]):
 class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
     use_in_migrations = False
 
-    @functools.cached_property
-    def prepared_of_token(self) -> PreparedQuery["User"]:
+    def bearers(self) -> UserQuerySet:
         subject = Parameter("pk", models.UUIDField())
         version = Parameter("version", models.BigIntegerField())
         users = self.with_profile().of_token({"sub": subject, "token_version": version})
-        return PreparedQuery(users.defer("password"))
+        return cast(UserQuerySet, users.defer("password"))
+
+    @functools.cached_property
+    def prepared_of_token(self) -> PreparedQuery["User"]:
+        return PreparedQuery(self.bearers())
+
+    @functools.cached_property
+    def prepared_of_refresh(self) -> PreparedQuery["User"]:
+        now = Parameter("now", models.DateTimeField())
+        return PreparedQuery(self.bearers().with_lock(now))
 
     @functools.cached_property
     def prepared_of_email(self) -> PreparedQuery["User"]:
@@ -105,6 +119,12 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
     def get_of_token(self, token: Mapping[str, Any]) -> "User | None":
         """`with_profile().of_token(token)`, if there is such a user."""
         return self.prepared_of_token.get(pk=token["sub"], version=token["token_version"])
+
+    def get_of_refresh(self, token: Mapping[str, Any]) -> "User | None":
+        """The same; in the same query, `locked` is whether the address is locked now."""
+        return self.prepared_of_refresh.get(
+            pk=token["sub"], version=token["token_version"], now=timezone.now()
+        )
 
     def get_of_email(self, email: str) -> "User | None":
         """The user of a canonical address as `with_profile` loads it, or None."""
@@ -161,9 +181,10 @@ class User(AbstractBaseUser, PermissionsMixin):
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
-    # What `with_profile` adds to a user that it loads.
+    # What `with_profile`, and `with_lock`, add to a user that they load.
     profile_id: uuid.UUID | None
     manages: bool
+    locked: bool
 
     USERNAME_FIELD = "email"
     EMAIL_FIELD = "email"

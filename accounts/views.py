@@ -180,10 +180,10 @@ class RefreshView(CredentialView):
             old = tokens.RefreshToken(cookie or self.token_in_body(request))
         except TokenError:
             raise InvalidRefreshToken from None
-        user = User.objects.get_of_token(old)
+        user = User.objects.get_of_refresh(old)
         if user is None:
             raise InvalidRefreshToken
-        refuse_locked(user.email)
+        refuse_locked(user.email, user.locked)
         access, refresh = tokens.issue(user, old["auth_time"])
         new = str(refresh)
         response = json_response(auth_response(user, str(access), new))

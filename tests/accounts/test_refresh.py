@@ -125,8 +125,8 @@ def test_role_is_the_users_of_now(api: API, token: str, ada: User) -> None:
     assert tokens.AccessToken(body["access_token"])["role"] == "member"
 
 
-def test_costs_two_queries(api: API, token: str, django_assert_num_queries: object) -> None:
-    with django_assert_num_queries(2):
+def test_costs_one_query(api: API, token: str, django_assert_num_queries: object) -> None:
+    with django_assert_num_queries(1):
         assert refresh(api, token)[0] == 200
 
 

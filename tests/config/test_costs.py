@@ -56,10 +56,10 @@ def test_log_in_takes_four_queries_and_one_command(costs: Costs, api: API, ada: 
     assert costs(lambda: api.post("/auth/login", body)) == (200, 4, 1)
 
 
-def test_refresh_takes_two_queries_and_one_command(costs: Costs, api: API, ada: User) -> None:
+def test_refresh_takes_one_query_and_one_command(costs: Costs, api: API, ada: User) -> None:
     body = {"refresh_token": str(tokens.issue(ada)[1])}
 
-    assert costs(lambda: api.post("/auth/refresh", body)) == (200, 2, 1)
+    assert costs(lambda: api.post("/auth/refresh", body)) == (200, 1, 1)
 
 
 def test_sign_up_takes_one_query_and_one_command(costs: Costs, api: API) -> None:
