@@ -40,8 +40,9 @@ class Call:
     redis: int | None = None
 
     def on_filled(self) -> "Call":
-        """The same call to the service on the filled database."""
-        return Call(f"{self.name}, filled", self.status, self.requests, "filled", self.count)
+        """The same call, not measured yet, to the service on the filled database."""
+        name = f"{self.name}, filled"
+        return Call(name, self.status, self.requests, "filled", self.count, self.renew)
 
 
 def user(email: str) -> Any:
@@ -60,6 +61,16 @@ def exhaust(tier: str, caller: str) -> None:
 
     limit = settings.RATE_LIMIT_PUBLIC
     get_redis_connection().set(f"throttle:{tier}:{caller}", limit, ex=86400)
+
+
+def refresh_tokens(count: int) -> Iterator[Request]:
+    """A client hands in the newest of its tokens, which the service has not seen before."""
+    from accounts import tokens
+    from accounts.models import User
+
+    ada = User.objects.get(email="ada@example.com")
+    for _ in range(count):
+        yield request("POST", "/auth/refresh", {"refresh_token": str(tokens.issue(ada)[1])})
 
 
 def signup_links(count: int) -> Iterator[Request]:
@@ -105,7 +116,7 @@ def cast() -> list[Call]:
     for tier in ("public", "credential"):
         exhaust(tier, EXHAUSTED)
     exhaust("authenticated", f"user:{refused.pk}")
-    access, refresh = map(str, tokens.issue(ada))
+    access = str(tokens.issue(ada)[0])
     greedy, _ = tokens.issue(refused)
     login = {"email": ada.email, "password": PASSWORD}
     crowd = [user(f"member{number}@example.com") for number in range(32)]
@@ -134,8 +145,9 @@ def cast() -> list[Call]:
         Call(
             "POST /auth/refresh",
             200,
-            [request("POST", "/auth/refresh", {"refresh_token": refresh})],
+            [],
             count=400,
+            renew=refresh_tokens,
         ),
         Call("POST /auth/login", 200, [request("POST", "/auth/login", login)], count=60),
         Call(

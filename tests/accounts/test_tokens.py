@@ -8,8 +8,8 @@ from typing import Any
 import jwt
 import pytest
 import time_machine
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from accounts import keys, tokens
 from accounts.models import User
@@ -114,6 +114,52 @@ def test_cut_signature_is_refused(ada: User) -> None:
     assert not is_accepted(encoded.rpartition(".")[0] + ".")
 
 
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_token_with_one_changed_character_is_refused(ada: User, part: int) -> None:
+    parts = str(tokens.issue(ada)[0]).split(".")
+    middle = len(parts[part]) // 2
+    other = "A" if parts[part][middle] != "A" else "B"
+    parts[part] = parts[part][:middle] + other + parts[part][middle + 1 :]
+
+    assert not is_accepted(".".join(parts))
+
+
+def respelled(encoded: str) -> list[str]:
+    """Other texts that a lenient reader takes for the same token."""
+    head, payload, signature = encoded.split(".")
+    last = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+    changed = [signature[:-1] + letter for letter in last if letter != signature[-1]]
+    return [
+        *(f"{head}.{payload}.{text}" for text in changed),
+        f"{head}.{payload}.{signature}==",
+        f"{head}.{payload}.{signature[:50]}%{signature[50:]}",
+        f"{head}.{payload}=.{signature}",
+        f"{head}..{payload}.{signature}",
+        f"{head}.{payload}.{signature}.",
+        f".{head}.{payload}.{signature}",
+    ]
+
+
+def test_token_has_one_spelling(ada: User) -> None:
+    encoded = str(tokens.issue(ada)[0])
+    assert is_accepted(encoded)
+
+    for text in respelled(encoded):
+        assert not is_accepted(text), text
+
+
+@pytest.mark.parametrize("header", [{"crit": ["b64"], "b64": False}, {"alg": "rs256"}])
+def test_signed_but_odd_header_is_refused(ada: User, header: dict[str, Any]) -> None:
+    key = keys.load().signing_key()
+    members = {"alg": "RS256", "typ": "JWT", "kid": key.kid} | header
+    parts = [json.dumps(part).encode() for part in (members, claims_of(ada))]
+    signed = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in parts)
+    signature = key.private.sign(signed, padding.PKCS1v15(), hashes.SHA256())
+    encoded = signed + b"." + base64.urlsafe_b64encode(signature).rstrip(b"=")
+
+    assert not is_accepted(encoded.decode())
+
+
 def test_refresh_token_is_no_bearer(ada: User) -> None:
     assert not is_accepted(str(tokens.issue(ada)[1]))
 
@@ -133,6 +179,9 @@ def test_access_token_does_not_refresh(api: API, ada: User) -> None:
         {"iat": int(time.time()) + 3600},
         {"sub": "not-a-uuid"},
         {"sub": 7},
+        {"jti": 7},
+        {"aud": "consulting-management"},
+        {"nbf": 1},
         {"token_type": "refresh"},
         {"token_version": "1"},
         {"token_version": True},
