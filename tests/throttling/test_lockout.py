@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import IntegrityError, connection
 
-from throttling.models import Lockout
+from throttling.models import Lockout, LockoutQuerySet
 
 pytestmark = pytest.mark.django_db
 
@@ -150,14 +150,15 @@ def test_success_after_a_lock_clears_it(time):
 
 def test_success_that_a_lock_overtakes_clears_nothing(monkeypatch):
     fail(4)
-    first = Lockout.objects.all().__class__.first
+    look = LockoutQuerySet.look
 
-    def overtaken(queryset):
-        record = first(queryset)
+    def overtaken(queryset, email):
+        monkeypatch.setattr(LockoutQuerySet, "look", look)
+        locked = look(queryset, email)
         fail(1)
-        return record
+        return locked
 
-    monkeypatch.setattr("throttling.models.LockoutQuerySet.first", overtaken)
+    monkeypatch.setattr(LockoutQuerySet, "look", overtaken)
 
     assert not Lockout.objects.clear_unless_locked(ADA)
     assert Lockout.objects.is_locked(ADA)
@@ -165,14 +166,15 @@ def test_success_that_a_lock_overtakes_clears_nothing(monkeypatch):
 
 def test_success_that_another_success_overtakes_is_one(monkeypatch):
     fail(4)
-    first = Lockout.objects.all().__class__.first
+    look = LockoutQuerySet.look
 
-    def overtaken(queryset):
-        record = first(queryset)
+    def overtaken(queryset, email):
+        monkeypatch.setattr(LockoutQuerySet, "look", look)
+        locked = look(queryset, email)
         Lockout.objects.unlock(ADA)
-        return record
+        return locked
 
-    monkeypatch.setattr("throttling.models.LockoutQuerySet.first", overtaken)
+    monkeypatch.setattr(LockoutQuerySet, "look", overtaken)
 
     assert Lockout.objects.clear_unless_locked(ADA)
 
