@@ -46,8 +46,8 @@ def bearer(request: HttpRequest) -> User:
 class BearerAuthentication(BaseAuthentication):
     """`request.user` is whom the token names; else 401."""
 
-    def authenticate(self, request: Request) -> tuple[User, AccessToken | None]:
-        return bearer(request._request), bearer_token(request._request)
+    def authenticate(self, request: Request) -> tuple[User, None]:
+        return bearer(request._request), None
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"

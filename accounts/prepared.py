@@ -39,7 +39,7 @@ class PreparedQuery(Generic[Row]):
     """A queryset for at most one row; where it varies, its filters name a Parameter."""
 
     def __init__(self, queryset: models.QuerySet[Row]) -> None:
-        self.queryset = queryset.order_by()  # which PostgreSQL would plan, and set a sort up for
+        self.queryset = queryset.order_by()  # an order costs PostgreSQL a sort, of one row too
 
     @functools.cached_property
     def compiled(self) -> Compiled:

@@ -57,9 +57,9 @@ def kid_of(header: str) -> str:
 def claims_of(token: str, kid: str) -> dict[str, Any]:
     """The claims of a token that the ring's key `kid` has signed; raises for any other.
 
-    The signature comes first, by RS256 whatever the header says; nothing of a forged token is
-    read. PyJWT looks at each character of a token in Python, which takes three times as long as
-    the signature.
+    The signature comes first, by RS256 whatever the header says; of a forged token nothing but the
+    header is read. PyJWT looks at each character of a token in Python, which takes three times as
+    long as the signature.
 
     A client sends one access token for an hour, and neither its bytes nor its signature change:
     what has been found good once (nothing else is kept) is not taken apart again. Its time is
@@ -76,6 +76,7 @@ def claims_of(token: str, kid: str) -> dict[str, Any]:
         claims["iss"] != settings.JWT_ISSUER
         or not all(type(claims[name]) is int for name in INTEGERS)
         or not all(type(claims[name]) is str for name in STRINGS)
+        or not 0 <= claims["token_version"] < 2**31  # what the column can hold
         or str(UUID(claims["sub"])) != claims["sub"]
         or claims["iat"] > time.time() + settings.JWT_LEEWAY_SECONDS
         or NARROWING & claims.keys()

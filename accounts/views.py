@@ -27,6 +27,7 @@ from accounts.mail import OutgoingMail
 from accounts.models import Account, Role, SignupLink, User
 from accounts.permissions import IsAdmin
 from accounts.serializers import (
+    REFUSED_CHARACTERS,
     CompleteSignupSerializer,
     EmailSerializer,
     LoginSerializer,
@@ -192,12 +193,12 @@ class RefreshView(CredentialView):
         return response
 
     def token_in_body(self, request: Request) -> str:
-        """The body's token, or "". A serializer is set up only to say what is wrong: that takes
+        """The body's token, or "". A serializer is set up only for what it will refuse: that takes
         longer than all the rest of reading."""
         token = request.data.get("refresh_token", "")
-        if not isinstance(token, str):
-            valid(RefreshSerializer, request)
-        return str(token)
+        if isinstance(token, str) and not REFUSED_CHARACTERS.search(token):
+            return token
+        return str(valid(RefreshSerializer, request)["refresh_token"])
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         response = super().handle_exception(exc)
@@ -211,7 +212,8 @@ class MeView(ProtectedView):
 
     def answer(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """A GET without DRF's request, parsers and renderer: it has no body and one form of answer,
-        and every page of the front-end asks it."""
+        and every page of the front-end asks it. Whoever is signed in may; no permission is asked.
+        """
         if request.method not in {"GET", "HEAD"}:
             return super().answer(request, *args, **kwargs)
         request.user = bearer(request)

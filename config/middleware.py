@@ -147,7 +147,8 @@ class AdminSite:
         self.chain: Any = get_response
         for middleware in reversed(self.CHAIN):
             self.chain = middleware(self.chain)
-        self.csrf = CsrfViewMiddleware(get_response)
+            if isinstance(self.chain, CsrfViewMiddleware):
+                self.csrf = self.chain
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not is_admin(request):

@@ -2,7 +2,7 @@
 
 A window is fixed and begins with its first request. Redis counts with one atomic script, one key
 and one round trip, so the count is exact over processes and hosts. Nothing that happens to the
-store reaches the caller, and no decision waits for it longer than `BUDGET`.
+store reaches the caller, and no decision waits longer than `BUDGET` for it to say a word.
 """
 
 import functools
@@ -16,13 +16,14 @@ import threading
 import time
 import types
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from django.conf import settings
 from django_redis import get_redis_connection
-from redis.connection import AbstractConnection
+from redis.connection import AbstractConnection, SSLConnection
 from redis.exceptions import ConnectionError as StoreError
 from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as StoreTimeout
@@ -91,6 +92,7 @@ class StoreConnection(AbstractConnection):
     """
 
     deadline = math.inf  # on the monotonic clock
+    tls: ssl.SSLContext | None = None
 
     def left(self) -> float:
         """Seconds for the next step. Never 0, which a socket takes for "do not wait"."""
@@ -118,6 +120,12 @@ class StoreConnection(AbstractConnection):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, TIMEVAL)
         return sock
 
+    def _wrap_socket_with_ssl(self, sock: Any) -> ssl.SSLSocket:
+        """With the context that was made once: to load the system's CAs takes half the budget."""
+        if self.tls:
+            return self.tls.wrap_socket(sock, server_hostname=self.host)
+        return super()._wrap_socket_with_ssl(sock)  # type: ignore[misc,no-any-return]  # TLS has it
+
     def read_response(self, *args: Any, **options: Any) -> Any:
         # The socket's own timeout is the whole budget. To set another one takes two system calls,
         # so it is left alone where hardly anything of the budget has been used.
@@ -132,17 +140,40 @@ class StoreConnection(AbstractConnection):
             raise
 
 
+def tls_context(connection: Any) -> ssl.SSLContext | None:
+    """The context that redis-py makes for a connection, from all that REDIS_URL says; None where
+    it makes none, or has more to do (OCSP) than to make it."""
+    if not isinstance(connection, SSLConnection):
+        return None
+    if connection.ssl_validate_ocsp or connection.ssl_validate_ocsp_stapled:
+        return None
+    make: Callable[[socket.socket], ssl.SSLSocket] = connection._wrap_socket_with_ssl
+    with make(socket.socket()) as unconnected:
+        return unconnected.context
+
+
+def has_ended(connection: Any) -> bool:
+    """Whether the store has hung up: on an idle connection it has nothing else to say."""
+    try:
+        return bool(connection.can_read())
+    except (RedisError, OSError):
+        return True
+
+
 class RedisCounter:
     """Counts in the store, for every process and host. Raises whatever the store's client does."""
 
     def __init__(self) -> None:
         client = get_redis_connection("default")
         pool = client.connection_pool
-        bases = (StoreConnection, pool.connection_class)  # TCP, TLS or a Unix socket
-        self.connect = functools.partial(
-            types.new_class("StoreConnection", bases), **pool.connection_kwargs
-        )
+        kind: Any = types.new_class("StoreConnection", (StoreConnection, pool.connection_class))
+        self.connect: Callable[[], Any] = functools.partial(kind, **pool.connection_kwargs)
+        kind.tls = tls_context(self.connect())
         self.sha = client.register_script(SCRIPT).sha  # sends nothing
+        self.forget_connections()
+
+    def forget_connections(self) -> None:
+        """Let every thread begin on a new one. What they wait for on the old ones, they get."""
         self.mine = threading.local()
 
     def count(self, key: str, limit: int, window: int) -> Decision:
@@ -166,14 +197,9 @@ class RedisCounter:
 
     def run(self, connection: Any, key: str, milliseconds: int) -> Any:
         """The script's answer, in one round trip."""
-        connection.connect()
-        try:
-            is_stale = connection.can_read()  # an idle store has nothing to say but that it ends
-        except (RedisError, OSError):
-            is_stale = True
-        if is_stale:
+        if connection.is_connected and has_ended(connection):
             connection.disconnect()
-            connection.connect()
+        connection.connect()
         try:
             connection.send_command("EVALSHA", self.sha, 1, key, milliseconds)
             return connection.read_response()
@@ -289,6 +315,9 @@ class Limiter:
             decision = self.store.count(key, limit, window)
         except Exception as error:  # whatever it is, a limiter must not be what fails a request
             self.breaker.failed(error)
+            if self.breaker.is_open and "store" in vars(self):
+                # What one connection has met, the others would meet in turn.
+                self.store.forget_connections()
             return None
         self.breaker.succeeded()
         return decision

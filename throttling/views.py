@@ -18,8 +18,8 @@ encode = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def json_response(body: Any, status: int = 200) -> HttpResponse:
-    """JSON as DRF's renderer writes it, without the renderer: for errors, and where each request
-    counts."""
+    """JSON in the compact form of DRF's renderer, without the renderer: for errors, and where each
+    microsecond counts."""
     return HttpResponse(encode(body), content_type="application/json", status=status)
 
 

@@ -64,8 +64,8 @@ def test_no_token_at_all_is_401(api: API, db: None) -> None:
     assert answer["WWW-Authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("wrong", [7, ["x"], {}, True, None])
-def test_token_of_another_json_type_is_400(api: API, db: None, wrong: object) -> None:
+@pytest.mark.parametrize("wrong", [7, ["x"], {}, True, None, "a\0", "\ud800"])
+def test_token_that_is_no_text_is_400(api: API, db: None, wrong: object) -> None:
     assert refresh(api, wrong)[0] == 400
 
 

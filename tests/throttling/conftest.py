@@ -7,6 +7,7 @@ import selectors
 import signal
 import socket
 import socketserver
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -63,7 +64,7 @@ class FakeRedis(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, reply: bytes, pause: float = 0) -> None:
+    def __init__(self, reply: bytes, pause: float = 0, tls: ssl.SSLContext | None = None) -> None:
         class Handler(socketserver.BaseRequestHandler):
             def handle(self) -> None:
                 while self.request.recv(65536):
@@ -72,6 +73,13 @@ class FakeRedis(socketserver.ThreadingTCPServer):
 
         super().__init__(("127.0.0.1", 0), Handler)
         self.port = self.server_address[1]
+        self.connections = 0
+        self.tls = tls
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        peer, address = super().get_request()
+        self.connections += 1
+        return self.tls.wrap_socket(peer, server_side=True) if self.tls else peer, address
 
 
 class Bytes:
@@ -211,11 +219,19 @@ def fake_store(settings) -> Iterator:
     """Makes a store that always replies the same: `fake_store(reply, pause=seconds)`."""
     servers = []
 
-    def make(reply: bytes, pause: float = 0, login: str = "", database: int = 0) -> None:
-        server = FakeRedis(reply, pause)
+    def make(
+        reply: bytes, pause: float = 0, login: str = "", database: int = 0, **tls: Any
+    ) -> FakeRedis:
+        server = FakeRedis(reply, pause, tls.get("context"))
         servers.append(server)
         threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
-        use_store(settings, f"redis://{login}127.0.0.1:{server.port}/{database}")
+        address = f"{login}127.0.0.1:{server.port}/{database}"
+        authority = tls.get("authority")
+        use_store(
+            settings,
+            f"rediss://{address}?ssl_ca_certs={authority}" if authority else f"redis://{address}",
+        )
+        return server
 
     yield make
     for server in servers:

@@ -1,15 +1,20 @@
 """The store fails in every way that it can: no exception, no long wait, and it is found again."""
 
+import datetime
+import ipaddress
 import signal
+import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 import redis as redis_py
-from redis.connection import SSLConnection
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.servers import free_port
-from tests.throttling.conftest import use_store
 from throttling import counter
 from throttling.counter import Breaker, Decision, StoreTimeout
 
@@ -133,13 +138,64 @@ def test_slow_steps_share_one_budget(fake_store):
     assert seconds(ordinary) < 0.2
 
 
-def test_tls_connection_keeps_the_deadline_too(settings):
-    use_store(settings, f"rediss://127.0.0.1:{free_port()}/0")
-    assert ordinary() == FULL
+COUNT = b"*2\r\n:1\r\n:60000\r\n"
 
-    connection = counter.limiter.store.connection()
-    assert isinstance(connection, SSLConnection)
-    assert isinstance(connection, counter.StoreConnection)
+
+def certified(folder: Path) -> dict[str, Any]:
+    """A server's TLS context, and the file by which a client knows the server."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "store")])
+    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - day)
+        .not_valid_after(now + day)
+        .add_extension(x509.SubjectAlternativeName([address]), False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    authority, private = folder / "authority.pem", folder / "private.pem"
+    authority.write_bytes(certificate.public_bytes(pem))
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    private.write_bytes(key.private_bytes(pem, *form))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority, private)
+    return {"context": context, "authority": authority}
+
+
+@pytest.fixture
+def tls(tmp_path) -> dict[str, Any]:
+    return certified(tmp_path)
+
+
+def test_tls_store_counts_on_one_connection(fake_store, tls):
+    for _ in range(3):  # in case that a handshake on this machine takes the whole budget
+        server = fake_store(COUNT, **tls)
+        found = [ordinary() for _ in range(3)]
+        if FULL not in found:
+            break
+
+    assert found == [Decision(allowed=True, limit=300, remaining=299, reset=60)] * 3
+    assert server.connections == 1
+    assert isinstance(counter.limiter.store.connection()._sock, ssl.SSLSocket)
+
+
+def test_tls_store_of_somebody_else_is_not_believed(fake_store, tls, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    fake_store(COUNT, context=tls["context"], authority=certified(other)["authority"])
+
+    assert ordinary() == FULL
+    assert counter.state() == "fallback"
+
+
+def test_hanging_tls_store_costs_the_budget(fake_store, tls):
+    fake_store(COUNT, pause=5, **tls)
+    ordinary()  # loads what is loaded once
+
+    assert seconds(ordinary) < 0.3
+    assert counter.state() == "fallback"
 
 
 def test_store_out_of_memory(store, clock):
@@ -280,3 +336,12 @@ def test_breaker_begins_with_short_pauses_again(clock):
         breaker.succeeded()
 
     assert not breaker.is_open
+
+
+def test_lost_store_is_met_on_new_connections(store):
+    ordinary()
+    old = counter.limiter.store.connection()
+    store.stop()
+    ordinary()
+
+    assert counter.limiter.store.connection() is not old
