@@ -189,11 +189,10 @@ class RedisCounter:
     def connection(self) -> Any:
         """This thread's connection, as the database has one a thread: what the client's pool does
         to lend one costs as much as the round trip."""
-        try:
-            return self.mine.connection
-        except AttributeError:
-            self.mine.connection = self.connect()
-            return self.mine.connection
+        mine = self.mine  # which may be another one at any moment
+        if not hasattr(mine, "connection"):
+            mine.connection = self.connect()
+        return mine.connection
 
     def run(self, connection: Any, key: str, milliseconds: int) -> Any:
         """The script's answer, in one round trip."""
