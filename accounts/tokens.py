@@ -21,11 +21,12 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from django.conf import settings
 from rest_framework_simplejwt import tokens as simplejwt
 from rest_framework_simplejwt.backends import TokenBackend
-from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
+from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import keys
 from accounts.models import User
 
+RS256 = padding.PKCS1v15(), hashes.SHA256()  # RFC 7518 §3.3
 INTEGERS = ["exp", "iat", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
 UNREADABLE = (InvalidSignature, ValueError, LookupError, TypeError, RecursionError)
@@ -68,9 +69,9 @@ def claims_of(token: str, kid: str) -> dict[str, Any]:
     """
     key = keys.load().verifying_key(kid)
     if key is None:
-        raise TokenBackendError("unknown key")
+        raise TokenError("unknown key")
     signed, _, signature = token.rpartition(".")
-    key.verify(decoded(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256())
+    key.verify(decoded(signature), signed.encode(), *RS256)
     claims: dict[str, Any] = json.loads(decoded(signed.partition(".")[2]))
     if (
         claims["iss"] != settings.JWT_ISSUER
@@ -81,7 +82,7 @@ def claims_of(token: str, kid: str) -> dict[str, Any]:
         or claims["iat"] > time.time() + settings.JWT_LEEWAY_SECONDS
         or NARROWING & claims.keys()
     ):
-        raise TokenBackendError("no claims of ours")
+        raise TokenError("no claims of ours")
     return claims
 
 
@@ -97,14 +98,14 @@ class KeyRingBackend(TokenBackend):
         return jwt.encode(payload, key.private, self.algorithm, headers={"kid": key.kid})
 
     def decode(self, token: str, verify: bool = True) -> dict[str, Any]:
-        """The claims of a token of ours, which is always verified; else TokenBackendError."""
+        """The claims of a token of ours, which is always verified; else TokenError."""
         try:
             kid = kid_of(token.partition(".")[0])
             if keys.load().verifying_key(kid) is None:
-                raise TokenBackendError("unknown key")
+                raise TokenError("unknown key")
             return dict(claims_of(token, kid))  # a copy: a Token changes its own
-        except UNREADABLE as error:
-            raise TokenBackendError("invalid token") from error
+        except UNREADABLE:
+            raise TokenError("invalid token") from None
 
 
 BACKEND = KeyRingBackend("RS256")
