@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import environ
 from django.core.exceptions import ValidationError
@@ -75,15 +75,21 @@ def directory(name: str, default: Path) -> Path:
     return path
 
 
+def address_parts(value: str, *schemes: str) -> SplitResult | None:
+    """A network address taken apart, or None where it is none of these schemes'."""
+    try:
+        parts = urlsplit(value)
+        valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if valid else None
+
+
 def http_url(name: str, value: str, *, origin: bool = False) -> str:
     """An http(s) address without a trailing slash; an origin has no path either (RFC 6454)."""
     example = "https://app.example.com"
-    try:
-        parts = urlsplit(value)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid or not value.isprintable() or " " in value or parts.query or parts.fragment:
+    parts = address_parts(value, "http", "https")
+    if not parts or not value.isprintable() or " " in value or parts.query or parts.fragment:
         stop(name, f"{value!r} is no http or https address", example)
     if origin and parts.path not in {"", "/"}:
         stop(name, f"{value!r} is no origin: it has a path", example)
@@ -139,12 +145,8 @@ def redis_url(name: str) -> str | None:
     if value is None:
         return None
     example = "redis://127.0.0.1:6379/0"
-    try:
-        parts = urlsplit(value)
-        valid = parts.scheme in {"redis", "rediss"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid or parts.path.strip("/0123456789"):
+    parts = address_parts(value, "redis", "rediss")
+    if not parts or parts.path.strip("/0123456789"):
         stop(name, "must be redis://host:port/number or rediss://host:port/number", example)
     return value
 

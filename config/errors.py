@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views import defaults
 from rest_framework import exceptions
 
+from config.middleware import is_admin
 from pages import urls as pages
 from throttling.exceptions import RateLimited
 from throttling.views import json_response
@@ -75,7 +76,7 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> HttpResp
 
 def is_page(request: HttpRequest) -> bool:
     """Whether a person looks at this path in a browser."""
-    return request.path_info.startswith("/admin/") or request.path_info in pages.PATHS
+    return is_admin(request) or request.path_info in pages.PATHS
 
 
 def json_answer(status: int, body: dict[str, Any]) -> HttpResponse:

@@ -156,6 +156,14 @@ def as_eve(eve: User) -> API:
     return bearer(eve)
 
 
+@pytest.fixture
+def operator(db: None) -> Client:
+    """A browser in which an operator is signed in to the admin site."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
+    return client
+
+
 class Service:
     """The service as it runs in production: gunicorn with a database of its own.
 

@@ -4,18 +4,10 @@ import pytest
 from django.test import Client
 
 from accounts.mail import OutgoingMail, State
-from accounts.models import User
 from audit.models import Record
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def operator() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
-    return client
 
 
 def act(operator: Client, page: str, action: str, pk: object) -> str:

@@ -1,6 +1,5 @@
 """The signing keys: made once, read once, several at a time."""
 
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 
 from accounts import keys
+from tests.conftest import race
 
 
 @pytest.fixture
@@ -56,11 +56,7 @@ def test_command_makes_the_first_key_and_only_that(folder: Path, capsys: Any) ->
 
 
 def test_processes_that_start_together_keep_one_key(folder: Path) -> None:
-    threads = [threading.Thread(target=keys.make_first) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    race(*[keys.make_first] * 4)
 
     assert [path.name for path in folder.iterdir()] == ["first.pem"]
 

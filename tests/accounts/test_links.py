@@ -1,14 +1,12 @@
 """E-mailed links: their tokens, and that each is used once."""
 
-import threading
-
 import pytest
 from django.db import transaction
 
 from accounts.exceptions import InvalidLink
 from accounts.links import TOKEN
 from accounts.models import SignupLink
-from tests.conftest import close_connections
+from tests.conftest import race
 
 pytestmark = pytest.mark.django_db
 
@@ -62,21 +60,12 @@ def test_life_begins_once(signup_link: SignupLink) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_ten_uses_that_race_come_to_one(signup_link: SignupLink) -> None:
-    outcomes: list[str] = []
-
-    def use() -> None:
+    def use() -> str:
         try:
             with transaction.atomic():
                 SignupLink.objects.find(signup_link.token).use()
-            outcomes.append("used")
         except InvalidLink:
-            outcomes.append("refused")
-        close_connections()
+            return "refused"
+        return "used"
 
-    threads = [threading.Thread(target=use) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sorted(outcomes) == ["refused"] * 9 + ["used"]
+    assert sorted(race(*[use] * 10)) == ["refused"] * 9 + ["used"]

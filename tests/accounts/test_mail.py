@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from accounts.mail import GIVE_UP_AFTER, OutgoingMail, State, Worker, pause
 from accounts.models import SignupLink
-from tests.conftest import Service, query
+from tests.conftest import Service, query, race
 from tests.servers import free_port
 
 
@@ -158,21 +158,11 @@ class TestWorker:
         assert OutgoingMail.objects.get().state == State.DROPPED
 
     def test_two_workers_send_each_mail_once(self, server: MailServer) -> None:
-        from tests.conftest import close_connections
-
         server.start()
         for number in range(20):
             request(f"new{number}@example.com")
 
-        def work() -> None:
-            Worker().round()
-            close_connections()
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        race(*[Worker().round] * 4)
 
         assert len({message["To"] for message in server.messages}) == 20
         assert len(server.messages) == 20

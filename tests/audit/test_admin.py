@@ -4,21 +4,12 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 
-from accounts.models import User
 from audit import trail
 from audit.models import Kind, Record
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/audit/record/"
-
-
-@pytest.fixture
-def operator(password_hash: str) -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
-    return client
 
 
 def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):

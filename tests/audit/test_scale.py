@@ -11,7 +11,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.models import User
 from audit.admin import csv_lines
 from audit.models import Record
 
@@ -43,13 +42,6 @@ def crowd(django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -> It
 
 
 pytestmark = [pytest.mark.usefixtures("crowd"), pytest.mark.django_db]
-
-
-@pytest.fixture
-def operator() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
-    return client
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,6 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/invitations/invitation/"
 
 
-@pytest.fixture
-def operator() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
-    return client
-
-
 def act(operator: Client, action: str, *invitations: Invitation) -> str:
     chosen = {"action": action, "_selected_action": [str(one.pk) for one in invitations]}
     return operator.post(LIST, chosen, follow=True).content.decode()

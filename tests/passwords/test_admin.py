@@ -1,7 +1,6 @@
 """Password-change links in the admin site: looked at, and sent to a user who asks for help."""
 
 import pytest
-from django.test import Client
 
 from accounts.models import User
 from audit.models import Record
@@ -11,13 +10,6 @@ from tests.passwords.conftest import redeem
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/passwords/passwordchange/"
-
-
-@pytest.fixture
-def operator() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
-    return client
 
 
 def test_link_is_sent_to_active_users(operator, api, ada, bob):

@@ -148,33 +148,34 @@ def test_success_after_a_lock_clears_it(time):
     assert not Lockout.objects.exists()
 
 
-def test_success_that_a_lock_overtakes_clears_nothing(monkeypatch):
-    fail(4)
+@pytest.fixture
+def overtake(monkeypatch):
+    """Lets something happen between the first look at an address and what follows from it."""
     look = LockoutQuerySet.look
 
-    def overtaken(queryset, email):
-        monkeypatch.setattr(LockoutQuerySet, "look", look)
-        locked = look(queryset, email)
-        fail(1)
-        return locked
+    def by(event):
+        def looked(queryset, email):
+            monkeypatch.setattr(LockoutQuerySet, "look", look)
+            locked = look(queryset, email)
+            event()
+            return locked
 
-    monkeypatch.setattr(LockoutQuerySet, "look", overtaken)
+        monkeypatch.setattr(LockoutQuerySet, "look", looked)
+
+    return by
+
+
+def test_success_that_a_lock_overtakes_clears_nothing(overtake):
+    fail(4)
+    overtake(lambda: fail(1))
 
     assert not Lockout.objects.clear_unless_locked(ADA)
     assert Lockout.objects.is_locked(ADA)
 
 
-def test_success_that_another_success_overtakes_is_one(monkeypatch):
+def test_success_that_another_success_overtakes_is_one(overtake):
     fail(4)
-    look = LockoutQuerySet.look
-
-    def overtaken(queryset, email):
-        monkeypatch.setattr(LockoutQuerySet, "look", look)
-        locked = look(queryset, email)
-        Lockout.objects.unlock(ADA)
-        return locked
-
-    monkeypatch.setattr(LockoutQuerySet, "look", overtaken)
+    overtake(lambda: Lockout.objects.unlock(ADA))
 
     assert Lockout.objects.clear_unless_locked(ADA)
 
