@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-browser test-client test-deploy lint schema bench
+.PHONY: run test test-browser test-client test-deploy lint schema messages bench
 .DEFAULT_GOAL := run
 
 run: .venv/.installed
@@ -26,6 +26,10 @@ test-deploy: .venv/.installed-tests
 # The schema as a file; a test fails while it differs from what the code says.
 schema: .venv/.installed
 	$(BIN)/python manage.py shell --no-imports -c "from config import schema; print(schema.document().decode(), end='')" > docs/openapi.json
+
+# Compile every translation, after a change of a .po file; a test fails while they differ.
+messages: .venv/.installed-tests
+	$(BIN)/python -c "import pathlib, polib; [polib.pofile(str(po)).save_as_mofile(str(po.with_suffix('.mo'))) for top in ('locale', 'pages') for po in pathlib.Path(top).rglob('*.po')]"
 
 # A few minutes; `make bench OPTIONS=--json` for a machine, `OPTIONS=--help` for the rest.
 bench: .venv/.installed-tests

@@ -10,14 +10,14 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from accounts.exceptions import LastAdmin
-from accounts.mail import OutgoingMail, State
+from accounts.mail.outbox import OutgoingMail, State
 from accounts.models import Account, Consultant, SignupLink, User
 from audit import trail
-from audit.admin import BoundedPaginator, Recorded
+from audit.admin import AuditedAdmin, BoundedPaginator
 from audit.models import Kind
 
 
-class Listed(Recorded):
+class LargeTableAdmin(AuditedAdmin):
     """A long list: no query per row, and no count of more rows than anybody pages through."""
 
     paginator = BoundedPaginator
@@ -25,7 +25,7 @@ class Listed(Recorded):
     list_per_page = 50
 
 
-class ReadOnly(Listed):
+class ReadOnlyAdmin(LargeTableAdmin):
     """What the service itself writes: to be looked at."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -39,7 +39,7 @@ class ReadOnly(Listed):
 
 
 @admin.register(Account)
-class AccountAdmin(Listed):
+class AccountAdmin(LargeTableAdmin):
     list_display = ["name", "id", "created_at"]
     search_fields = ["name"]
     readonly_fields = ["id", "created_at"]
@@ -49,7 +49,7 @@ class AccountAdmin(Listed):
 
 
 @admin.register(User)
-class UserAdmin(Listed):
+class UserAdmin(LargeTableAdmin):
     """People come in by sign-up or invitation, and their passwords are their own: to add one is
     to invite. Role and state change by rules, so they are actions rather than fields."""
 
@@ -103,7 +103,7 @@ class UserAdmin(Listed):
         return bool(request.user.has_perm("invitations.add_invitation"))
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """A new user is invited; by name, since this room knows nothing of invitations."""
+        """A new user is invited; by name, since this app knows nothing of invitations."""
         return redirect("admin:invitations_invitation_add")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -111,7 +111,7 @@ class UserAdmin(Listed):
 
 
 @admin.register(Consultant)
-class ConsultantAdmin(Listed):
+class ConsultantAdmin(LargeTableAdmin):
     list_display = ["__str__", "account", "user", "manager"]
     list_select_related = ["account", "user", "manager"]
     search_fields = ["name", "user__email"]
@@ -126,7 +126,7 @@ class ConsultantAdmin(Listed):
 
 
 @admin.register(OutgoingMail)
-class OutgoingMailAdmin(ReadOnly):
+class OutgoingMailAdmin(ReadOnlyAdmin):
     list_display = ["created_at", "email", "kind", "state", "attempts", "problem", "sent_at"]
     list_filter = ["state", "kind"]
     search_fields = ["email__startswith"]
@@ -146,7 +146,7 @@ class OutgoingMailAdmin(ReadOnly):
 
 
 @admin.register(SignupLink)
-class SignupLinkAdmin(ReadOnly):
+class SignupLinkAdmin(ReadOnlyAdmin):
     list_display = ["email", "created_at", "expires_at", "used_at"]
     search_fields = ["email__startswith"]
     exclude = ["generation"]

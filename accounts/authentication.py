@@ -37,7 +37,7 @@ def bearer(request: HttpRequest) -> User:
     Raises AuthenticationFailed for every other.
     """
     token = bearer_token(request)
-    user = token and User.objects.get_of_token(token)
+    user = token and User.objects.for_access_token(token)
     if not user:
         raise AuthenticationFailed
     return user

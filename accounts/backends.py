@@ -11,7 +11,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 
-from accounts.addresses import canonical_email
+from accounts.emails import canonical_email
 from accounts.exceptions import WrongCredentials
 from accounts.models import User
 from audit import trail
@@ -37,7 +37,7 @@ def check_credentials(email: str, password: str, *, staff: bool = False) -> User
     some may have failed meanwhile: answers count, not attempts.
     """
     refuse_locked(email)
-    user: User | None = User.objects.get_of_email(email)
+    user: User | None = User.objects.by_email(email)
     known = user is not None and user.has_usable_password()
     encoded = user.password if user and known else dummy_hash()
     right = check_password(password, encoded, renewal(user))

@@ -1,4 +1,4 @@
-"""System checks of the accounts room, for production (`manage.py check --deploy`)."""
+"""System checks of the accounts app, for production (`manage.py check --deploy`)."""
 
 import stat
 from pathlib import Path

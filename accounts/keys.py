@@ -107,7 +107,7 @@ class KeyRing:
         return {"keys": [key.jwk for key in self.keys.values()]}
 
 
-class Folder:
+class KeyFolder:
     """The keys of this process, kept up to date with JWT_KEYS_DIR.
 
     A request compares the monotonic clock; one request every few seconds asks for the folder's
@@ -132,12 +132,12 @@ class Folder:
         if time.monotonic() >= self.next_look or self.ring is None:
             with self.lock:
                 if time.monotonic() >= self.next_look or self.ring is None:
-                    self.look()
+                    self.reload_if_changed()
                     self.next_look = time.monotonic() + LOOK_SECONDS
-        assert self.ring is not None  # noqa: S101  (or look() has raised)
+        assert self.ring is not None  # noqa: S101  (or it has raised)
         return self.ring
 
-    def look(self) -> None:
+    def reload_if_changed(self) -> None:
         """Read the keys if the folder has changed. What cannot be read takes no running service
         down: it keeps its ring, says so once, and looks again."""
         try:
@@ -167,7 +167,7 @@ class Folder:
         return ring
 
 
-folder = Folder()
+folder = KeyFolder()
 load = folder.current
 
 

@@ -14,9 +14,10 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from accounts.addresses import CanonicalEmailField
+from accounts.emails import CanonicalEmailField
 from accounts.exceptions import EmailTaken, LastAdmin
-from accounts.links import EmailedLink
+from accounts.mail.links import EmailedLink
+from accounts.mail.outbox import OutgoingMail
 from accounts.prepared import Parameter, PreparedQuery
 from audit import trail
 from audit.models import Kind
@@ -102,33 +103,33 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
         return cast(UserQuerySet, users.defer("password"))
 
     @functools.cached_property
-    def prepared_of_token(self) -> PreparedQuery["User"]:
+    def prepared_access_token(self) -> PreparedQuery["User"]:
         return PreparedQuery(self.bearers())
 
     @functools.cached_property
-    def prepared_of_refresh(self) -> PreparedQuery["User"]:
+    def prepared_refresh_token(self) -> PreparedQuery["User"]:
         now = Parameter("now", models.DateTimeField())
         return PreparedQuery(self.bearers().with_lock(now))
 
     @functools.cached_property
-    def prepared_of_email(self) -> PreparedQuery["User"]:
+    def prepared_email(self) -> PreparedQuery["User"]:
         return PreparedQuery(
             self.with_profile().filter(email=Parameter("email", models.TextField()))
         )
 
-    def get_of_token(self, token: Mapping[str, Any]) -> "User | None":
+    def for_access_token(self, token: Mapping[str, Any]) -> "User | None":
         """`with_profile().of_token(token)`, if there is such a user."""
-        return self.prepared_of_token.get(pk=token["sub"], version=token["token_version"])
+        return self.prepared_access_token.get(pk=token["sub"], version=token["token_version"])
 
-    def get_of_refresh(self, token: Mapping[str, Any]) -> "User | None":
+    def for_refresh_token(self, token: Mapping[str, Any]) -> "User | None":
         """The same; in the same query, `locked` is whether the address is locked now."""
-        return self.prepared_of_refresh.get(
+        return self.prepared_refresh_token.get(
             pk=token["sub"], version=token["token_version"], now=timezone.now()
         )
 
-    def get_of_email(self, email: str) -> "User | None":
+    def by_email(self, email: str) -> "User | None":
         """The user of a canonical address as `with_profile` loads it, or None."""
-        return self.prepared_of_email.get(email=email)
+        return self.prepared_email.get(email=email)
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
         """A user with a hashed password; with None, one who cannot log in yet."""
@@ -289,10 +290,7 @@ class SignupLink(EmailedLink):
         verbose_name = "sign-up link"
 
     @classmethod
-    def for_mail(cls, mail: "OutgoingMail") -> "SignupLink | None":
+    def for_mail(cls, mail: OutgoingMail) -> "SignupLink | None":
         if User.objects.filter(email=mail.email).exists():
             return None
         return cls.objects.create(email=mail.email, language=mail.language)
-
-
-from accounts.mail import OutgoingMail  # noqa: E402  (a model of this app, in the room of mail)

@@ -2,8 +2,8 @@
 
 from django.apps import apps
 
-from accounts.links import EmailedLink
-from accounts.mail import OutgoingMail
+from accounts.mail.links import EmailedLink
+from accounts.mail.outbox import OutgoingMail
 from audit.models import Record
 from throttling.models import Lockout
 

@@ -12,7 +12,7 @@ from django.core.validators import ProhibitNullCharactersValidator
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
-from accounts.addresses import canonical_email
+from accounts.emails import canonical_email
 from accounts.models import Role, User
 
 # C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.

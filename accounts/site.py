@@ -11,8 +11,8 @@ from django.shortcuts import render
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_exempt
 
-from accounts.addresses import canonical_email
 from accounts.backends import check_credentials
+from accounts.emails import canonical_email
 from accounts.exceptions import WrongCredentials
 from throttling.exceptions import TooManyAttempts
 from throttling.throttles import CredentialThrottle

@@ -29,8 +29,9 @@ from accounts.models import User
 RS256 = padding.PKCS1v15(), hashes.SHA256()  # RFC 7518 §3.3
 INTEGERS = ["exp", "iat", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
-UNREADABLE = (InvalidSignature, ValueError, LookupError, TypeError, RecursionError)
-NARROWING = {"aud", "nbf"}  # we write neither: such a token is meant for somebody else, or later
+DECODE_ERRORS = (InvalidSignature, ValueError, LookupError, TypeError, RecursionError)
+# We write neither: such a token is meant for somebody else, or for later.
+FORBIDDEN_CLAIMS = {"aud", "nbf"}
 
 
 def decoded(segment: str) -> bytes:
@@ -80,7 +81,7 @@ def claims_of(token: str, kid: str) -> dict[str, Any]:
         or not 0 <= claims["token_version"] < 2**31  # what the column can hold
         or str(UUID(claims["sub"])) != claims["sub"]
         or claims["iat"] > time.time() + settings.JWT_LEEWAY_SECONDS
-        or NARROWING & claims.keys()
+        or FORBIDDEN_CLAIMS & claims.keys()
     ):
         raise TokenError("no claims of ours")
     return claims
@@ -104,7 +105,7 @@ class KeyRingBackend(TokenBackend):
             if keys.load().verifying_key(kid) is None:
                 raise TokenError("unknown key")
             return dict(claims_of(token, kid))  # a copy: a Token changes its own
-        except UNREADABLE:
+        except DECODE_ERRORS:
             raise TokenError("invalid token") from None
 
 

@@ -1,4 +1,4 @@
-"""Paths of the accounts room."""
+"""Paths of the accounts app."""
 
 from django.urls import include, path
 

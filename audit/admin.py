@@ -116,7 +116,7 @@ class RecordAdmin(admin.ModelAdmin):
         return False
 
 
-class Recorded(admin.ModelAdmin):
+class AuditedAdmin(admin.ModelAdmin):
     """A ModelAdmin whose every change is in the audit trail, in the transaction of the change."""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:

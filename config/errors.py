@@ -35,7 +35,7 @@ KNOWN: dict[type[Exception], tuple[int, str]] = {
 }
 
 
-def describe(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
+def error_body(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
     """The status and the body of the answer to an exception."""
     if isinstance(exception, exceptions.ValidationError):
         return 400, {"error": "invalid request", "fields": exception.detail}
@@ -55,9 +55,9 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> HttpResp
 
     The context's `request` is DRF's, or Django's where the request was not admitted to DRF.
     """
-    status, body = describe(exception)
+    status, body = error_body(exception)
     request = getattr(context["request"], "_request", context["request"])
-    response = json_answer(status, body)
+    response = error_response(status, body)
     if status == 401:
         response["WWW-Authenticate"] = "Bearer"
     elif status == 405:
@@ -79,7 +79,7 @@ def is_page(request: HttpRequest) -> bool:
     return is_admin(request) or request.path_info in pages.PATHS
 
 
-def json_answer(status: int, body: dict[str, Any]) -> HttpResponse:
+def error_response(status: int, body: dict[str, Any]) -> HttpResponse:
     """The answer itself, which no cache may keep."""
     response = json_response(body, status)
     response.headers["Cache-Control"] = "no-store"
@@ -90,28 +90,28 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler400: a refused host above all."""
     if is_page(request):
         return defaults.bad_request(request, exception)
-    return json_answer(*describe(exception))
+    return error_response(*error_body(exception))
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler403."""
     if is_page(request):
         return defaults.permission_denied(request, exception)
-    return json_answer(*describe(exception))
+    return error_response(*error_body(exception))
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404; the API's unknown paths go to a counted view instead."""
     if is_page(request):
         return defaults.page_not_found(request, exception)
-    return json_answer(*describe(exception))
+    return error_response(*error_body(exception))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's handler500, which also sees an unreachable database."""
-    status, body = describe(sys.exc_info()[1])
+    status, body = error_body(sys.exc_info()[1])
     if is_page(request):
         response = defaults.server_error(request)
         response.status_code = max(status, 500)
         return response
-    return json_answer(status, body)
+    return error_response(status, body)

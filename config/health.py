@@ -6,7 +6,7 @@ import time
 from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse
 
-from config.errors import json_answer
+from config.errors import error_response
 from throttling import counter
 
 
@@ -43,14 +43,14 @@ def health(request: HttpRequest) -> HttpResponse:
     It may be the one that finds a lost limiter store again, so that an idle service heals too.
     """
     if request.method not in {"GET", "HEAD"}:
-        response = json_answer(405, {"error": "method not allowed"})
+        response = error_response(405, {"error": "method not allowed"})
         response["Allow"] = "GET, HEAD"
         return response
     counter.probe()
     limiter = counter.state()
     if not database_answers():
         body = {"status": "unavailable", "database": "unavailable", "limiter": limiter}
-        return json_answer(503, body | {"error": "service unavailable"})
+        return error_response(503, body | {"error": "service unavailable"})
     status = "ok" if limiter == "ok" else "degraded"
     body = {"status": status, "database": "ok", "limiter": limiter}
-    return json_answer(200, body)
+    return error_response(200, body)

@@ -1,6 +1,6 @@
 """OpenAPI 3.1 of the whole service: the frame, and what each view's base class says of its calls.
 
-What a call takes and answers stands in its room's `schema.py`; this module adds tier, security,
+What a call takes and answers stands in its app's `schema.py`; this module adds tier, security,
 limit headers and error answers. None of it is loaded before somebody asks for the document.
 """
 
@@ -21,7 +21,7 @@ from config.views import SchemaView
 from throttling.exceptions import LengthRequired, RateLimited, RequestTooLarge
 from throttling.throttles import CredentialThrottle
 
-ROOMS = ["accounts", "invitations", "passwords"]
+APPS = ["accounts", "invitations", "passwords"]
 TAGS = {"auth", "invitations", "password-changes", "users"}
 LIMIT_HEADERS = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]
 
@@ -43,7 +43,7 @@ def error_body(words: list[str], **fields: type_dict) -> type_dict:
     }
 
 
-def json_answer(description: str, schema: type_dict, *headers: str) -> type_dict:
+def openapi_response(description: str, schema: type_dict, *headers: str) -> type_dict:
     return {
         "description": description,
         "headers": {name: ref("headers", name) for name in headers},
@@ -52,15 +52,15 @@ def json_answer(description: str, schema: type_dict, *headers: str) -> type_dict
 
 
 def is_raised(answer: Any) -> TypeGuard[type[APIException] | tuple[type[APIException], ...]]:
-    """Whether a room names exceptions, rather than a serializer, for a status."""
+    """Whether an app names exceptions, rather than a serializer, for a status."""
     first = answer[0] if isinstance(answer, tuple) and answer else answer
     return isinstance(first, type) and issubclass(first, APIException)
 
 
 class Schema(AutoSchema):
-    """Adds to what a room says of a call all that follows from the kind of its view.
+    """Adds to what an app says of a call all that follows from the kind of its view.
 
-    Among the `responses` of a room's `extend_schema`, an exception class, or several, stands for
+    Among the `responses` of an app's `extend_schema`, an exception class, or several, stands for
     the error answer that `config.errors` makes of it.
     """
 
@@ -120,7 +120,7 @@ class Schema(AutoSchema):
         for kind in (LengthRequired, RequestTooLarge):
             words[kind.status_code] = [str(kind.default_detail)]
         made = {
-            status: json_answer(
+            status: openapi_response(
                 DESCRIPTIONS[status],
                 error_body(said, **(fields if status == 400 else {})),
                 *LIMIT_HEADERS,
@@ -135,7 +135,7 @@ class Schema(AutoSchema):
         return {str(status): made[status] for status in sorted(made)}
 
     def raised(self) -> dict[int, list[str]]:
-        """The words of the exceptions that the room names, by status."""
+        """The words of the exceptions that the app names, by status."""
         words: dict[int, list[str]] = {}
         answers = self.get_response_serializers()
         for answer in answers.values() if isinstance(answers, dict) else []:
@@ -145,7 +145,7 @@ class Schema(AutoSchema):
         return words
 
     def add_cookie_header(self, made: dict[int, type_dict]) -> None:
-        """Headers that the room describes for an error's status."""
+        """Headers that the app describes for an error's status."""
         for status, answer in made.items():
             if "headers" in answer:
                 answer["headers"] |= self._get_response_headers_for_code(str(status))
@@ -170,7 +170,7 @@ def rate_limited(words: str, description: str, with_message: bool) -> type_dict:
     if with_message:
         body["required"].append("message")
     headers = ["Retry-After"] + (["x-ratelimit-remaining"] if with_message else [])
-    return json_answer(description, body, *headers)
+    return openapi_response(description, body, *headers)
 
 
 def number_header(description: str, lowest: int) -> type_dict:
@@ -209,8 +209,8 @@ def components() -> type_dict:
             "TooManyAttempts": rate_limited(
                 str(CredentialThrottle.exceeded.default_detail), too_many, False
             ),
-            "InternalError": json_answer("A fault of ours.", error_body(["internal error"])),
-            "Unavailable": json_answer(
+            "InternalError": openapi_response("A fault of ours.", error_body(["internal error"])),
+            "Unavailable": openapi_response(
                 "The database is unreachable.", error_body([KNOWN_WORDS[503]])
             ),
         },
@@ -243,7 +243,7 @@ def health() -> type_dict:
             "limiter": {"type": "string", "enum": ["ok", "fallback"]},
         }
         schema = {"type": "object", "required": [*properties], "properties": properties}
-        return json_answer(description, schema)
+        return openapi_response(description, schema)
 
     return {
         "get": {
@@ -314,7 +314,7 @@ extend_schema_view(get=extend_schema(summary="This document", responses={200: {"
 @functools.cache
 def document() -> bytes:
     """The document as JSON; made once a process, at the first request for it."""
-    for room in ROOMS:
-        importlib.import_module(f"{room}.schema")
+    for app in APPS:
+        importlib.import_module(f"{app}.schema")
     schema = SchemaGenerator().get_schema(request=None, public=True)
     return json.dumps(schema, indent=1, ensure_ascii=False).encode() + b"\n"

@@ -11,20 +11,20 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from rest_framework.exceptions import APIException
 
-from accounts.admin import ReadOnly
+from accounts.admin import ReadOnlyAdmin
 from accounts.models import User
 from audit.models import Kind
 from invitations.exceptions import (
     AlreadyInvited,
     AlreadyMember,
     InvitationClosed,
-    MailsOfTheHour,
+    MailLimitReached,
     UnknownConsultant,
 )
 from invitations.models import Invitation, InvitationQuerySet, Status
 
-ASKED = ["account", "email", "role", "consultant", "language"]
-TOLD = ["status", "invited_by", "created_at", "expires_at", "used_at", "revoked_at"]
+FORM_FIELDS = ["account", "email", "role", "consultant", "language"]
+STATUS_FIELDS = ["status", "invited_by", "created_at", "expires_at", "used_at", "revoked_at"]
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -59,19 +59,19 @@ class InviteForm(forms.ModelForm):
 
 
 @admin.register(Invitation)
-class InvitationAdmin(ReadOnly):
+class InvitationAdmin(ReadOnlyAdmin):
     form = InviteForm
     list_display = ["email", "account", "role", "status", "invited_by", "created_at", "expires_at"]
     list_select_related = ["account", "invited_by"]
     list_filter = [StatusFilter, "role"]
     search_fields = ["email", "=account__name"]
     search_help_text = "Part of an address, or a company's whole name."
-    readonly_fields = TOLD
+    readonly_fields = STATUS_FIELDS
     autocomplete_fields = ["account", "consultant"]
     actions = ["resend", "revoke"]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return [*ASKED, *TOLD] if obj else ASKED
+        return [*FORM_FIELDS, *STATUS_FIELDS] if obj else FORM_FIELDS
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
@@ -91,7 +91,7 @@ class InvitationAdmin(ReadOnly):
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
         def send(invitation: Invitation) -> None:
             if not invitation.resend():
-                raise MailsOfTheHour
+                raise MailLimitReached
 
         self.each(request, queryset, send, Kind.INVITATION_RESENT, "sent again")
 
@@ -114,7 +114,7 @@ class InvitationAdmin(ReadOnly):
                 with transaction.atomic():
                     step(invitation)
                     invitation.record(kind, cast(User, request.user))
-            except (InvitationClosed, AlreadyMember, AlreadyInvited, MailsOfTheHour) as error:
+            except (InvitationClosed, AlreadyMember, AlreadyInvited, MailLimitReached) as error:
                 self.refused(request, invitation, error)
             else:
                 count += 1

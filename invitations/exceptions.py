@@ -24,7 +24,7 @@ class InvitationClosed(APIException):
     default_detail = "invitation is no longer open"
 
 
-class MailsOfTheHour(APIException):
+class MailLimitReached(APIException):
     """The address has had its mails of the hour. Told to operators alone, so far."""
 
     status_code = 409

@@ -9,8 +9,9 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from accounts.links import EmailedLink, LinkQuerySet
-from accounts.mail import OutgoingMail, one_line
+from accounts.mail.links import EmailedLink, LinkQuerySet
+from accounts.mail.message import one_line
+from accounts.mail.outbox import OutgoingMail
 from accounts.models import Account, Consultant, Role, User
 from audit import trail
 from audit.models import Kind

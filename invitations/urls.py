@@ -1,4 +1,4 @@
-"""Paths of the invitations room."""
+"""Paths of the invitations app."""
 
 from django.urls import path
 

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.backends import clear_lockout, refuse_locked
+from accounts.generics import AdminView, CredentialView, SignedInRequest, valid, valid_query
 from accounts.models import User
-from accounts.views import AdminView, CredentialView, SignedInRequest, valid, valid_query
 from audit import trail
 from audit.models import Kind
 from invitations.models import Invitation

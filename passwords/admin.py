@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.admin import ReadOnly, UserAdmin
+from accounts.admin import ReadOnlyAdmin, UserAdmin
 from accounts.models import User
 from passwords.models import PasswordChange, PasswordChangeQuerySet
 
@@ -31,7 +31,7 @@ class StatusFilter(admin.SimpleListFilter):
 
 
 @admin.register(PasswordChange)
-class PasswordChangeAdmin(ReadOnly):
+class PasswordChangeAdmin(ReadOnlyAdmin):
     list_display = ["email", "user", "created_at", "expires_at", "used_at"]
     list_select_related = ["user"]
     list_filter = [StatusFilter]
@@ -54,5 +54,5 @@ def send_password_link(site: Any, request: HttpRequest, queryset: QuerySet[User]
     site.message_user(request, f"Password-change links requested: {sent}.")
 
 
-# From here, since the room of users knows nothing of password changes.
+# From here, since the app of users knows nothing of password changes.
 UserAdmin.actions = [*UserAdmin.actions, send_password_link]

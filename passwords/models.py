@@ -8,8 +8,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from accounts.exceptions import InvalidLink
-from accounts.links import EmailedLink, LinkQuerySet
-from accounts.mail import OutgoingMail
+from accounts.mail.links import EmailedLink, LinkQuerySet
+from accounts.mail.outbox import OutgoingMail
 from accounts.models import User
 from audit import trail
 from audit.models import Kind

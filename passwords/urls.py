@@ -1,4 +1,4 @@
-"""Paths of the passwords room."""
+"""Paths of the passwords app."""
 
 from django.urls import path
 

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.backends import clear_lockout, refuse_locked
+from accounts.generics import CredentialView, valid
 from accounts.serializers import EmailSerializer
-from accounts.views import CredentialView, valid
 from audit import trail
 from audit.models import Kind
 from passwords.models import PasswordChange

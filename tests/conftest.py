@@ -21,7 +21,7 @@ from django.db import connections
 from django.test import Client
 
 from accounts import tokens
-from accounts.mail import Worker
+from accounts.mail.worker import Worker
 from accounts.models import Account, Role, User
 from config.logs import TextFormatter
 from tests import servers

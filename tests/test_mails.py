@@ -13,7 +13,8 @@ from django.core import mail
 from django.utils import timezone
 from django.utils.translation.template import templatize
 
-from accounts.mail import OutgoingMail, Worker
+from accounts.mail.outbox import OutgoingMail
+from accounts.mail.worker import Worker
 from accounts.models import Account, SignupLink, User
 from invitations.models import Invitation
 from passwords.models import PasswordChange

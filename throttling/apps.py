@@ -1,4 +1,4 @@
-"""The room's Django application."""
+"""The app's Django application."""
 
 from django.apps import AppConfig
 

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from accounts.mail import OutgoingMail, State
+from accounts.mail.outbox import OutgoingMail, State
 from audit.models import Record
 from throttling.models import Lockout
 

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.mail import OutgoingMail, State
+from accounts.mail.outbox import OutgoingMail, State
 from accounts.models import Account, SignupLink, User
 from audit.models import Record
 from tests.conftest import PASSWORD, mailed_token

@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 
 from accounts.exceptions import InvalidLink
-from accounts.links import TOKEN
+from accounts.mail.links import TOKEN
 from accounts.models import SignupLink
 from tests.conftest import race
 

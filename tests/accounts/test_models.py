@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
-from accounts.addresses import canonical_email
+from accounts.emails import canonical_email
 from accounts.models import Account, Consultant, User
 
 pytestmark = pytest.mark.django_db

@@ -16,14 +16,14 @@ def test_user_of_a_token_is_the_querysets(ada: User, linked: bool) -> None:
         Consultant.objects.create(account=ada.account, user=ada, manager=ada)
     token = tokens.issue(ada)[0].payload
 
-    found = User.objects.get_of_token(token)
+    found = User.objects.for_access_token(token)
     expected = User.objects.with_profile().of_token(token).get()
 
     assert [getattr(found, name) for name in SHOWN] == [getattr(expected, name) for name in SHOWN]
 
 
 def test_user_of_an_address_has_a_password_to_check(ada: User) -> None:
-    found = User.objects.get_of_email("ada@example.com")
+    found = User.objects.by_email("ada@example.com")
 
     assert found == ada
     assert found.password == ada.password
@@ -32,5 +32,5 @@ def test_user_of_an_address_has_a_password_to_check(ada: User) -> None:
 def test_nobody_is_none(ada: User) -> None:
     stale = tokens.issue(ada)[0].payload | {"token_version": 7}
 
-    assert User.objects.get_of_email("nobody@example.com") is None
-    assert User.objects.get_of_token(stale) is None
+    assert User.objects.by_email("nobody@example.com") is None
+    assert User.objects.for_access_token(stale) is None

@@ -40,9 +40,9 @@ def clock(monkeypatch) -> Any:
 @pytest.mark.django_db
 def test_new_key_is_private_published_and_signs_after_the_delay(key_folder, time_machine):
     time_machine.move_to(START, tick=False)
-    first = keys.Folder().current().signing_key()
+    first = keys.KeyFolder().current().signing_key()
     key = keys.publish(600)
-    ring = keys.Folder().current()
+    ring = keys.KeyFolder().current()
 
     assert oct((key_folder / "20300101T001000Z.pem").stat().st_mode)[-3:] == "600"
     assert len(ring.jwks()["keys"]) == 2
@@ -55,7 +55,7 @@ def test_new_key_is_private_published_and_signs_after_the_delay(key_folder, time
 @pytest.mark.django_db
 def test_old_key_goes_when_its_last_token_has_died(key_folder, time_machine, settings):
     time_machine.move_to(START, tick=False)
-    first = keys.Folder().current().signing_key()
+    first = keys.KeyFolder().current().signing_key()
     keys.publish(600)
     last_dead = START + timedelta(seconds=600 + 86400 + 2 * 5 + keys.LOOK_SECONDS)
     time_machine.move_to(last_dead - timedelta(seconds=1), tick=False)
@@ -68,7 +68,7 @@ def test_old_key_goes_when_its_last_token_has_died(key_folder, time_machine, set
 
 
 def test_running_process_notices_new_and_removed_keys(key_folder, clock):
-    folder = keys.Folder()
+    folder = keys.KeyFolder()
     assert len(folder.current().keys) == 1
     keys.write_once(key_folder / "20300101T000000Z.pem", keys.new_pem())
     assert len(folder.current().keys) == 1
@@ -80,7 +80,7 @@ def test_running_process_notices_new_and_removed_keys(key_folder, clock):
 
 @pytest.mark.parametrize("content", [b"", b"-----BEGIN PRIVATE KEY-----\nMII", b"\xff\x00"])
 def test_bad_new_file_keeps_the_old_ring_and_is_read_again(key_folder, clock, caplog, content):
-    folder = keys.Folder()
+    folder = keys.KeyFolder()
     old = folder.current()
     new = key_folder / "20300101T000000Z.pem"
     new.write_bytes(content)
@@ -93,13 +93,13 @@ def test_bad_new_file_keeps_the_old_ring_and_is_read_again(key_folder, clock, ca
 
 
 def test_emptied_folder_keeps_the_old_ring_but_starts_nothing(key_folder, clock, caplog):
-    folder = keys.Folder()
+    folder = keys.KeyFolder()
     old = folder.current()
     (key_folder / keys.FIRST_NAME).unlink()
 
     assert clock(folder) is old
     with pytest.raises(ImproperlyConfigured):
-        keys.Folder().current()
+        keys.KeyFolder().current()
 
 
 @pytest.mark.django_db

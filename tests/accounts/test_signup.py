@@ -4,7 +4,8 @@ import pytest
 from django.core import mail
 from django.test import override_settings
 
-from accounts.mail import OutgoingMail, State, Worker
+from accounts.mail.outbox import OutgoingMail, State
+from accounts.mail.worker import Worker
 from accounts.models import SignupLink, User
 from tests.conftest import API
 

@@ -51,9 +51,9 @@ def paths() -> dict[str, dict[str, dict[str, dict[str, object]]]]:
 
 
 def api_routes() -> list[str]:
-    """The patterns of the three API rooms, `<uuid:user_id>` written as its name alone."""
-    rooms = [importlib.import_module(f"{room}.urls") for room in schema.ROOMS]
-    patterns = [path for room in rooms for path in paths_of(room.urlpatterns)]
+    """The patterns of the three API apps, `<uuid:user_id>` written as its name alone."""
+    apps = [importlib.import_module(f"{app}.urls") for app in schema.APPS]
+    patterns = [path for app in apps for path in paths_of(app.urlpatterns)]
     return ["/" + p.replace("<uuid:", "").replace(">", "") for p in patterns]
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from accounts.mail import OutgoingMail, State
+from accounts.mail.outbox import OutgoingMail, State
 from accounts.models import Consultant, Role
 from invitations.models import Invitation
 from tests.conftest import bearer, mailed, race

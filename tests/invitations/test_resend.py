@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from accounts.mail import OutgoingMail, State
+from accounts.mail.outbox import OutgoingMail, State
 from audit.models import Kind, Record
 from invitations.models import Invitation
 from tests.conftest import bearer, mailed, mailed_token, race

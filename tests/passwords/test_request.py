@@ -5,7 +5,8 @@ from django.core import mail
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts.mail import OutgoingMail, State, Worker
+from accounts.mail.outbox import OutgoingMail, State
+from accounts.mail.worker import Worker
 from accounts.models import User
 from audit.models import Record
 from passwords.models import PasswordChange

@@ -39,12 +39,12 @@ def test_unlock_needs_an_address():
         call_command("unlock")
 
 
-def test_prunelockouts(locked, capsys):
+def test_prune_deletes_forgotten_lockouts(locked, capsys):
     long_ago = timezone.now() - datetime.timedelta(days=2)
     Lockout.objects.create(email="bob@example.com", failures=1, failed_at=long_ago)
-    call_command("prunelockouts")
+    call_command("prune")
 
-    assert capsys.readouterr().out == "Lockout records deleted: 1.\n"
+    assert "lockouts: 1 deleted\n" in capsys.readouterr().out
     assert Lockout.objects.get().email == locked
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from accounts.mail import Worker
+from accounts.mail.worker import Worker
+from accounts.retention import prune
 
 
 class Command(BaseCommand):
@@ -18,7 +19,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        worker = Worker()
+        worker = Worker(hourly=prune)
         if options["once"]:
             if not worker.round():
                 raise SystemExit(1)

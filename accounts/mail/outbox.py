@@ -1,4 +1,4 @@
-"""The outbox and the worker that empties it.
+"""The outbox: mails that were asked for, and what has become of each.
 
 A mail is requested by a row, in the transaction of what it announces. The worker then decides what
 the request comes to (which link, or nothing: the address may have a user already, or have had its
@@ -8,29 +8,22 @@ link and the same Message-ID.
 """
 
 import contextlib
-import fcntl
 import logging
-import math
 import smtplib
-import threading
-import time
 import uuid
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from email.utils import parseaddr
-from pathlib import Path
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.core.mail import EmailMultiAlternatives, get_connection
-from django.db import DatabaseError, close_old_connections, connection, models, transaction
+from django.db import DatabaseError, connection, models, transaction
 from django.db.models import Q
-from django.template.loader import render_to_string
-from django.utils import timezone, translation
+from django.utils import timezone
 
-from accounts.addresses import CanonicalEmailField
-from accounts.links import KEPT_FOR, EmailedLink
+from accounts.emails import CanonicalEmailField
+from accounts.mail.links import KEPT_FOR, EmailedLink
+from accounts.mail.message import compose
 from accounts.pruning import delete_in_batches
 
 logger = logging.getLogger(__name__)
@@ -43,12 +36,6 @@ PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
 def pause(attempts: int) -> timedelta:
     """How long to wait after so many failed attempts: 1 s, 2 s, 4 s … 15 min."""
     return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_PAUSE)
-
-
-def one_line(name: str) -> str:
-    """A name as a mail may show it: no line breaks, controls or signs that turn the reading
-    direction, by which a name could pass for the mail's own words or headers."""
-    return " ".join("".join(c if c.isprintable() else " " for c in name).split())
 
 
 class State(models.TextChoices):
@@ -149,27 +136,6 @@ class OutgoingMail(models.Model):
         else:
             self.set_state(State.READY, decided_at=now, link_id=link.pk, language=link.language)
 
-    def compose(self, link: EmailedLink) -> EmailMultiAlternatives:
-        """Subject, text and HTML from the templates of the link's kind, in the mail's language."""
-        life = link.expires_at - timezone.now() if link.expires_at else link.life()
-        minutes = math.ceil(life / timedelta(minutes=1))
-        context = {"url": link.url, "minutes": minutes, "hours": minutes // 60}
-        context |= {"days": minutes // (24 * 60)} | link.mail_context()
-        name = f"emails/{link.mail_name}"
-        with translation.override(self.language):
-            subject = " ".join(render_to_string(f"{name}.subject.txt", context).split())
-            text = render_to_string(f"{name}.txt", context)
-            html = render_to_string(f"{name}.html", context | {"language": self.language})
-        domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
-        message = EmailMultiAlternatives(subject, text, to=[self.email])
-        message.attach_alternative(html, "text/html")
-        # RFC 3834: no out-of-office replies. The same id again lets a mail system see a repeat.
-        message.extra_headers = {
-            "Auto-Submitted": "auto-generated",
-            "Message-ID": f"<{self.pk}@{domain}>",
-        }
-        return message
-
     def send(self, server: Any) -> bool:
         """Send through an open connection, and note what came of it.
 
@@ -180,7 +146,7 @@ class OutgoingMail(models.Model):
             self.set_state(State.DROPPED, problem="its link is no longer live")
             return True
         try:
-            server.send_messages([self.compose(link)])
+            server.send_messages([compose(self.pk, link, self.language)])
         except DatabaseError:
             raise
         except Exception as error:
@@ -202,7 +168,7 @@ class OutgoingMail(models.Model):
         now = timezone.now()
         attempts = self.attempts + 1
         state = State.READY if now - self.created_at < GIVE_UP_AFTER else State.FAILED
-        problem = describe(error)
+        problem = failure_summary(error)
         unexpected = None if isinstance(error, PROBLEMS) else error
         logger.warning(
             "mail %s not sent (%s), attempt %d", self.pk, problem, attempts, exc_info=unexpected
@@ -210,25 +176,12 @@ class OutgoingMail(models.Model):
         self.set_state(state, attempts=attempts, due_at=now + pause(attempts), problem=problem)
 
 
-def describe(error: Exception) -> str:
+def failure_summary(error: Exception) -> str:
+    """The kind of a mail server's refusal and its reply code (RFC 5321 §4.2), if it gave one."""
     code = getattr(error, "smtp_code", None)
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         code = next(iter(error.recipients.values()))[0]
     return type(error).__name__ + (f" {code}" if code else "")
-
-
-@contextlib.contextmanager
-def one_sender() -> Iterator[None]:
-    """Where rows cannot be locked (SQLite), one worker of the machine sends at a time.
-
-    The lock is the kernel's: it ends with the process, however that ends.
-    """
-    if connection.features.has_select_for_update_skip_locked:
-        yield
-        return
-    with Path(f"{connection.settings_dict['NAME']}.sendmail.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 @contextlib.contextmanager
@@ -243,96 +196,3 @@ def deciding() -> Iterator[None]:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtext('accounts.mail.decide'))")
         yield
-
-
-def decide_next() -> bool:
-    """Decide on the oldest request; False when there is none."""
-    with deciding():
-        mail = OutgoingMail.objects.filter(state=State.REQUESTED).order_by("created_at").first()
-        if mail is not None:
-            mail.decide(timezone.now())
-    return mail is not None
-
-
-def send_next(server: Any) -> bool:
-    """Send the mail that has been due longest; False when none is, or the server is in trouble.
-
-    Where rows can be locked, the row is, for as long as the mail server takes: a worker that is
-    killed lets go at once, and no lease has to run out. On SQLite a transaction would block every
-    writer meanwhile, so `one_sender` stands in.
-    """
-    lockable = connection.features.has_select_for_update_skip_locked
-    with transaction.atomic() if lockable else contextlib.nullcontext():
-        due = OutgoingMail.objects.filter(state=State.READY, due_at__lte=timezone.now())
-        if lockable:
-            due = due.select_for_update(skip_locked=True)
-        mail = due.order_by("due_at").first()
-        return mail is not None and mail.send(server)
-
-
-class Worker:
-    """Empties the outbox until it is told to stop."""
-
-    POLL_SECONDS = 0.5
-    PRUNE_SECONDS = 3600
-
-    def __init__(self) -> None:
-        self.stopping = threading.Event()
-        self.refusals = 0  # of the mail server, one after another
-        self.next_prune = time.monotonic()
-
-    def stop(self, *_: Any) -> None:
-        """End after the mail in hand; usable as a signal handler."""
-        self.stopping.set()
-
-    def run(self) -> None:
-        """Work until stopped; a database that is away is waited for."""
-        logger.info("mail worker started")
-        while not self.stopping.is_set():
-            seconds = self.POLL_SECONDS
-            try:
-                close_old_connections()
-                if not self.round():
-                    seconds = min(pause(self.refusals).total_seconds(), 60)
-                self.prune()
-            except DatabaseError as error:
-                logger.error("mail worker: the database failed (%s)", type(error).__name__)
-                connection.close()
-            self.stopping.wait(seconds)
-        logger.info("mail worker stopped")
-
-    def round(self) -> bool:
-        """Decide on what was requested and send what is due; False if the server refused us."""
-        while not self.stopping.is_set() and decide_next():
-            pass
-        with one_sender():
-            if not OutgoingMail.objects.filter(
-                state=State.READY, due_at__lte=timezone.now()
-            ).exists():
-                return True
-            return self.send_due()
-
-    def send_due(self) -> bool:
-        server = get_connection()
-        try:
-            server.open()
-        except PROBLEMS as error:
-            self.refusals += 1
-            logger.warning("mail server not reached (%s), try %d", describe(error), self.refusals)
-            return False
-        self.refusals = 0
-        try:
-            while not self.stopping.is_set() and send_next(server):
-                pass
-        finally:
-            with contextlib.suppress(*PROBLEMS):
-                server.close()
-        return True
-
-    def prune(self) -> None:
-        """Once an hour, forget what says nothing any more."""
-        if time.monotonic() >= self.next_prune:
-            self.next_prune = time.monotonic() + self.PRUNE_SECONDS
-            from accounts.retention import prune  # which knows the outbox in turn
-
-            prune()

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from accounts.addresses import CanonicalEmailField
+from accounts.emails import CanonicalEmailField
 from accounts.exceptions import InvalidLink
 from accounts.pruning import delete_in_batches
 

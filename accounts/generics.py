@@ -1,0 +1,99 @@
+"""The bases of every app's views: who may call, who is counted, how a sign-in is answered."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.settings import api_settings
+
+from accounts import tokens
+from accounts.authentication import BearerAuthentication, bearer_token
+from accounts.cookies import set_refresh_cookie
+from accounts.models import User
+from accounts.permissions import IsAdmin
+from accounts.serializers import auth_response
+from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
+from throttling.views import CountedView, json_response
+
+Row = TypeVar("Row", bound=Model)
+
+
+def valid(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The request's body as the serializer cleans it; ValidationError (400) where it does not."""
+    checked = serializer(data=request.data)
+    checked.is_valid(raise_exception=True)
+    return dict(checked.validated_data)
+
+
+def valid_query(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The address's query, likewise; of a parameter that is given twice the last one counts."""
+    checked = serializer(data=request.query_params.dict())
+    checked.is_valid(raise_exception=True)
+    return dict(checked.validated_data)
+
+
+class SignedInRequest(Request):
+    """For type checkers: what a ProtectedView gets; its user is known."""
+
+    user: User
+
+
+class ProtectedView(CountedView):
+    """Needs a bearer token; counted by its user, else by address. `request.user` is loaded."""
+
+    throttle_classes = [AuthenticatedThrottle]
+    authentication_classes = [BearerAuthentication]
+
+    def subject(self, request: HttpRequest) -> str | None:
+        """Whom the request is counted for: the id in a token that holds, without a query."""
+        token = bearer_token(request)
+        return token["sub"] if token else None
+
+    def admit(self, request: HttpRequest) -> None:
+        super().admit(request)
+        if bearer_token(request) is None:
+            raise NotAuthenticated
+
+
+class AdminView(ProtectedView):
+    """For a company's admins (403 for others): all that it reads or changes is their company's."""
+
+    permission_classes = [IsAdmin]
+
+    def page(
+        self,
+        rows: QuerySet[Row],
+        show: Callable[[Row], dict[str, Any]],
+        detailed: QuerySet[Row] | None = None,
+    ) -> Response:
+        """The page of the rows that the query asks for, each row as `show` makes it.
+
+        `detailed` is how `show` needs them. Only the page's own rows are loaded so: what it joins
+        would be joined to every row before them, too.
+        """
+        paging: Any = api_settings.DEFAULT_PAGINATION_CLASS  # a name would point up, to config
+        pages = paging()
+        items = pages.paginate_queryset(rows, self.request, view=self)
+        if detailed is not None:
+            items = detailed.filter(pk__in=items)
+        return cast(Response, pages.get_paginated_response([show(row) for row in items]))
+
+
+class CredentialView(CountedView):
+    """One of the calls that guess at something: a password, a link, a refresh token."""
+
+    throttle_classes = [CredentialThrottle]
+
+    def signed_in(self, user: User) -> HttpResponse:
+        """AuthResponse for a user who has just shown a password or a link, with the cookie."""
+        self.request._request.user = user  # for the log
+        access, refresh = tokens.issue(user)
+        encoded = str(refresh)
+        response = json_response(auth_response(user, str(access), encoded))
+        set_refresh_cookie(response, refresh, encoded)
+        return response
