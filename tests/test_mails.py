@@ -16,6 +16,7 @@ from django.utils.translation.template import templatize
 from accounts.mail.outbox import OutgoingMail
 from accounts.mail.worker import Worker
 from accounts.models import Account, SignupLink, User
+from accounts.retention import prune
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from tests.conftest import mailed
@@ -177,12 +178,12 @@ def test_dead_links_and_old_mails_are_pruned(ada, bob, time_machine):
 
     time_machine.move_to(invitation.expires_at + timedelta(days=29))
     kept = Invitation.objects.invite(ada, "d@example.com")
-    Worker().prune()
+    Worker(hourly=prune).do_hourly()
     assert [PasswordChange.objects.count(), SignupLink.objects.count()] == [0, 0]
     assert Invitation.objects.count() == 2
 
     time_machine.move_to(invitation.expires_at + timedelta(days=30))
-    Worker().prune()
+    Worker(hourly=prune).do_hourly()
     assert list(Invitation.objects.all()) == [kept]
     assert OutgoingMail.objects.count() == 1
 

@@ -30,7 +30,7 @@ def key_folder(settings, tmp_path) -> Path:
 def clock(monkeypatch) -> Any:
     """Moves the processes' monotonic clock on, so that the next look is due."""
 
-    def look_again(folder: keys.Folder) -> keys.KeyRing:
+    def look_again(folder: keys.KeyFolder) -> keys.KeyRing:
         folder.next_look = float("-inf")
         return folder.current()
 
