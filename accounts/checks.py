@@ -1,5 +1,6 @@
 """System checks of the accounts app, for production (`manage.py check --deploy`)."""
 
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from accounts import keys
 
 OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
+EXAMPLE = re.compile(r"^replace-this|\bexample\.(com|net|org)\b", re.IGNORECASE)
 NO_MAIL = {"console", "filebased", "locmem", "dummy"}
 
 
@@ -118,17 +120,58 @@ def hosts_are_named(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 @register("security", deploy=True)
 def secret_is_shared(app_configs: Any, **options: Any) -> list[CheckMessage]:
-    """A database on another host may serve several of this service's, each with its own secret:
-    links in e-mails and admin sessions of one would be refused by the next."""
-    database = settings.DATABASES["default"].get("HOST", "")
-    is_remote = bool(database) and not database.startswith("/") and database not in LOCAL_HOSTS
+    """A database server may serve several hosts, each with a secret that it made for itself: links
+    in e-mails and admin sessions of one would be refused by the next."""
     kept: Path = settings.DATA_DIR / "secret_key"
-    if not is_remote or not kept.exists() or kept.read_text().strip() != settings.SECRET_KEY:
+    own = kept.exists() and kept.read_text().strip() == settings.SECRET_KEY
+    if not own or settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         return []
     return [
         CheckWarning(
-            "The database is on another host, and SECRET_KEY was made on this one.",
+            "SECRET_KEY is unset and was made on this host.",
             hint="Set SECRET_KEY to the same value on every host.",
             id="accounts.W007",
         )
     ]
+
+
+@register("security", deploy=True)
+def there_is_a_key(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    if keys.key_files():
+        return []
+    return [
+        Error(
+            f"JWT_KEYS_DIR ({settings.JWT_KEYS_DIR}) is missing or holds no .pem file.",
+            hint="Copy the other hosts' keys into it; `manage.py makekey` makes the very first.",
+            id="accounts.E002",
+        )
+    ]
+
+
+@register("security", deploy=True)
+def placeholders_are_filled_in(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """Nobody can own example.com (RFC 2606 §3): its names stand for one's own."""
+    return [
+        Error(
+            f"{name} still holds the example's value.",
+            hint=f"Set {name} to your own.",
+            id="accounts.E003",
+        )
+        for name, value in values_of_the_example().items()
+        if EXAMPLE.search(value)
+    ]
+
+
+def values_of_the_example() -> dict[str, str]:
+    """What deploy/environment.example leaves to be filled in, as the settings hold it."""
+    database = settings.DATABASES["default"]
+    return {
+        "SECRET_KEY": settings.SECRET_KEY,
+        "DATABASE_URL": str(database.get("HOST", "")),
+        "REDIS_URL": settings.REDIS_URL or "",
+        "EMAIL_URL": settings.EMAIL_HOST,
+        "DEFAULT_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL,
+        "FRONTEND_URL": settings.FRONTEND_URL,
+        "CORS_ALLOWED_ORIGINS": " ".join(settings.CORS_ALLOWED_ORIGINS),
+        "ALLOWED_HOSTS": " ".join(settings.ALLOWED_HOSTS),
+    }

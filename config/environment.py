@@ -1,6 +1,7 @@
 """Typed reading of environment variables; a bad value ends the start with one line."""
 
 import os
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +22,24 @@ def stop(name: str, problem: str, example: str) -> NoReturn:
     without a traceback.
     """
     raise SystemExit(f"{name}: {problem}; example: {name}={example}")
+
+
+def given(name: str) -> str | None:
+    """A secret's value: the variable's, or else the content of the file that NAME_FILE names.
+
+    None where neither is set. An empty file is an empty value, which its reader refuses.
+    """
+    path = os.environ.get(f"{name}_FILE")
+    if path is None:
+        return os.environ.get(name)
+    example = f"/run/secrets/{name.lower()}"
+    if name in os.environ:
+        stop(f"{name}_FILE", f"is set, and {name} too: give one of them", example)
+    try:
+        return Path(path).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or "is no text"
+        stop(f"{name}_FILE", f"{path!r} cannot be read ({problem})", example)
 
 
 def text(name: str, default: str, *, example: str | None = None) -> str:
@@ -65,6 +84,18 @@ def names(name: str, default: str, *, example: str) -> list[str]:
     if any(not item.isprintable() or " " in item for item in values):
         stop(name, "is no comma-separated list", example)
     return values
+
+
+HOST = re.compile(r"\*|\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
+
+
+def host_names(name: str, default: str, *, example: str) -> list[str]:
+    """A comma-separated list of host names, without scheme, port or path."""
+    hosts = names(name, default, example=example)
+    for host in hosts:
+        if not HOST.fullmatch(host):
+            stop(name, f"{host!r} is no host name (no scheme, port or path)", example)
+    return hosts
 
 
 def directory(name: str, default: Path) -> Path:
@@ -129,7 +160,8 @@ def url_config(
 
     The value is never repeated in the message: it may hold a password.
     """
-    value = os.environ.get(name, default)
+    value = given(name)
+    value = default if value is None else value
     scheme, separator, _ = value.partition("://")
     if not separator or scheme not in schemes:
         stop(name, f"must begin with one of {', '.join(s + '://' for s in schemes)}", example)
@@ -141,7 +173,7 @@ def url_config(
 
 def redis_url(name: str) -> str | None:
     """The address of the limiter's store, or None where the variable is unset or empty."""
-    value = os.environ.get(name) or None
+    value = given(name) or None
     if value is None:
         return None
     example = "redis://127.0.0.1:6379/0"
@@ -151,11 +183,24 @@ def redis_url(name: str) -> str | None:
     return value
 
 
+def email_config(value: str) -> dict[str, Any]:
+    """django-environ's reading of EMAIL_URL, and what it lets pass; ValueError for no address."""
+    config: dict[str, Any] = environ.Env.email_url_config(value)
+    scheme = value.partition("://")[0]
+    if scheme.startswith("smtp") and not config["EMAIL_HOST"]:
+        stop("EMAIL_URL", "names no host", "smtp+tls://user:password@mail.example.com:587")
+    if scheme == "filemail" and not config["EMAIL_FILE_PATH"]:
+        stop("EMAIL_URL", "names no folder", "filemail:////var/mail/outgoing")
+    # RFC 8314 §3.3: TLS from the first byte has a port of its own.
+    config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
+    return config
+
+
 def secret_key(name: str, path: Path) -> str:
     """Django's secret: the variable's value, else the one kept in the file."""
     example = "$(openssl rand -base64 48)"
-    if name in os.environ:
-        value = os.environ[name]
+    value = given(name)
+    if value is not None:
         if len(value) < 32 or not value.isprintable():
             stop(name, "must be at least 32 printable characters", example)
         return value

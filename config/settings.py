@@ -29,14 +29,14 @@ EMAIL = env.url_config(
     "EMAIL_URL",
     "consolemail://",
     ["smtp", "smtps", "smtp+tls", "smtp+ssl", "filemail", "consolemail"],
-    environ.Env.email_url_config,
+    env.email_config,
     "smtp+tls://user:password@mail.example.com:587",
 )
 DEFAULT_FROM_EMAIL = env.address("DEFAULT_FROM_EMAIL", "no-reply@localhost")
 FRONTEND_URL = env.http_url(
     "FRONTEND_URL", os.environ.get("FRONTEND_URL", f"http://127.0.0.1:{PORT}")
 )
-ALLOWED_HOSTS = env.names(
+ALLOWED_HOSTS = env.host_names(
     "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", example="api.example.com,localhost"
 )
 # The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
@@ -250,7 +250,7 @@ SPECTACULAR_SETTINGS = {
 
 EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
 EMAIL_HOST = EMAIL["EMAIL_HOST"] or "localhost"
-EMAIL_PORT = EMAIL["EMAIL_PORT"] or (25 if EMAIL["EMAIL_BACKEND"].endswith("console") else 587)
+EMAIL_PORT = EMAIL["EMAIL_PORT"]
 EMAIL_HOST_USER = EMAIL["EMAIL_HOST_USER"] or ""
 EMAIL_HOST_PASSWORD = EMAIL["EMAIL_HOST_PASSWORD"] or ""
 EMAIL_USE_TLS = EMAIL.get("EMAIL_USE_TLS", False)

@@ -31,6 +31,25 @@ def check_shared_store(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
 
 
 @register(Tags.security, deploy=True)
+def check_store_of_several_hosts(
+    app_configs: Sequence[Any] | None, **kwargs: Any
+) -> list[CheckMessage]:
+    """A database on another host may serve several of this service's, which must count together."""
+    database = settings.DATABASES["default"]
+    host = str(database.get("HOST") or database.get("OPTIONS", {}).get("host", ""))
+    is_local = not host or host.startswith("/") or host in {"localhost", "127.0.0.1", "::1"}
+    if settings.REDIS_URL or is_local:
+        return []
+    return [
+        Warning(
+            "The database is on another host, and limits are counted by this process alone.",
+            hint="Set REDIS_URL to the store that all hosts share.",
+            id="throttling.W006",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
 def check_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Without a trusted proxy the peer counts, which behind one is the proxy itself."""
     # The service ends no TLS, so an https front end means that something before it does.

@@ -16,11 +16,11 @@ from accounts import keys
 
 PRODUCTION = {
     "SECRET_KEY": "a-secret-of-fifty-characters-that-all-the-hosts-share",
-    "DATABASE_URL": "postgres://consulting:password@db.example.com/consulting",
-    "REDIS_URL": "redis://redis.example.com/0",
-    "EMAIL_URL": "smtp+tls://user:password@mail.example.com:587",
-    "FRONTEND_URL": "https://app.example.com",
-    "ALLOWED_HOSTS": "api.example.com",
+    "DATABASE_URL": "postgres://consulting:password@db.consulting.test/consulting",
+    "REDIS_URL": "redis://redis.consulting.test/0",
+    "EMAIL_URL": "smtp+tls://user:password@mail.consulting.test:587",
+    "FRONTEND_URL": "https://app.consulting.test",
+    "ALLOWED_HOSTS": "api.consulting.test",
     "TRUSTED_PROXY_COUNT": "1",
     "WEB_CONCURRENCY": "2",
 }
@@ -35,9 +35,9 @@ def production(settings: Any, tmp_path: Path) -> Iterator[None]:
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     settings.TRUSTED_PROXY_COUNT = 1
     settings.COOKIE_SECURE = True
-    settings.FRONTEND_URL = "https://app.example.com"
+    settings.FRONTEND_URL = "https://app.consulting.test"
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.ALLOWED_HOSTS = ["api.example.com", "localhost"]
+    settings.ALLOWED_HOSTS = ["api.consulting.test", "localhost"]
     settings.SECRET_KEY = PRODUCTION["SECRET_KEY"]
     settings.RATE_LIMIT_CREDENTIAL = 10
     yield
@@ -67,7 +67,7 @@ def test_silent_in_production() -> None:
     ("setting", "value", "expected"),
     [
         ("COOKIE_SECURE", False, "accounts.W001"),
-        ("FRONTEND_URL", "http://app.example.com", "accounts.W002"),
+        ("FRONTEND_URL", "http://app.consulting.test", "accounts.W002"),
         ("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend", "accounts.W005"),
         ("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend", "accounts.W005"),
         ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "accounts.W006"),
@@ -75,6 +75,11 @@ def test_silent_in_production() -> None:
         ("DEBUG", True, "security.W018"),
         ("SECRET_KEY", "short", "security.W009"),
         ("REDIS_URL", "", "throttling.W001"),
+        ("SECRET_KEY", "replace-this-by-what-openssl-rand-base64-48-gives-you", "accounts.E003"),
+        ("FRONTEND_URL", "https://app.example.com", "accounts.E003"),
+        ("ALLOWED_HOSTS", ["api.example.com"], "accounts.E003"),
+        ("EMAIL_HOST", "mail.example.com", "accounts.E003"),
+        ("DEFAULT_FROM_EMAIL", "no-reply@example.com", "accounts.E003"),
         ("TRUSTED_PROXY_COUNT", 0, "throttling.W002"),
     ],
 )
@@ -106,10 +111,19 @@ def test_key_folder_open_to_others(settings: Any) -> None:
     assert found() == ["accounts.W003"]
 
 
-def test_no_key_yet(settings: Any, tmp_path: Path) -> None:
-    settings.JWT_KEYS_DIR = tmp_path / "none"
+@pytest.mark.parametrize("folder", ["none", ""])
+def test_no_key_yet(settings: Any, tmp_path: Path, folder: str) -> None:
+    settings.JWT_KEYS_DIR = tmp_path / "another" / folder
+    (tmp_path / "another").mkdir(mode=0o700)
 
-    assert found() == []
+    assert found() == ["accounts.E002"]
+
+
+def test_remote_database_without_a_store(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.REDIS_URL = None
+    monkeypatch.setitem(settings.DATABASES["default"], "HOST", "db.consulting.test")
+
+    assert found() == ["throttling.W006"]
 
 
 def test_embedded_database(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,15 +134,19 @@ def test_embedded_database(settings: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("host", "expected"),
-    [("db.example.com", ["accounts.W007"]), ("127.0.0.1", []), ("/run/postgresql", []), ("", [])],
+    ("engine", "expected"),
+    [("config.postgresql", ["accounts.W007"]), ("django.db.backends.sqlite3", ["accounts.W004"])],
 )
 def test_secret_of_one_host(
-    settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: str, expected: list[str]
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    engine: str,
+    expected: list[str],
 ) -> None:
     settings.DATA_DIR = tmp_path
     (tmp_path / "secret_key").write_text(f"{settings.SECRET_KEY}\n")
-    monkeypatch.setitem(settings.DATABASES["default"], "HOST", host)
+    monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", engine)
 
     assert found() == expected
 
@@ -137,6 +155,24 @@ def check_deploy(tmp_path: Path, **environment: str) -> "subprocess.CompletedPro
     command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
     told = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | environment
     return subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+
+
+def example_environment() -> dict[str, str]:
+    """deploy/environment.example as it stands."""
+    lines = Path("deploy/environment.example").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def test_example_environment_is_refused_until_it_is_filled_in(tmp_path: Path) -> None:
+    example = example_environment() | {"JWT_KEYS_DIR": str(tmp_path / "keys")}
+    filled = {name: value.replace("example.com", "company.test") for name, value in example.items()}
+    filled |= {"SECRET_KEY": PRODUCTION["SECRET_KEY"], "DATA_DIR": str(tmp_path)}
+
+    refused, content = check_deploy(tmp_path, **example), check_deploy(tmp_path, **filled)
+
+    assert refused.returncode == 1
+    assert refused.stderr.count("(accounts.E003)") == 8
+    assert content.returncode == 0, content.stderr
 
 
 def test_command_is_content_with_a_production_environment(tmp_path: Path) -> None:

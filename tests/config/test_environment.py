@@ -12,7 +12,9 @@ BAD = {
     "SECRET_KEY": ["", "short"],
     "DATABASE_URL": ["", "mysql://x/y", "nonsense", "postgres://u@host:port/db"],
     "REDIS_URL": ["localhost:6379", "http://x", "redis://", "redis://h:port/0", "redis://h/x"],
-    "EMAIL_URL": ["", "smpt://x", "smtp://host:port"],
+    "EMAIL_URL": ["", "smpt://x", "smtp://host:port", "smtp://", "filemail://", "filemail:///"],
+    "ALLOWED_HOSTS": ["https://api.test", "api.test:443", "api.test/path", "[::1]:80", "a b"],
+    "SECRET_KEY_FILE": ["/nowhere", "/"],
     "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee"],
     "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
     "CORS_ALLOWED_ORIGINS": ["*", "app.example.com", "https://x/path"],
@@ -55,6 +57,27 @@ def test_secrets_in_bad_addresses_are_not_repeated(tmp_path: Path) -> None:
         done = start(tmp_path, **{name: "ftp://user:hunter2secret@host/x"})
 
         assert "hunter2secret" not in done.stderr
+
+
+def test_secret_may_stand_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "email_url"
+    path.write_text("smtp+ssl://user:hunter2secret@mail.test\n")
+    done = start(tmp_path, EMAIL_URL_FILE=str(path))
+    both = start(tmp_path, EMAIL_URL_FILE=str(path), EMAIL_URL="consolemail://")
+
+    assert (done.returncode, both.returncode) == (0, 1)
+    assert both.stderr.startswith("EMAIL_URL_FILE: is set, and EMAIL_URL too")
+
+
+def test_tls_from_the_first_byte_has_its_own_port(tmp_path: Path) -> None:
+    ask = [sys.executable, "-c", "import config.settings as s; print(s.EMAIL_PORT)"]
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
+    ports = [
+        subprocess.run(ask, env=environment | {"EMAIL_URL": url}, capture_output=True, check=True)
+        for url in ("smtp+ssl://mail.test", "smtp+tls://mail.test", "smtp+ssl://mail.test:2465")
+    ]
+
+    assert [done.stdout for done in ports] == [b"465\n", b"587\n", b"2465\n"]
 
 
 def test_defaults_need_nothing(tmp_path: Path) -> None:
