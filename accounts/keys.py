@@ -52,7 +52,7 @@ def begins_to_sign(name: str) -> float:
         return 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Key:
     """One signing key: `kid` is its thumbprint (RFC 7638), `signs_from` in epoch seconds."""
 
@@ -98,9 +98,8 @@ class KeyRing:
             return max(begun, key=lambda key: key.signs_from)
         return min(self.keys.values(), key=lambda key: key.signs_from)
 
-    def verifying_key(self, kid: object) -> rsa.RSAPublicKey | None:
-        key = self.keys.get(kid) if isinstance(kid, str) else None
-        return key.public if key else None
+    def verifying_key(self, kid: str) -> Key | None:
+        return self.keys.get(kid)
 
     def jwks(self) -> dict[str, list[dict[str, str]]]:
         """The public keys as a JWK Set (RFC 7517 §5)."""

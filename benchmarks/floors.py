@@ -1,5 +1,6 @@
 """What no code above can go below, timed in this process: milliseconds of CPU, or of waiting."""
 
+import base64
 import time
 from collections.abc import Callable
 from typing import Any
@@ -38,10 +39,16 @@ def measure() -> dict[str, float]:
     encoded = make_password("correct horse battery")
     user = User.objects.get(email="ada@example.com")
     statement = f'SELECT email FROM "accounts_user" WHERE id = {str(user.pk)!r}'
-    payload = tokens.issue(user)[0].payload
+    access = tokens.issue(user)[0]
+    payload, backend = access.payload, access.backend
     key = keys.load().signing_key()
-    signed, _, signature = tokens.BACKEND.encode(payload).rpartition(".")
-    proof = tokens.decoded(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256()
+    signed, _, signature = backend.encode(payload).rpartition(".")
+    proof = (
+        base64.urlsafe_b64decode(f"{signature}=="),
+        signed.encode(),
+        padding.PKCS1v15(),
+        hashes.SHA256(),
+    )
     redis = get_redis_connection()
 
     def query() -> None:
@@ -54,7 +61,7 @@ def measure() -> dict[str, float]:
     )
     cpu |= least(
         {
-            "signature": lambda: tokens.BACKEND.encode(payload),
+            "signature": lambda: backend.encode(payload),
             "check": lambda: key.public.verify(*proof),
             "query": query,
         },

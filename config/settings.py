@@ -1,6 +1,7 @@
 """Settings of the service: first the environment, then Django's settings made from it."""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import environ
@@ -205,7 +206,13 @@ if PASSWORD_REJECT_COMMON:
         {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"}
     )
 LOGIN_URL = "admin:login"
-SIMPLE_JWT = {"ALGORITHM": "RS256", "USER_ID_CLAIM": "sub", "ISSUER": JWT_ISSUER}
+SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are accounts.keys's
+    "ALGORITHM": "RS256",
+    "ISSUER": JWT_ISSUER,
+    "LEEWAY": JWT_LEEWAY_SECONDS,
+    "ACCESS_TOKEN_LIFETIME": timedelta(seconds=ACCESS_TOKEN_SECONDS),
+    "REFRESH_TOKEN_LIFETIME": timedelta(seconds=REFRESH_TOKEN_SECONDS),
+}
 
 # ---- Cookies, CORS and what a proxy says -------------------------------------------------------
 

@@ -176,16 +176,23 @@ def test_access_token_does_not_refresh(api: API, ada: User) -> None:
         {"iss": "somebody-else"},
         {"exp": 1},
         {"exp": "soon"},
+        {"exp": 2**70},
+        {"exp": 2_000_000_000.5},
+        {"iat": "0"},
         {"iat": int(time.time()) + 3600},
         {"sub": "not-a-uuid"},
         {"sub": 7},
         {"jti": 7},
         {"aud": "consulting-management"},
+        {"aud": ""},
+        {"aud": []},
+        {"aud": None},
         {"nbf": 1},
         {"token_type": "refresh"},
         {"token_version": "1"},
         {"token_version": True},
         {"token_version": 2**70},
+        {"token_version": -1},
         {"auth_time": None},
         {"auth_time": 1},
     ],
@@ -228,6 +235,29 @@ def test_token_that_was_found_good_ends_with_its_key(
     monkeypatch.setattr(keys.load(), "keys", {})
 
     assert not is_accepted(encoded)
+
+
+class ToolToken(tokens.AccessToken):
+    """A kind of token as another audience would have it."""
+
+    backend = tokens.KeyRingBackend("https://api.example.com/tool")
+
+
+def test_token_with_an_audience_is_good_for_that_audience_alone(ada: User) -> None:
+    encoded = str(ToolToken.for_sign_in(ada, int(time.time())))
+
+    assert ToolToken(encoded)["aud"] == "https://api.example.com/tool"
+    assert not is_accepted(encoded)
+    for other in (None, "", "https://api.example.com/", ["https://api.example.com/tool"]):
+        with pytest.raises(tokens.TokenError):
+            ToolToken(sign(claims_of(ada, aud=other)))
+    with pytest.raises(tokens.TokenError):
+        ToolToken(sign(claims_of(ada)))
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    assert tokens.verified_claims.cache_info().maxsize == 2048
+    assert tokens.kid_of.cache_info().maxsize == 16
 
 
 def test_changes_of_one_reading_do_not_show_in_the_next(ada: User) -> None:
