@@ -48,10 +48,12 @@ class AccountAdmin(LargeTableAdmin):
         return False
 
 
-@admin.register(User)
 class UserAdmin(LargeTableAdmin):
     """People come in by sign-up or invitation, and their passwords are their own: to add one is
-    to invite. Role and state change by rules, so they are actions rather than fields."""
+    to invite. Role and state change by rules, so they are actions rather than fields.
+
+    passwords.admin adds an action that mails a link to a user, and registers it.
+    """
 
     list_display = ["email", "first_name", "last_name", "account", "role", "is_active", "is_staff"]
     list_select_related = ["account"]

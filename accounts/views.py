@@ -69,7 +69,7 @@ class CompleteSignupView(CredentialView):
             user = self.create(link, data, password)
             clear_lockout(link.email)
             trail.record(Kind.SIGNUP_COMPLETED, actor=user)
-        return self.signed_in(User.objects.with_profile().get(pk=user.pk))
+        return self.signed_in(user)
 
     def create(self, link: SignupLink, data: dict[str, Any], password: str) -> User:
         user: User = User.objects.register(

@@ -4,8 +4,10 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import connections, models, transaction
+from django.db import connections, models
 from django.utils import timezone
+
+from audit.pruning import delete_in_batches
 
 PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 
@@ -42,21 +44,10 @@ class Kind(models.TextChoices):
 
 
 class RecordQuerySet(models.QuerySet["Record"]):
-    def prune(self, before: datetime, batch: int = 5000) -> int:
-        """Delete the records older than `before`; how many.
-
-        In batches that are a transaction each, so that nobody waits for them. PostgreSQL's trigger
-        refuses every other DELETE (migration 0002).
-        """
-        total = 0
-        while True:
-            keys = self.filter(at__lt=before).order_by("at").values("pk")[:batch]
-            with transaction.atomic(using=self.db):
-                self.allow_deleting()
-                deleted = self.filter(pk__in=keys)._raw_delete(self.db)
-            total += deleted
-            if deleted < batch:
-                return total
+    def prune(self, before: datetime) -> int:
+        """Delete the records older than `before`; how many. PostgreSQL refuses every other DELETE
+        (migration 0002)."""
+        return delete_in_batches(self.filter(at__lt=before), self.allow_deleting)
 
     def prune_old(self) -> int:
         """Delete what is older than AUDIT_KEEP_DAYS."""

@@ -11,7 +11,6 @@ from rest_framework.response import Response
 
 from accounts.backends import clear_lockout, refuse_locked
 from accounts.generics import AdminView, CredentialView, SignedInRequest, valid, valid_query
-from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from invitations.models import Invitation
@@ -77,8 +76,7 @@ class AcceptView(CredentialView):
         refuse_locked(invitation.email)
         data["password"] = make_password(data["password"])  # takes a while: no transaction yet
         with transaction.atomic():
-            accepted = invitation.accept(**data)
+            user = invitation.accept(**data)
             clear_lockout(invitation.email)
-            user = User.objects.with_profile().get(pk=accepted.pk)
             trail.record(Kind.INVITATION_ACCEPTED, actor=user, role=user.role)
         return self.signed_in(user)

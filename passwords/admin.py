@@ -7,7 +7,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.admin import ReadOnlyAdmin, UserAdmin
+from accounts import admin as accounts
+from accounts.admin import ReadOnlyAdmin
 from accounts.models import User
 from passwords.models import PasswordChange, PasswordChangeQuerySet
 
@@ -40,19 +41,21 @@ class PasswordChangeAdmin(ReadOnlyAdmin):
     readonly_fields = ["user", "created_at", "expires_at", "used_at"]
 
 
-@admin.action(description="Send a password-change link", permissions=["change"])
-def send_password_link(site: Any, request: HttpRequest, queryset: QuerySet[User]) -> None:
-    """Mails a link to each; an inactive user, who could not use it, gets none."""
-    actor: Any = request.user
-    sent = 0
-    for user in queryset:
-        if user.is_active:
-            PasswordChange.objects.request(user.email, user.language, actor)
-            sent += 1
-        else:
-            site.message_user(request, f"Not for {user}, who is not active.", messages.ERROR)
-    site.message_user(request, f"Password-change links requested: {sent}.")
+@admin.register(User)
+class UserAdmin(accounts.UserAdmin):
+    """The admin of users; from here, since the app of users knows nothing of password changes."""
 
+    actions = [*accounts.UserAdmin.actions, "send_password_link"]
 
-# From here, since the app of users knows nothing of password changes.
-UserAdmin.actions = [*UserAdmin.actions, send_password_link]
+    @admin.action(description="Send a password-change link", permissions=["change"])
+    def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Mails a link to each; an inactive user, who could not use it, gets none."""
+        sent = 0
+        for user in queryset:
+            if user.is_active:
+                actor = cast(User, request.user)
+                PasswordChange.objects.request(user.email, user.language, actor)
+                sent += 1
+            else:
+                self.message_user(request, f"Not for {user}, who is not active.", messages.ERROR)
+        self.message_user(request, f"Password-change links requested: {sent}.")

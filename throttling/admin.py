@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from throttling.models import Lockout
 
@@ -20,7 +19,7 @@ class LockoutAdmin(admin.ModelAdmin):
 
     @admin.display(boolean=True, description="locked")
     def is_locked(self, lockout: Lockout) -> bool:
-        return lockout.locked_until is not None and lockout.locked_until > timezone.now()
+        return lockout.is_locked()
 
     @admin.action(description="Clear: let these addresses sign in again", permissions=["change"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:

@@ -15,7 +15,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 
 from accounts.emails import CanonicalEmailField
 from accounts.exceptions import InvalidLink
-from accounts.pruning import delete_in_batches
+from audit.pruning import delete_in_batches
 
 KEPT_FOR = timedelta(days=30)  # after a link's death, so that support can see what became of it
 TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # 16 octets of row id, 32 of HMAC-SHA256, in base64url

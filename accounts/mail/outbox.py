@@ -24,7 +24,7 @@ from django.utils import timezone
 from accounts.emails import CanonicalEmailField
 from accounts.mail.links import KEPT_FOR, EmailedLink
 from accounts.mail.message import compose
-from accounts.pruning import delete_in_batches
+from audit.pruning import delete_in_batches
 
 logger = logging.getLogger(__name__)
 

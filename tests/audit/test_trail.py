@@ -7,7 +7,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from audit import trail
+from audit import pruning, trail
 from audit.models import Kind, Record
 from audit.origin import Origin, current, printable
 from tests.conftest import API, PASSWORD
@@ -84,12 +84,13 @@ def test_database_refuses_to_change_or_delete_records(ada):
     assert Record.objects.count() == 1
 
 
-def test_prune_deletes_in_batches_what_is_too_old():
+def test_prune_deletes_in_batches_what_is_too_old(monkeypatch):
+    monkeypatch.setattr(pruning, "BATCH", 3)
     old = timezone.now() - datetime.timedelta(days=401)
     Record.objects.bulk_create(Record(kind="login.failed", at=old) for _ in range(7))
     trail.record(Kind.LOCK_SET, subject="ada@example.com")
 
-    assert Record.objects.prune(timezone.now() - datetime.timedelta(days=400), batch=3) == 7
+    assert Record.objects.prune(timezone.now() - datetime.timedelta(days=400)) == 7
     assert kinds() == ["lock.set"]
 
 

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import IntegrityError, connection
 
-from throttling.models import Lockout, LockoutQuerySet
+from audit import pruning
+from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 
@@ -148,36 +149,31 @@ def test_success_after_a_lock_clears_it(time):
     assert not Lockout.objects.exists()
 
 
-@pytest.fixture
-def overtake(monkeypatch):
-    """Lets something happen between the first look at an address and what follows from it."""
-    look = LockoutQuerySet.look
+def overtaken_by(event):
+    """Lets something happen between the first query and what follows from it."""
+    events = [event]
 
-    def by(event):
-        def looked(queryset, email):
-            monkeypatch.setattr(LockoutQuerySet, "look", look)
-            locked = look(queryset, email)
-            event()
-            return locked
+    def execute_and_overtake(execute, *query):
+        found = execute(*query)
+        if events:
+            events.pop()()
+        return found
 
-        monkeypatch.setattr(LockoutQuerySet, "look", looked)
-
-    return by
+    return connection.execute_wrapper(execute_and_overtake)
 
 
-def test_success_that_a_lock_overtakes_clears_nothing(overtake):
+def test_success_that_a_lock_overtakes_clears_nothing():
     fail(4)
-    overtake(lambda: fail(1))
+    with overtaken_by(lambda: fail(1)):
+        assert not Lockout.objects.clear_unless_locked(ADA)
 
-    assert not Lockout.objects.clear_unless_locked(ADA)
     assert Lockout.objects.is_locked(ADA)
 
 
-def test_success_that_another_success_overtakes_is_one(overtake):
+def test_success_that_another_success_overtakes_is_one():
     fail(4)
-    overtake(lambda: Lockout.objects.unlock(ADA))
-
-    assert Lockout.objects.clear_unless_locked(ADA)
+    with overtaken_by(lambda: Lockout.objects.unlock(ADA)):
+        assert Lockout.objects.clear_unless_locked(ADA)
 
 
 @pytest.mark.parametrize(("failures", "queries"), [(0, 1), (1, 2), (5, 1)])
@@ -218,7 +214,8 @@ def test_unlock_says_whether_there_was_anything():
     assert not Lockout.objects.is_locked(ADA)
 
 
-def test_prune_deletes_only_what_says_nothing_any_more(time, settings):
+def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypatch):
+    monkeypatch.setattr(pruning, "BATCH", 3)
     settings.LOCKOUT_SECONDS = 3 * 24 * 3600
     fail(5, "locked@example.com")
     for number in range(7):
@@ -226,7 +223,7 @@ def test_prune_deletes_only_what_says_nothing_any_more(time, settings):
     time.shift(24 * 3600)
     fail(1, "new@example.com")
 
-    assert Lockout.objects.prune(batch=3) == 7
+    assert Lockout.objects.prune() == 7
     assert set(Lockout.objects.values_list("email", flat=True)) == {
         "locked@example.com",
         "new@example.com",

@@ -1,0 +1,24 @@
+"""Deleting many rows without making anybody wait."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+BATCH = 1000  # rows a transaction
+
+
+def delete_in_batches(rows: QuerySet[Any], prepare: Callable[[], None] | None = None) -> int:
+    """Delete the rows, a batch a transaction, each begun by `prepare`; how many went."""
+    total = 0
+    while True:
+        keys = rows.order_by().values("pk")[:BATCH]
+        with transaction.atomic(using=rows.db):
+            if prepare:
+                prepare()
+            # Filtered twice: the condition is asked again of a row that is changed meanwhile.
+            deleted, _ = rows.filter(pk__in=keys).delete()
+        total += deleted
+        if deleted < BATCH:
+            return total
