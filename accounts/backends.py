@@ -1,5 +1,6 @@
 """E-mail address and password, behind the lockout: the one way in for the API and the admin."""
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 
 from accounts.emails import canonical_email
-from accounts.exceptions import WrongCredentials
+from accounts.exceptions import TooManyHashes, WrongCredentials
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -68,12 +69,13 @@ def count_failure(email: str) -> bool:
 
 def renewal(user: User | None) -> Callable[[str], None]:
     """What check_password calls to renew a hash made with older parameters; a password that was
-    changed meanwhile stays as it is."""
+    changed meanwhile stays as it is, and so does the hash when others wait to have theirs made."""
 
     def renew(password: str) -> None:
         if user is not None:
             same = User.objects.filter(pk=user.pk, password=user.password)
-            same.update(password=make_password(password))
+            with contextlib.suppress(TooManyHashes):  # the next log-in will do
+                same.update(password=make_password(password))
 
     return renew
 

@@ -28,3 +28,11 @@ class EmailTaken(APIException):
 class LastAdmin(APIException):
     status_code = 409
     default_detail = "the last admin cannot be removed"
+
+
+class TooManyHashes(APIException):
+    """Nobody's turn to hash a password came in time; nothing was looked at, and nothing counted."""
+
+    status_code = 503
+    default_detail = "service unavailable"
+    wait = 2  # seconds until it is worth another try

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views import defaults
 from rest_framework import exceptions
 
+from accounts.exceptions import TooManyHashes
 from config.middleware import is_admin
 from pages import urls as pages
 from throttling.exceptions import RateLimited
@@ -66,6 +67,8 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> HttpResp
         response["Retry-After"] = str(request.rate_limit.reset)
         if isinstance(exception, RateLimited):
             response["x-ratelimit-remaining"] = "0"
+    elif isinstance(exception, TooManyHashes):
+        response["Retry-After"] = str(exception.wait)
     elif status == 503:
         logger.error("the database does not answer: %s", type(exception).__name__)
     elif status == 500:
@@ -108,10 +111,14 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500, which also sees an unreachable database."""
-    status, body = error_body(sys.exc_info()[1])
-    if is_page(request):
-        response = defaults.server_error(request)
-        response.status_code = max(status, 500)
-        return response
-    return error_response(status, body)
+    """Django's handler500, which also sees an unreachable database, and the admin's log-in form
+    when too many passwords are being hashed."""
+    exception = sys.exc_info()[1]
+    status, body = error_body(exception)
+    if not is_page(request):
+        return error_response(status, body)
+    response = defaults.server_error(request)
+    response.status_code = max(status, 500)
+    if isinstance(exception, TooManyHashes):
+        response["Retry-After"] = str(exception.wait)
+    return response

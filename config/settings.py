@@ -191,8 +191,8 @@ AUTHENTICATION_BACKENDS = ["accounts.backends.EmailBackend"]
 PASSWORD_HASHERS = [
     "accounts.hashers.OwaspArgon2PasswordHasher",
     # Older hashes are still read, and renewed at the next log-in.
-    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
-    "django.contrib.auth.hashers.ScryptPasswordHasher",
+    "accounts.hashers.PBKDF2Hasher",
+    "accounts.hashers.ScryptHasher",
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {
