@@ -1,7 +1,8 @@
 """Companies, their users, and the consultant profiles that users may be linked to."""
 
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -10,9 +11,10 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connections, models, transaction
-from django.db.models import Exists, F, OuterRef, Q
-from django.db.models.functions import Lower
+from django.db.models import Exists, F, OuterRef, Q, Value
+from django.db.models.functions import Greatest, Lower
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
 from accounts.emails import CanonicalEmailField
@@ -70,6 +72,21 @@ class Role(models.TextChoices):
     MEMBER = "member", "member"
 
 
+def present_version() -> int:
+    """The present microsecond of the epoch: what a token version is raised to at least.
+
+    A database that was restored from a backup has forgotten the versions since. Adding one would
+    come to one of those again, and make the tokens good that carry it.
+    """
+    return time.time_ns() // 1000
+
+
+def raised_version() -> Greatest:
+    """For an UPDATE of users: a token version that no token carries yet."""
+    present = Value(present_version())
+    return Greatest(F("token_version") + 1, present, output_field=models.PositiveBigIntegerField())
+
+
 class UserQuerySet(models.QuerySet["User"]):
     def with_profile(self) -> Self:
         """Users with `profile_id` and `manages`, in one query for them all."""
@@ -92,7 +109,7 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def sign_out(self) -> int:
         """End every session of these users: no token issued so far works any more."""
-        return self.update(token_version=F("token_version") + 1)
+        return self.update(token_version=raised_version())
 
 
 class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
@@ -167,7 +184,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField(
         "staff", default=False, help_text="May enter the admin site, with the permissions given."
     )
-    token_version = models.PositiveIntegerField(
+    token_version = models.PositiveBigIntegerField(
         default=1, editable=False, help_text="Raised to end every session at once."
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -215,7 +232,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     def set_password(self, raw_password: str | None) -> None:
         """Set a new password, which ends every session that an older one began."""
         super().set_password(raw_password)
-        self.token_version += 1
+        self.token_version = max(self.token_version + 1, present_version())
 
     def sign_out(self, actor: "User | None" = None) -> None:
         """End every session of this user; `actor` asked for it."""
@@ -224,6 +241,17 @@ class User(AbstractBaseUser, PermissionsMixin):
             trail.record(
                 Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self.email, account_id=self.account_id
             )
+
+    def get_session_auth_hash(self) -> str:
+        """Ends the admin site's sessions with all others: their hash holds the token version."""
+        return self.session_auth_hash()
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        return (self.session_auth_hash(secret) for secret in settings.SECRET_KEY_FALLBACKS)
+
+    def session_auth_hash(self, secret: str | bytes | None = None) -> str:
+        what = f"{self.password}:{self.token_version}"
+        return salted_hmac("accounts.session", what, secret, algorithm="sha256").hexdigest()
 
     def get_full_name(self) -> str:
         return f"{self.first_name} {self.last_name}".strip()
@@ -236,7 +264,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         if not changes:
             return
         if changes.get("is_active") is False:
-            changes["token_version"] = F("token_version") + 1
+            changes["token_version"] = raised_version()
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             User.objects.filter(pk=self.pk).update(**changes)

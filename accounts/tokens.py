@@ -23,8 +23,7 @@ from accounts.models import User
 
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
-# Of the numbers, the latest second that a datetime can hold; a token version is one as well.
-LATEST = 253_402_300_799
+LATEST = 253_402_300_799  # the last second that a datetime can hold
 
 
 @functools.lru_cache(maxsize=16)
@@ -66,7 +65,8 @@ def verified_claims(token: str, key: keys.Key, audience: str | None) -> dict[str
 def check_claims(claims: dict[str, Any], audience: str | None) -> None:
     """Refuse with InvalidTokenError what PyJWT takes and we never write."""
     if (
-        not all(type(claims[name]) is int and 0 <= claims[name] <= LATEST for name in INTEGERS)
+        not all(type(claims[name]) is int and 0 <= claims[name] < 2**63 for name in INTEGERS)
+        or claims["exp"] > LATEST
         or not all(type(claims[name]) is str for name in STRINGS)
         or not is_id(claims["sub"])
         or "nbf" in claims

