@@ -1,6 +1,5 @@
 """Reads the bearer token (RFC 6750) once a request, and loads its user in one query."""
 
-from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -10,7 +9,7 @@ from accounts.models import User
 from accounts.tokens import AccessToken
 
 
-def bearer_token(request: HttpRequest) -> AccessToken | None:
+def bearer_token(request: Request) -> AccessToken | None:
     """The request's access token if its signature, expiry and claims hold; checked once.
 
     The limiter asks first, for the caller's name; the authentication then finds it read.
@@ -21,7 +20,7 @@ def bearer_token(request: HttpRequest) -> AccessToken | None:
     return token
 
 
-def read_bearer_token(request: HttpRequest) -> AccessToken | None:
+def read_bearer_token(request: Request) -> AccessToken | None:
     scheme, _, encoded = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
     if scheme.lower() != "bearer":  # RFC 9110 §11.1: the scheme's case does not matter
         return None
@@ -31,23 +30,19 @@ def read_bearer_token(request: HttpRequest) -> AccessToken | None:
         return None
 
 
-def bearer(request: HttpRequest) -> User:
-    """The active user whom the token names, whose sessions have not been ended since.
-
-    Raises AuthenticationFailed for every other.
-    """
-    token = bearer_token(request)
-    user = token and User.objects.for_access_token(token)
-    if not user:
-        raise AuthenticationFailed
-    return user
-
-
 class BearerAuthentication(BaseAuthentication):
-    """`request.user` is whom the token names; else 401."""
+    """`request.user` is the active user whom the token names, whose sessions have not been ended
+    since; `request.auth` is the token. A call without a token is nobody's."""
 
-    def authenticate(self, request: Request) -> tuple[User, None]:
-        return bearer(request._request), None
+    def authenticate(self, request: Request) -> tuple[User, AccessToken] | None:
+        """Raises AuthenticationFailed for a token that does not hold."""
+        if "HTTP_AUTHORIZATION" not in request.META:
+            return None
+        token = bearer_token(request)
+        user = token and User.objects.for_access_token(token)
+        if not token or not user:
+            raise AuthenticationFailed
+        return user, token
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"

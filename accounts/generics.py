@@ -1,11 +1,10 @@
 """The bases of every app's views: who may call, who is counted, how a sign-in is answered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
-from rest_framework.exceptions import NotAuthenticated
+from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -18,7 +17,7 @@ from accounts.models import User
 from accounts.permissions import IsAdmin
 from accounts.serializers import auth_response
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
-from throttling.views import CountedView, json_response
+from throttling.views import CountedView
 
 Row = TypeVar("Row", bound=Model)
 
@@ -48,16 +47,12 @@ class ProtectedView(CountedView):
 
     throttle_classes = [AuthenticatedThrottle]
     authentication_classes = [BearerAuthentication]
+    permission_classes: Sequence[type[BasePermission]] = [IsAuthenticated]
 
-    def subject(self, request: HttpRequest) -> str | None:
+    def subject(self, request: Request) -> str | None:
         """Whom the request is counted for: the id in a token that holds, without a query."""
         token = bearer_token(request)
         return token["sub"] if token else None
-
-    def admit(self, request: HttpRequest) -> None:
-        super().admit(request)
-        if bearer_token(request) is None:
-            raise NotAuthenticated
 
 
 class AdminView(ProtectedView):
@@ -89,11 +84,11 @@ class CredentialView(CountedView):
 
     throttle_classes = [CredentialThrottle]
 
-    def signed_in(self, user: User) -> HttpResponse:
+    def signed_in(self, user: User) -> Response:
         """AuthResponse for a user who has just shown a password or a link, with the cookie."""
-        self.request._request.user = user  # for the log
+        self.request.user = user  # for the log
         access, refresh = tokens.issue(user)
         encoded = str(refresh)
-        response = json_response(auth_response(user, str(access), encoded))
+        response = Response(auth_response(user, str(access), encoded))
         set_refresh_cookie(response, refresh, encoded)
         return response

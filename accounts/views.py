@@ -5,8 +5,6 @@ from uuid import UUID
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
 from rest_framework.request import Request
@@ -14,7 +12,6 @@ from rest_framework.response import Response
 from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import keys, tokens
-from accounts.authentication import bearer
 from accounts.backends import check_credentials, clear_lockout, refuse_locked
 from accounts.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
 from accounts.exceptions import InvalidRefreshToken
@@ -42,7 +39,7 @@ from accounts.serializers import (
 )
 from audit import trail
 from audit.models import Kind
-from throttling.views import CountedView, json_response
+from throttling.views import CountedView
 
 
 class SignupView(CredentialView):
@@ -51,7 +48,7 @@ class SignupView(CredentialView):
 
     def post(self, request: Request) -> Response:
         email = valid(EmailSerializer, request)["email"]
-        language = get_language_from_request(request._request)
+        language = get_language_from_request(request)
         OutgoingMail.objects.request(SignupLink, email, language)
         return Response({"message": "If the address is available, a sign-up link is on its way."})
 
@@ -59,7 +56,7 @@ class SignupView(CredentialView):
 class CompleteSignupView(CredentialView):
     """POST /auth/complete-signup (and /auth/register): make the company and its admin."""
 
-    def post(self, request: Request) -> HttpResponse:
+    def post(self, request: Request) -> Response:
         data = valid(CompleteSignupSerializer, request)
         link = SignupLink.objects.find(data["token"])
         refuse_locked(link.email)
@@ -87,7 +84,7 @@ class CompleteSignupView(CredentialView):
 class LoginView(CredentialView):
     """POST /auth/login: e-mail address and password for a pair of tokens."""
 
-    def post(self, request: Request) -> HttpResponse:
+    def post(self, request: Request) -> Response:
         return self.signed_in(check_credentials(**valid(LoginSerializer, request)))
 
 
@@ -98,7 +95,7 @@ class RefreshView(CredentialView):
     browser do so at the same moment.
     """
 
-    def post(self, request: Request) -> HttpResponse:
+    def post(self, request: Request) -> Response:
         cookie = request.COOKIES.get(NAME)
         try:
             old = tokens.RefreshToken(cookie or self.token_in_body(request))
@@ -110,7 +107,7 @@ class RefreshView(CredentialView):
         refuse_locked(user.email, user.locked)
         access, refresh = tokens.issue(user, old["auth_time"])
         new = str(refresh)
-        response = json_response(auth_response(user, str(access), new))
+        response = Response(auth_response(user, str(access), new))
         if cookie:
             set_refresh_cookie(response, refresh, new)
         return response
@@ -123,7 +120,7 @@ class RefreshView(CredentialView):
             return token
         return str(valid(RefreshSerializer, request)["refresh_token"])
 
-    def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
+    def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
         if response.status_code == 401 and NAME in self.request.COOKIES:
             clear_refresh_cookie(response)
@@ -133,17 +130,8 @@ class RefreshView(CredentialView):
 class MeView(ProtectedView):
     """GET and PATCH /auth/me: who the caller is."""
 
-    def answer(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """A GET without DRF's request, parsers and renderer: it has no body and one form of answer,
-        and every page of the front-end asks it. Whoever is signed in may; no permission is asked.
-        """
-        if request.method not in {"GET", "HEAD"}:
-            return super().answer(request, *args, **kwargs)
-        request.user = bearer(request)
-        return self.get(cast(SignedInRequest, request))
-
-    def get(self, request: SignedInRequest) -> HttpResponse:
-        return json_response(user_response(request.user))
+    def get(self, request: SignedInRequest) -> Response:
+        return Response(user_response(request.user))
 
     def patch(self, request: SignedInRequest) -> Response:
         data = valid(ProfileSerializer, request)

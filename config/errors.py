@@ -7,15 +7,15 @@ from typing import Any
 from django.core.exceptions import DisallowedHost, PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from rest_framework import exceptions
+from rest_framework.response import Response
 
 from accounts.exceptions import TooManyHashes
 from config.middleware import is_admin
 from pages import urls as pages
 from throttling.exceptions import RateLimited
-from throttling.views import json_response
 
 logger = logging.getLogger(__name__)
 
@@ -50,31 +50,27 @@ def error_body(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
     return 500, {"error": "internal error"}
 
 
-def exception_handler(exception: Exception, context: dict[str, Any]) -> HttpResponse:
+def exception_handler(exception: Exception, context: dict[str, Any]) -> Response:
     """DRF's exception handler: every exception becomes an answer, so that each one is counted
-    and carries the limit headers; an unexpected one is logged with its traceback.
-
-    The context's `request` is DRF's, or Django's where the request was not admitted to DRF.
-    """
+    and carries the limit headers; an unexpected one is logged with its traceback."""
     status, body = error_body(exception)
-    request = getattr(context["request"], "_request", context["request"])
-    response = error_response(status, body)
+    request, headers = context["request"], {"Cache-Control": "no-store"}
     if status == 401:
-        response["WWW-Authenticate"] = "Bearer"
+        headers["WWW-Authenticate"] = "Bearer"
     elif status == 405:
-        response["Allow"] = ", ".join(context["view"].allowed_methods)
+        headers["Allow"] = ", ".join(context["view"].allowed_methods)
     elif status == 429:
-        response["Retry-After"] = str(request.rate_limit.reset)
+        headers["Retry-After"] = str(request.rate_limit.reset)
         if isinstance(exception, RateLimited):
-            response["x-ratelimit-remaining"] = "0"
+            headers["x-ratelimit-remaining"] = "0"
     elif isinstance(exception, TooManyHashes):
-        response["Retry-After"] = str(exception.wait)
+        headers["Retry-After"] = str(exception.wait)
     elif status == 503:
         logger.error("the database does not answer: %s", type(exception).__name__)
     elif status == 500:
         logger.error("%s %s failed", request.method, request.path, exc_info=exception)
         got_request_exception.send(sender=None, request=request)
-    return response
+    return Response(body, status, headers=headers)
 
 
 def is_page(request: HttpRequest) -> bool:
@@ -83,10 +79,10 @@ def is_page(request: HttpRequest) -> bool:
 
 
 def error_response(status: int, body: dict[str, Any]) -> HttpResponse:
-    """The answer itself, which no cache may keep."""
-    response = json_response(body, status)
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    """The answer of Django's own handlers, in the form of DRF's; no cache may keep it."""
+    compact = {"ensure_ascii": False, "separators": (",", ":")}
+    headers = {"Cache-Control": "no-store"}
+    return JsonResponse(body, status=status, headers=headers, json_dumps_params=compact)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

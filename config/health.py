@@ -4,9 +4,10 @@ import threading
 import time
 
 from django.db import Error, connection
-from django.http import HttpRequest, HttpResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
-from config.errors import error_response
 from throttling import counter
 
 
@@ -37,20 +38,22 @@ class DatabaseLook:
 database_answers = DatabaseLook()
 
 
-def health(request: HttpRequest) -> HttpResponse:
-    """200 `{"status": "ok"|"degraded", "database", "limiter"}`; 503 where no database answers.
+class HealthView(APIView):
+    """GET /health: 200 `{"status": "ok"|"degraded", "database", "limiter"}`; 503 where no database
+    answers.
 
     It may be the one that finds a lost limiter store again, so that an idle service heals too.
     """
-    if request.method not in {"GET", "HEAD"}:
-        response = error_response(405, {"error": "method not allowed"})
-        response["Allow"] = "GET, HEAD"
-        return response
-    counter.probe()
-    limiter = counter.state()
-    if not database_answers():
-        body = {"status": "unavailable", "database": "unavailable", "limiter": limiter}
-        return error_response(503, body | {"error": "service unavailable"})
-    status = "ok" if limiter == "ok" else "degraded"
-    body = {"status": status, "database": "ok", "limiter": limiter}
-    return error_response(200, body)
+
+    schema = None
+    http_method_names = ["get", "head"]
+    default_response_headers = {"Cache-Control": "no-store"}
+
+    def get(self, request: Request) -> Response:
+        counter.probe()
+        limiter = counter.state()
+        if not database_answers():
+            body = {"status": "unavailable", "database": "unavailable", "limiter": limiter}
+            return Response(body | {"error": "service unavailable"}, 503)
+        status = "ok" if limiter == "ok" else "degraded"
+        return Response({"status": status, "database": "ok", "limiter": limiter})

@@ -6,18 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from corsheaders.middleware import CorsMiddleware
 from django.conf import settings
-from django.contrib.auth.middleware import AuthenticationMiddleware
-from django.contrib.messages.middleware import MessageMiddleware
-from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.middleware.clickjacking import XFrameOptionsMiddleware
-from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
-from django.utils.cache import patch_vary_headers
+from django.utils.functional import LazyObject
 
 from audit.origin import Origin, current
 from config.logs import new_request_id
@@ -44,10 +38,10 @@ def is_admin(request: HttpRequest) -> bool:
 
 
 def user_id(request: HttpRequest) -> str | None:
-    """Who was found to be calling, without asking the session or the database again."""
-    user = getattr(request, "_cached_user", None)  # the admin site's; `user` is lazy there
-    if user is None and not is_admin(request):
-        user = getattr(request, "user", None)
+    """Who was found to be calling, without asking the session or the database for the log alone."""
+    user = getattr(request, "user", None)
+    if isinstance(user, LazyObject) and not request.session.accessed:
+        return None  # AuthenticationMiddleware's user, whom nobody has asked for
     return str(user.pk) if user is not None and user.pk else None
 
 
@@ -113,53 +107,21 @@ class ContentSecurityPolicy:
         return response
 
 
-class Cors(CorsMiddleware):
-    """CORS for requests that name an origin; others are told only that answers vary by it."""
+class AdminLocale(LocaleMiddleware):
+    """LocaleMiddleware for the admin site alone: the API says its errors in one language.
 
-    def __call__(self, request: HttpRequest) -> Any:
-        if "HTTP_ORIGIN" in request.META:
-            return super().__call__(request)
-        response = self.get_response(request)
-        if "Vary" in response.headers:
-            patch_vary_headers(response, ["origin"])
-        else:
-            response.headers["Vary"] = "origin"
-        return response
-
-
-class AdminSite:
-    """Django's own middleware, for the admin site alone: sessions, CSRF tokens, messages.
-
-    One layer in the place of six, which every request of the API would pass through.
+    It refuses a host that is not allowed, too, as the API's views do themselves: CommonMiddleware
+    would refuse it before the request is counted.
     """
 
-    CHAIN = [
-        SessionMiddleware,
-        LocaleMiddleware,
-        CsrfViewMiddleware,
-        AuthenticationMiddleware,
-        MessageMiddleware,
-        XFrameOptionsMiddleware,
-    ]
+    def process_request(self, request: HttpRequest) -> None:
+        if is_admin(request):
+            request.get_host()
+            super().process_request(request)
 
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-        self.chain: Any = get_response
-        for middleware in reversed(self.CHAIN):
-            self.chain = middleware(self.chain)
-            if isinstance(self.chain, CsrfViewMiddleware):
-                self.csrf = self.chain
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> Any:
         if not is_admin(request):
-            return self.get_response(request)
-        request.get_host()  # refuses a host that is not allowed, as the API's views do themselves
-        try:
-            response: HttpResponseBase = self.chain(request)
             return response
-        finally:
-            translation.deactivate()  # the language is the thread's, which serves others next
-
-    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponseBase | None:
-        """Called by Django, for the one middleware of the chain that has it."""
-        return self.csrf.process_view(request, *view) if is_admin(request) else None
+        response = super().process_response(request, response)
+        translation.deactivate()  # the language is the thread's, which serves others next
+        return response

@@ -97,11 +97,16 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.middleware.RequestLog",
     "config.middleware.ContentLength",
-    "config.middleware.Cors",
+    "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.middleware.AdminSite",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "config.middleware.AdminLocale",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 TEMPLATES = [
     {
@@ -129,12 +134,6 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 SILENCED_SYSTEM_CHECKS = [
     # The service speaks plain HTTP behind a proxy that ends TLS and redirects to it.
     "security.W008",
-    # The admin site has its middleware within config.middleware.AdminSite.
-    "admin.E408",
-    "admin.E409",
-    "admin.E410",
-    "security.W002",
-    "security.W003",
     # Whether HSTS covers subdomains and goes into browsers' lists is for the domain's owner.
     "security.W005",
     "security.W021",

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import path, re_path
 
 from accounts import urls as accounts
-from config.health import health
+from config.health import HealthView
 from config.views import NotFoundView, SchemaView, admin_slash
 from invitations import urls as invitations
 from pages import urls as pages
@@ -21,7 +21,7 @@ urlpatterns = [
     *invitations.urlpatterns,
     *passwords.urlpatterns,
     *pages.urlpatterns,
-    path("health", health),
+    path("health", HealthView.as_view()),
     path("schema", SchemaView.as_view()),
     path("admin", admin_slash),
     path("admin/", admin.site.urls),

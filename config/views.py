@@ -1,14 +1,16 @@
 """What belongs to no app: the schema, the unknown path, and the admin site's missing slash."""
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpResponse
+from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from throttling.views import CountedView
 
-admin_slash = RedirectView.as_view(url="/admin/", permanent=True)
+admin_slash = csrf_exempt(RedirectView.as_view(url="/admin/", permanent=True))
 
 
 class SchemaView(CountedView):
@@ -29,6 +31,6 @@ class NotFoundView(CountedView):
 
     schema = None
 
-    def admit(self, request: HttpRequest) -> NoReturn:
-        super().admit(request)
-        raise Http404
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+        super().initial(request, *args, **kwargs)
+        raise NotFound

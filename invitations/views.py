@@ -4,7 +4,6 @@ from uuid import UUID
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
-from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -70,7 +69,7 @@ class ResendView(InvitationView):
 class AcceptView(CredentialView):
     """POST /invitations/accept: become a user of the company, and be signed in."""
 
-    def post(self, request: Request) -> HttpResponse:
+    def post(self, request: Request) -> Response:
         data = valid(AcceptSerializer, request)
         invitation = Invitation.objects.find(data.pop("token"))
         refuse_locked(invitation.email)

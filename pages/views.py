@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import translation
 from rest_framework.request import Request
@@ -12,7 +12,7 @@ from pages.words import WORDS
 from throttling.views import CountedView
 
 
-def page(request: HttpRequest, name: str, status: int = 200, **context: Any) -> HttpResponse:
+def page(request: Request, name: str, status: int = 200, **context: Any) -> HttpResponse:
     """A page in the language of Django's language cookie, else of Accept-Language."""
     language = translation.get_language_from_request(request)
     with translation.override(language):
@@ -29,15 +29,12 @@ class PageView(CountedView):
     name = ""
 
     def get(self, request: Request) -> HttpResponse:
-        return page(request._request, self.name)
+        return page(request, self.name)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         answer = super().handle_exception(exc)
         response = page(
-            getattr(self.request, "_request", self.request),  # Django's, where it was refused first
-            "error",
-            answer.status_code,
-            wait=answer.headers.get("Retry-After"),
+            self.request, "error", answer.status_code, wait=answer.headers.get("Retry-After")
         )
         for name, value in answer.headers.items():
             response.headers.setdefault(name, value)

@@ -2,7 +2,6 @@
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
-from django.http import HttpResponse
 from django.utils.translation import get_language_from_request
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,7 +21,7 @@ class PasswordChangesView(CredentialView):
 
     def post(self, request: Request) -> Response:
         email = valid(EmailSerializer, request)["email"]
-        language = get_language_from_request(request._request)
+        language = get_language_from_request(request)
         PasswordChange.objects.request(email, language)
         return Response({"message": "If the address has a user, a link is on its way."})
 
@@ -30,7 +29,7 @@ class PasswordChangesView(CredentialView):
 class RedeemView(CredentialView):
     """POST /password-changes/redeem: set the new password, end every session, sign in."""
 
-    def post(self, request: Request) -> HttpResponse:
+    def post(self, request: Request) -> Response:
         data = valid(RedeemSerializer, request)
         link = PasswordChange.objects.find(data["token"])
         refuse_locked(link.email)

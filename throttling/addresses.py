@@ -5,12 +5,13 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from django.conf import settings
 from django.http import HttpRequest
+from rest_framework.request import Request
 
 UNKNOWN = "unknown"  # a Unix socket has no peer address; such callers share one count
 LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has less
 
 
-def client_address(request: HttpRequest) -> str:
+def client_address(request: HttpRequest | Request) -> str:
     """The address to count by: an IPv4 address, an IPv6 /64 network, or `UNKNOWN`.
 
     Behind n proxies it is the n-th entry of X-Forwarded-For from the right: each proxy appends

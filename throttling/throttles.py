@@ -27,17 +27,16 @@ class TierThrottle(BaseThrottle):
 
     def allow_request(self, request: HttpRequest | Request, view: APIView) -> bool:
         """True, or raise `exceeded`."""
-        plain = request._request if isinstance(request, Request) else request
-        self.count_request(plain, self.caller(plain, view))
+        self.count_request(request, self.caller(request, view))
         return True
 
-    def caller(self, request: HttpRequest, view: APIView) -> str:
+    def caller(self, request: HttpRequest | Request, view: APIView) -> str:
         """By whom to count; the tier is added to it."""
         return client_address(request)
 
     @classmethod
-    def count_request(cls, request: HttpRequest, caller: str | None = None) -> None:
-        """Count a Django request, by its address unless a caller is given.
+    def count_request(cls, request: HttpRequest | Request, caller: str | None = None) -> None:
+        """Count a request, by its address unless a caller is given.
 
         The `counter.Decision` stays on the request as `rate_limit`; a request that has one is not
         counted again. Raises `exceeded` when the limit is.
@@ -47,7 +46,7 @@ class TierThrottle(BaseThrottle):
             caller = caller or client_address(request)
             limit = getattr(settings, cls.limit_setting)
             decision = counter.count(cls.tier, caller, limit, strict=cls.strict)
-            request.rate_limit = decision  # type: ignore[attr-defined]
+            request.rate_limit = decision  # type: ignore[union-attr]
         if not decision.allowed:
             raise cls.exceeded
 
@@ -77,7 +76,7 @@ class AuthenticatedThrottle(TierThrottle):
     tier = "authenticated"
     limit_setting = "RATE_LIMIT_AUTHENTICATED"
 
-    def caller(self, request: HttpRequest, view: APIView) -> str:
+    def caller(self, request: HttpRequest | Request, view: APIView) -> str:
         subject = getattr(view, "subject", None)
         user = subject(request) if subject else None
         # No address begins with "user".

@@ -127,9 +127,9 @@ def test_plain_request_can_be_counted(settings, rf):
 
 
 def test_request_is_counted_once(rf):
-    request = rf.get("/")
+    request = Request(rf.get("/"))
     for throttle in [CredentialThrottle, CredentialThrottle, PublicThrottle]:
-        throttle().allow_request(Request(request), SimpleNamespace())
+        throttle().allow_request(request, SimpleNamespace())
 
     assert request.rate_limit.remaining == 9
 
