@@ -171,9 +171,9 @@ def test_answers_name_no_more_methods_than_a_405_does(api: API, as_ada: API) -> 
 def test_another_role_is_403_in_words(db: None) -> None:
     from rest_framework.exceptions import PermissionDenied
 
-    from config.errors import describe
+    from config.errors import error_body
 
-    assert describe(PermissionDenied()) == (403, {"error": "not permitted for your role"})
+    assert error_body(PermissionDenied()) == (403, {"error": "not permitted for your role"})
 
 
 def test_admin_pages_answer_with_pages(client: Client, ada: User) -> None:

@@ -35,7 +35,7 @@ class LogIn(Page):
 
 def get(view: type[Page], peer: str = "203.0.113.9", **headers: str):
     request = RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers)
-    return view.as_view()(request)
+    return view.as_view()(request).render()
 
 
 def headers(response) -> dict[str, str]:
