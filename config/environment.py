@@ -6,11 +6,12 @@ import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import environ
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
+from redis import ConnectionPool, RedisError
 
 from accounts.files import write_once
 
@@ -171,6 +172,72 @@ def url_config(
         stop(name, "is no valid address", example)
 
 
+def database_config(value: str) -> dict[str, Any]:
+    """django-environ's reading of DATABASE_URL as an entry of DATABASES, and what it lets pass."""
+    config: dict[str, Any] = {"OPTIONS": {}} | environ.Env.db_url_config(value)
+    is_sqlite = config["ENGINE"].endswith("sqlite3")
+    problem = (
+        query_problem(urlsplit(value).query)
+        or (sqlite_problem if is_sqlite else libpq_problem)(config["OPTIONS"])
+        or hosts_problem(config)
+    )
+    if problem:
+        stop("DATABASE_URL", problem, "postgres://user:password@127.0.0.1:5432/consulting")
+    pooled = config.get("DISABLE_SERVER_SIDE_CURSORS", False)
+    return config | {"DISABLE_SERVER_SIDE_CURSORS": str(pooled).lower() == "true"}
+
+
+def query_problem(query: str) -> str | None:
+    """What is wrong with the query of a database's address: what is empty, comes twice, or is not
+    the address's to say."""
+    reserved = {"conn_max_age", "conn_health_checks", "atomic_requests", "autocommit"}
+    pairs = [(key.lower(), value) for key, value in parse_qsl(query, keep_blank_values=True)]
+    names = [key for key, _ in pairs]
+    for key, value in pairs:
+        if not value or key in reserved or names.count(key) > 1:
+            return f"has a query parameter that is empty, there twice, or not allowed: {key}"
+        if key == "disable_server_side_cursors" and value not in {"true", "false"}:
+            return f"has a query parameter that is neither true nor false: {key}"
+    return None
+
+
+def sqlite_problem(options: dict[str, Any]) -> str | None:
+    """SQLite takes `timeout`, the seconds to wait for another writer."""
+    if set(options) <= {"timeout"} and all(isinstance(value, int) for value in options.values()):
+        return None
+    return "has a query parameter other than timeout=SECONDS"
+
+
+def libpq_problem(options: dict[str, Any]) -> str | None:
+    """What PostgreSQL's client library has against connection options, in its own words.
+
+    It judges them when a connection begins: here one that gets no further, to a socket in a folder
+    that there cannot be. Numbers it reads only later.
+    """
+    from psycopg import ProgrammingError, conninfo, pq
+
+    for key, value in options.items():
+        if key.startswith(("connect_", "keepalives", "tcp_")) and not isinstance(value, int):
+            return f"has a query parameter that is no whole number: {key}"
+    nowhere = {"host": "/dev/null/nowhere", "hostaddr": None}
+    try:
+        attempt = conninfo.make_conninfo("", **options | nowhere)
+    except ProgrammingError as error:
+        return str(error).strip()
+    connection = pq.PGconn.connect_start(attempt.encode())
+    words = connection.get_error_message().strip()
+    connection.finish()
+    return None if "/dev/null/nowhere" in words else words
+
+
+def hosts_problem(config: dict[str, Any]) -> str | None:
+    """Of several hosts each has a port, or none has: else the wrong one would get it."""
+    ports = str(config.get("PORT") or "")
+    if ports and ports.count(",") != config["HOST"].count(","):
+        return "must give each host its port, or none of them"
+    return None
+
+
 def redis_url(name: str) -> str | None:
     """The address of the limiter's store, or None where the variable is unset or empty."""
     value = given(name) or None
@@ -180,6 +247,10 @@ def redis_url(name: str) -> str | None:
     parts = address_parts(value, "redis", "rediss")
     if not parts or parts.path.strip("/0123456789"):
         stop(name, "must be redis://host:port/number or rediss://host:port/number", example)
+    try:
+        ConnectionPool.from_url(value).make_connection()  # which connects when it is used
+    except (TypeError, ValueError, RedisError) as error:
+        stop(name, f"has a bad query parameter: {error}", example)
     return value
 
 

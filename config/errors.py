@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from accounts.exceptions import TooManyHashes
 from config.middleware import is_admin
+from config.postgresql.breaker import breaker
 from pages import urls as pages
 from throttling.exceptions import RateLimited
 
@@ -65,8 +66,8 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> Response
             headers["x-ratelimit-remaining"] = "0"
     elif isinstance(exception, TooManyHashes):
         headers["Retry-After"] = str(exception.wait)
-    elif status == 503:
-        logger.error("the database does not answer: %s", type(exception).__name__)
+    elif status == 503 and not breaker.is_open:  # it tells of an outage in two lines of its own
+        logger.error("the database has failed the request: %s", exception)
     elif status == 500:
         logger.error("%s %s failed", request.method, request.path, exc_info=exception)
         got_request_exception.send(sender=None, request=request)

@@ -8,23 +8,32 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from config.postgresql.breaker import breaker
 from throttling import counter
 
 
 class DatabaseLook:
-    """One look at the database a second, shared by all callers of this process."""
+    """One look at the database a second, shared by all callers of this process; none while the
+    breaker is open, which looks by itself. Who comes during a look is told what the last one saw.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.good_until = float("-inf")
-        self.answers = False
+        self.answers = True
 
     def __call__(self) -> bool:
-        with self.lock:
-            if time.monotonic() >= self.good_until:
-                self.answers = self.look()
-                self.good_until = time.monotonic() + 1
-            return self.answers
+        if not breaker.is_open and self.lock.acquire(blocking=False):
+            try:
+                self.look_if_due()
+            finally:
+                self.lock.release()
+        return self.answers and not breaker.is_open
+
+    def look_if_due(self) -> None:
+        if time.monotonic() >= self.good_until:
+            self.answers = self.look()
+            self.good_until = time.monotonic() + 1
 
     def look(self) -> bool:
         try:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from audit.origin import current
+from config.postgresql.breaker import breaker
 
 # What no line shows need not be found out for each (the logging HOWTO, "Optimization").
 logging._srcfile = None
@@ -49,6 +50,16 @@ class WithoutRequestText(logging.Filter):
                 for value in record.args
             )
         return True
+
+
+class WithoutOutages(logging.Filter):
+    """Django repeats each 503: those of an outage are counted by the breaker, and of others
+    config.errors tells the cause. Only a page's, with its traceback, is told by nobody else."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if getattr(record, "status_code", None) != 503:
+            return True
+        return bool(record.exc_info) and not breaker.is_open
 
 
 def escaped(text: str) -> str:

@@ -4,7 +4,6 @@ import os
 from datetime import timedelta
 from pathlib import Path
 
-import environ
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -22,7 +21,7 @@ DATABASE = env.url_config(
     "DATABASE_URL",
     f"sqlite:///{DATA_DIR / 'db.sqlite3'}",
     ["postgres", "postgresql", "sqlite"],
-    environ.Env.db_url_config,
+    env.database_config,
     "postgres://user:password@127.0.0.1:5432/consulting",
 )
 REDIS_URL = env.redis_url("REDIS_URL")
@@ -142,6 +141,7 @@ SILENCED_SYSTEM_CHECKS = [
 # ---- Database --------------------------------------------------------------------------------
 # A connection lives as long as its thread: that is the pool, one connection a thread. A thread
 # looks at the socket before each request (config.postgresql), so a restarted server costs no 5xx.
+# A server that is read-only is no database of ours: after a failover, another one is.
 
 DATABASES = {"default": DATABASE | {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}}
 if DATABASE["ENGINE"] == "django.db.backends.postgresql":
@@ -150,7 +150,8 @@ if DATABASE["ENGINE"] == "django.db.backends.postgresql":
         "connect_timeout": 2,
         "tcp_user_timeout": 2000,
         "application_name": "consulting",
-    } | DATABASE.get("OPTIONS", {})
+        "target_session_attrs": "read-write",
+    } | DATABASE["OPTIONS"]
 else:
     if DATABASE["NAME"] != ":memory:":
         Path(DATABASE["NAME"]).parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +159,7 @@ else:
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-    } | DATABASE.get("OPTIONS", {})
+    } | DATABASE["OPTIONS"]
 
 # ---- Limiter's store -------------------------------------------------------------------------
 # A retry could count a request twice, and nobody waits longer than 100 ms for a count.
@@ -275,6 +276,7 @@ LOGGING = {
     },
     "filters": {
         "without_request_text": {"()": "config.logs.WithoutRequestText"},
+        "without_outages": {"()": "config.logs.WithoutOutages"},
     },
     "handlers": {
         "console": {
@@ -286,7 +288,7 @@ LOGGING = {
     "loggers": {
         # Django's own handlers and levels would log each 4xx as a warning, with its path.
         "django": {"handlers": [], "level": "INFO", "propagate": True},
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["without_outages"]},
         "django.security": {"level": "CRITICAL"},
         "gunicorn.error": {"filters": ["without_request_text"], "propagate": True},
     },

@@ -1,31 +1,58 @@
-"""Django's PostgreSQL backend, for a server that may vanish or hang under a running service."""
+"""Django's PostgreSQL backend, for a server that may vanish, hang or fail over under a running
+service."""
 
 import select
 from types import SimpleNamespace
 from typing import Any
 
 import psycopg
+from django.apps import apps
+from django.db import DEFAULT_DB_ALIAS, InternalError, OperationalError, connections
 from django.db.backends.postgresql import base
-from psycopg.errors import _WaitTimeout
+from psycopg.pq import TransactionStatus
+
+from config.postgresql.breaker import breaker
+
+CANCEL_SECONDS = 0.5  # how long to wait for a server to take a query back
+# A query that could not be cancelled, and a transaction that its thread forgot, end by these.
+TIMEOUTS = "SET statement_timeout = '3s'; SET idle_in_transaction_session_timeout = '10s'"
 
 
 class Connection(psycopg.Connection[Any]):
     """A connection that gives up on a server that does not answer.
 
     `patience` is in seconds. The web server sets it (config.wsgi), since a request must be told
-    within three seconds that the database is away; commands and migrations wait for ever.
+    within three seconds that the database is away; commands and migrations wait for ever, and
+    neither open the breaker nor ask it.
     """
 
     patience: float | None = None
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        if timeout is None:
-            timeout = self.patience
-        try:
+        if self.patience is None:
             return super().wait(gen, interval, timeout)
-        except _WaitTimeout:
-            self.close()  # an answer that comes late would be taken for the next one's
-            raise psycopg.OperationalError("the server does not answer") from None
+        try:
+            return super().wait(gen, interval, self.patience if timeout is None else timeout)
+        except psycopg.OperationalError as error:
+            if self.info.transaction_status == TransactionStatus.ACTIVE:
+                raise self.give_up() from None
+            breaker.failed(error, database_answers, is_lost=False)
+            raise
+
+    def give_up(self) -> psycopg.OperationalError:
+        """Take the running query back and close, since an answer that comes late would be taken
+        for the next query's. Only to close would leave the server's process waiting for its lock.
+        """
+        try:
+            self.cancel_safe(timeout=CANCEL_SECONDS)
+        except psycopg.Error:
+            is_lost, words = True, f"no answer within {self.patience:g} s"
+        else:
+            is_lost, words = False, f"query cancelled after {self.patience:g} s"
+        self.close()
+        error = psycopg.OperationalError(words)
+        breaker.failed(error, database_answers, is_lost=is_lost)
+        return error
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -37,10 +64,93 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """
 
     Database = SimpleNamespace(**vars(psycopg) | {"connect": Connection.connect})
+    answered_last: tuple[str, str] | None = None  # (host, port), of all threads
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.execute_wrappers.append(leave_read_only)
 
     def is_usable(self) -> bool:
         if self.connection is None or self.connection.closed:
             return False
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
-        return not poll.poll(0)
+        return poll.poll(0) == []
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """Of several hosts the one that answered last comes first: a dead machine among them would
+        cost each new connection its whole timeout."""
+        params: dict[str, Any] = super().get_connection_params()
+        hosts = str(params.get("host", "")).split(",")
+        ports = str(params.get("port", "")).split(",")
+        if len(hosts) > 1:
+            pairs = zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=True)
+            ordered = sorted(pairs, key=lambda pair: pair != self.answered_last)
+            params["host"], params["port"] = map(",".join, zip(*ordered, strict=True))
+        return params
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        try:
+            connection = super().get_new_connection(conn_params)
+        except psycopg.OperationalError as error:
+            if Connection.patience is not None:
+                breaker.failed(error, database_answers, is_lost=True)
+            raise
+        port = str(connection.info.port) if conn_params.get("port") else ""
+        DatabaseWrapper.answered_last = connection.info.host, port
+        return connection
+
+    def init_connection_state(self) -> None:
+        """The web server's connections get timeouts of the server's own, but for those that a
+        pooler lends by the transaction: what one sets there, the next finds."""
+        super().init_connection_state()
+        if Connection.patience and not self.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
+            self.connection.execute(TIMEOUTS)
+
+    def connect(self) -> None:
+        self.refuse_if_lost()
+        super().connect()
+
+    def cursor(self) -> Any:
+        self.refuse_if_lost()
+        return super().cursor()
+
+    def refuse_if_lost(self) -> None:
+        """Raise OperationalError where the breaker is open, but let a transaction go on to its end
+        that has begun already."""
+        if breaker.is_open and not self.is_in_transaction():
+            breaker.refuse()
+            raise OperationalError("the database is lost")
+
+    def is_in_transaction(self) -> bool:
+        """Whether the server knows of a transaction, which `in_atomic_block` does not tell."""
+        if self.connection is None or self.connection.closed:
+            return False
+        return bool(self.connection.info.transaction_status != TransactionStatus.IDLE)
+
+
+def leave_read_only(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+    """One of Django's wrappers around queries: a server that has become read-only is away, and
+    another one may be the primary, which the next connection finds."""
+    try:
+        return execute(sql, params, many, context)
+    except InternalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.ReadOnlySqlTransaction):
+            raise
+        context["connection"].connection.close()
+        raise OperationalError(str(error)) from error
+
+
+def database_answers() -> bool:
+    """Whether a new connection is let at every table, so that a locked one shows, too."""
+    wrapper = connections[DEFAULT_DB_ALIAS]
+    tables = (model._meta.db_table for model in apps.get_models())
+    statement = " UNION ALL ".join(f'SELECT FROM "{table}" WHERE false' for table in tables)
+    try:
+        with wrapper.get_new_connection(wrapper.get_connection_params()) as connection:
+            connection.execute(statement)
+    except psycopg.OperationalError:
+        return False
+    except psycopg.Error:  # not migrated, for one: that is an answer, too
+        return True
+    return True

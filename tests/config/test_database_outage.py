@@ -1,34 +1,41 @@
 """The database goes away and comes back, under a running service."""
 
+import contextlib
 import signal
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-import httpx
+import psycopg
 import pytest
+from django.db import connection as default_connection
 
-from tests.conftest import Service
+from config.postgresql.base import Connection
+from tests.conftest import Service, query
+from tests.requests import Answer, ask
 from tests.servers import PostgresServer
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
     server = PostgresServer("outage")
+    Service(tmp_path_factory.mktemp("migrate"), DATABASE_URL=server.url()).manage("migrate", "-v0")
     yield server
     server.stop()
 
 
 @pytest.fixture
 def service(server: PostgresServer, new_service: Callable[..., Service]) -> Service:
-    service = new_service(DATABASE_URL=server.url(), RATE_LIMIT_CREDENTIAL="100000")
-    service.manage("migrate", "-v0")
-    return service.start()
+    return new_service(
+        DATABASE_URL=server.url(), RATE_LIMIT_CREDENTIAL="100000", RATE_LIMIT_PUBLIC="100000"
+    ).start()
 
 
-def log_in(service: Service) -> httpx.Response:
-    body = {"email": "nobody@example.com", "password": "wrong password"}
-    return httpx.post(f"{service.url}/auth/login", json=body, timeout=10)
+def log_in(service: Service) -> Answer:
+    body = {"email": f"{uuid.uuid4().hex}@example.com", "password": "wrong password"}
+    return ask(service.url, "POST", "/auth/login", body)
 
 
 def fill_connections(service: Service) -> None:
@@ -44,16 +51,16 @@ def test_stopped_database_is_503_within_three_seconds_and_heals_within_two(
     server.stop()
 
     begin = time.monotonic()
-    answer, health = log_in(service), httpx.get(f"{service.url}/health", timeout=10)
+    answer, health = log_in(service), ask(service.url, "GET", "/health")
     assert time.monotonic() - begin < 3
-    assert (answer.status_code, answer.json()) == (503, {"error": "service unavailable"})
-    assert (health.status_code, health.json()["status"]) == (503, "unavailable")
+    assert (answer.status, answer.json()) == (503, {"error": "service unavailable"})
+    assert (health.status, health.json()["status"]) == (503, "unavailable")
 
     server.start()
     time.sleep(1)  # the second that the look at the database is shared for
-    answers = [log_in(service).status_code for _ in range(16)]
+    answers = [log_in(service).status for _ in range(16)]
     assert 503 not in answers
-    assert httpx.get(f"{service.url}/health").json()["status"] == "ok"
+    assert ask(service.url, "GET", "/health").json()["status"] == "ok"
 
 
 def test_restart_between_two_requests_is_not_noticed(
@@ -64,25 +71,152 @@ def test_restart_between_two_requests_is_not_noticed(
     server.start()
 
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: log_in(service).status_code, range(24)))
+        answers = list(pool.map(lambda _: log_in(service).status, range(24)))
 
     assert 503 not in answers
 
 
-def test_hanging_database_is_503_within_three_seconds(
-    service: Service, server: PostgresServer
-) -> None:
-    fill_connections(service)
+@contextlib.contextmanager
+def stopped(server: PostgresServer) -> Iterator[None]:
+    """All of the server's processes stand still; the kernel goes on to accept connections."""
     pids = [server.process.pid, *server.children()]
     for pid in pids:
         server.signal(pid, signal.SIGSTOP)
     try:
-        begin = time.monotonic()
-        answer = log_in(service)
-        assert time.monotonic() - begin < 3
+        yield
     finally:
         for pid in pids:
             server.signal(pid, signal.SIGCONT)
 
-    assert answer.status_code == 503
-    assert log_in(service).status_code in {401, 429}
+
+def hammer(service: Service, seconds: float) -> dict[str, list[tuple[int, float]]]:
+    """What 12 clients are told meanwhile: by path, each answer's status and seconds."""
+    answers: dict[str, list[tuple[int, float]]] = {"login": [], "jwks": [], "health": []}
+    end = time.monotonic() + seconds
+
+    def call(number: int) -> None:
+        path = list(answers)[number % 3]
+        calls = {
+            "login": lambda: log_in(service),
+            "jwks": lambda: ask(service.url, "GET", "/.well-known/jwks.json"),
+            "health": lambda: ask(service.url, "GET", "/health"),
+        }
+        while (begin := time.monotonic()) < end:
+            status = calls[path]().status
+            answers[path].append((status, time.monotonic() - begin))
+            time.sleep(0.05)
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(call, range(12)))
+    return answers
+
+
+def assert_said_at_once(answers: dict[str, list[tuple[int, float]]]) -> None:
+    """Nobody waited longer than the first ones had to, and what needs no database was served."""
+    assert {status for status, _ in answers["login"]} == {503}
+    assert {status for status, _ in answers["jwks"]} == {200}
+    assert [status for status, _ in answers["health"]].count(503) > 10
+    waits = [wait for path in answers.values() for _, wait in path]
+    assert max(waits) < 4
+    assert len(waits) > 150  # 8 threads that give up after 2 s each would have said 24 times 503
+
+
+def assert_heals(service: Service, seconds: float = 2.0) -> None:
+    deadline = time.monotonic() + seconds
+    while log_in(service).status == 503:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(1)  # the second that the look at the database is shared for
+    assert ask(service.url, "GET", "/health").json()["status"] == "ok"
+
+
+def lines(service: Service, *words: str) -> list[str]:
+    return [line for line in service.log.splitlines() if any(word in line for word in words)]
+
+
+def test_hanging_database_is_said_at_once_and_told_in_two_lines(
+    service: Service, server: PostgresServer
+) -> None:
+    fill_connections(service)
+    with stopped(server):
+        answers = hammer(service, 6)
+
+    assert_said_at_once(answers)
+    assert_heals(service)
+    lost, back = lines(service, " ERROR ", " WARNING ")
+    assert "the database is lost: no answer within 2 s" in lost
+    assert "the database answers again seconds=" in back
+    assert int(back.partition("refused=")[2]) > 50
+
+
+def test_locked_table_is_said_at_once_and_leaves_no_query_behind(
+    service: Service, server: PostgresServer
+) -> None:
+    fill_connections(service)
+    with psycopg.connect(server.url()) as locker:
+        locker.execute("LOCK TABLE accounts_user IN ACCESS EXCLUSIVE MODE")
+        answers = hammer(service, 6)
+        [(connections, running)] = query(
+            server.url(),
+            "SELECT count(*), count(*) FILTER (WHERE query_start < now() - interval '3.5 s'"
+            " AND state <> 'idle') FROM pg_stat_activity WHERE application_name = 'consulting'",
+        )
+
+    assert_said_at_once(answers)
+    assert connections <= 9  # a thread's each, and the breaker's
+    assert running == 0
+    assert_heals(service)
+
+
+def test_driver_says_why_but_no_password(
+    server: PostgresServer, new_service: Callable[..., Service]
+) -> None:
+    url = server.url().replace("postgres@", "postgres:hunter2secret@")
+    service = new_service(DATABASE_URL=url).start()
+    server.stop()
+    try:
+        assert log_in(service).status == 503
+    finally:
+        server.start()
+
+    [lost] = lines(service, " ERROR ")
+    assert "the database is lost: connection failed" in lost
+    assert f"port {server.port} failed: Connection refused" in lost
+    assert "hunter2secret" not in service.log
+
+
+def test_read_only_server_is_503_until_it_is_writable(
+    service: Service, server: PostgresServer
+) -> None:
+    fill_connections(service)
+    server.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+    server.execute("SELECT pg_reload_conf()")
+    time.sleep(0.2)
+    answers = {log_in(service).status for _ in range(9)}
+    server.execute("ALTER SYSTEM RESET default_transaction_read_only")
+    server.execute("SELECT pg_reload_conf()")
+
+    assert answers == {503}
+    assert_heals(service)
+
+
+def timeouts(connection: Any) -> list[str]:
+    names = ("statement_timeout", "idle_in_transaction_session_timeout")
+    with connection.cursor() as cursor:
+        return [cursor.execute(f"SHOW {name}").fetchone()[0] for name in names]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("patience", "pooled", "expected"),
+    [(None, False, ["0", "0"]), (2.0, False, ["3s", "10s"]), (2.0, True, ["0", "0"])],
+)
+def test_only_the_web_servers_own_connections_have_timeouts(
+    monkeypatch: pytest.MonkeyPatch, patience: float | None, pooled: bool, expected: list[str]
+) -> None:
+    monkeypatch.setattr(Connection, "patience", patience)
+    fresh = default_connection.copy()
+    fresh.settings_dict = fresh.settings_dict | {"DISABLE_SERVER_SIDE_CURSORS": pooled}
+
+    assert timeouts(fresh) == expected
+    fresh.close()

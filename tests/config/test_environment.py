@@ -7,11 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from config import environment
+
 BAD = {
     "PORT": ["0", "65536", "http", "-1", "1.5", "", "\uff18\uff10"],
     "SECRET_KEY": ["", "short"],
-    "DATABASE_URL": ["", "mysql://x/y", "nonsense", "postgres://u@host:port/db"],
-    "REDIS_URL": ["localhost:6379", "http://x", "redis://", "redis://h:port/0", "redis://h/x"],
+    "DATABASE_URL": [
+        *["", "mysql://x/y", "nonsense", "postgres://u@host:port/db"],
+        "postgres://u@host/db?sslmode=verify-ful",
+    ],
+    "REDIS_URL": [
+        *["localhost:6379", "http://x", "redis://", "redis://h:port/0", "redis://h/x"],
+        "redis://h/0?sockettimeout=1",
+    ],
     "EMAIL_URL": ["", "smpt://x", "smtp://host:port", "smtp://", "filemail://", "filemail:///"],
     "ALLOWED_HOSTS": ["https://api.test", "api.test:443", "api.test/path", "[::1]:80", "a b"],
     "SECRET_KEY_FILE": ["/nowhere", "/"],
@@ -112,3 +120,45 @@ def test_programs_end_with_the_same_line(tmp_path: Path, program: list[str]) -> 
     assert done.returncode != 0
     assert done.stderr.startswith("WEB_THREADS: ")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("postgres://u@host/db?sslmod=require", "sslmod"),
+        ("postgres://u@host/db?sslmode=", "sslmode"),
+        ("postgres://u@host/db?sslmode=require&sslmode=disable", "sslmode"),
+        ("postgres://u@host/db?target_session_attrs=primry", "primry"),
+        ("postgres://u@host/db?connect_timeout=long", "connect_timeout"),
+        ("postgres://u@host/db?conn_max_age=60", "conn_max_age"),
+        ("postgres://u@host/db?disable_server_side_cursors=maybe", "disable_server_side_cursors"),
+        ("postgres://u@one:5432,two/db", "each host"),
+        ("sqlite:////tmp/x?sslmode=require", "timeout=SECONDS"),
+    ],
+)
+def test_bad_query_of_a_database_is_named(url: str, problem: str) -> None:
+    with pytest.raises(SystemExit, match=f"^DATABASE_URL: .*{problem}"):
+        environment.database_config(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        ("postgres://u:p@one:5432,two:5433/db?target_session_attrs=any", "one,two", "5432,5433"),
+        ("postgres://u:p@one,two/db?disable_server_side_cursors=true", "one,two", ""),
+        ("postgres://u:p@one/db?sslmode=verify-full&connect_timeout=3", "one", ""),
+    ],
+)
+def test_several_hosts_and_their_options_are_read(url: str, host: str, port: str) -> None:
+    config = environment.database_config(url)
+
+    assert (config["HOST"], str(config["PORT"])) == (host, port)
+    assert config["DISABLE_SERVER_SIDE_CURSORS"] is ("cursors=true" in url)
+
+
+@pytest.mark.parametrize("query", ["db=x", "nothing=1", "socket_timeout=long"])
+def test_bad_query_of_redis_is_named(monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    monkeypatch.setenv("REDIS_URL", f"redis://127.0.0.1/0?{query}")
+
+    with pytest.raises(SystemExit, match=r"^REDIS_URL: has a bad query parameter: "):
+        environment.redis_url("REDIS_URL")
