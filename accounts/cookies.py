@@ -1,14 +1,72 @@
-"""The refresh cookie: set and cleared with the same attributes, or browsers would keep it."""
+"""Cookies: which ones are believed, and the refresh cookie, set and cleared with one set of
+attributes, or browsers would keep it."""
 
 import time
+from collections import Counter
+from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from accounts.tokens import RefreshToken
 
 NAME = "service_refresh"
 PATH = "/auth"
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+class CookieGuard:
+    """Middleware: leaves in `request.COOKIES` what can be believed, whatever a cookie is for.
+
+    Whoever controls a neighbouring host can plant cookies of our names in a browser ("cookie
+    tossing"), and of several with one name nobody can tell which is ours: they become one that is
+    empty, which counts as none and is cleared. Cookies that come with a foreign page's request are
+    left out, so that they are neither read nor cleared.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if "HTTP_COOKIE" in request.META:
+            if is_foreign(request):
+                request.COOKIES.clear()
+            else:
+                request.COOKIES.update(dict.fromkeys(repeated(request.META["HTTP_COOKIE"]), ""))
+        return self.get_response(request)
+
+
+def repeated(header: str) -> list[str]:
+    """The names that a Cookie header holds more than once (RFC 6265 §5.4 allows it)."""
+    names = Counter(pair.partition("=")[0].strip() for pair in header.split(";"))
+    return [name for name, times in names.items() if times > 1]
+
+
+def is_foreign(request: HttpRequest) -> bool:
+    """Whether a page sent this request (it names its Origin, RFC 6454 §7) that is none of ours:
+    this service's, the front-end's, or of an origin that CORS allows."""
+    origin = request.META.get("HTTP_ORIGIN")
+    if origin is None:
+        return False
+    ours = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
+    return origin != own_origin(request) and origin not in map(origin_of, ours)
+
+
+def origin_of(url: str) -> str:
+    """The origin of an http(s) address as browsers write it: lower case, no default port."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(DEFAULT_PORTS[parts.scheme])}"
+
+
+def own_origin(request: HttpRequest) -> str | None:
+    """The origin by which the browser called us; None where the host is not one of ours."""
+    try:
+        return origin_of(f"{request.scheme}://{request.get_host()}")
+    except DisallowedHost:
+        return None
 
 
 def write(response: HttpResponseBase, value: str, max_age: int) -> None:
@@ -28,6 +86,7 @@ def set_refresh_cookie(response: HttpResponseBase, token: RefreshToken, encoded:
     write(response, encoded, max(0, token["exp"] - int(time.time())))
 
 
-def clear_refresh_cookie(response: HttpResponseBase) -> None:
-    """Make the browser forget the token."""
-    write(response, "", 0)
+def clear_refresh_cookie(request: HttpRequest, response: HttpResponseBase) -> None:
+    """Make the browser forget the token, unless a foreign page asks."""
+    if not is_foreign(request):
+        write(response, "", 0)

@@ -123,7 +123,7 @@ class RefreshView(CredentialView):
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
         if response.status_code == 401 and NAME in self.request.COOKIES:
-            clear_refresh_cookie(response)
+            clear_refresh_cookie(self.request, response)
         return response
 
 
@@ -149,7 +149,7 @@ class LogoutView(ProtectedView):
 
     def post(self, request: SignedInRequest) -> Response:
         response = Response(status=204)
-        clear_refresh_cookie(response)
+        clear_refresh_cookie(request, response)
         return response
 
 

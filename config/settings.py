@@ -41,6 +41,9 @@ ALLOWED_HOSTS = env.host_names(
 )
 # The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
 SERVES_PAGES = env.is_own_address(FRONTEND_URL, ALLOWED_HOSTS, PORT)
+SERVICE_URL = env.http_url(
+    "SERVICE_URL", os.environ.get("SERVICE_URL", f"http://127.0.0.1:{PORT}"), origin=True
+)
 CORS_ALLOWED_ORIGINS = [
     env.http_url("CORS_ALLOWED_ORIGINS", origin, origin=True)
     for origin in env.names("CORS_ALLOWED_ORIGINS", "", example="https://app.example.com")
@@ -100,6 +103,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "accounts.cookies.CookieGuard",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.AdminLocale",
     "django.middleware.csrf.CsrfViewMiddleware",

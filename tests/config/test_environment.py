@@ -25,6 +25,7 @@ BAD = {
     "SECRET_KEY_FILE": ["/nowhere", "/"],
     "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee"],
     "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
+    "SERVICE_URL": ["", "api.example.com", "https://x/path"],
     "CORS_ALLOWED_ORIGINS": ["*", "app.example.com", "https://x/path"],
     "COOKIE_SECURE": ["", "maybe"],
     "COOKIE_SAMESITE": ["", "Loose"],
