@@ -81,7 +81,8 @@ DEBUG = False
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 INSTALLED_APPS = [
-    "config.apps.BackOfficeConfig",
+    "backoffice",  # before the admin, whose templates it extends
+    "backoffice.apps.SiteConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -210,6 +211,7 @@ if PASSWORD_REJECT_COMMON:
         {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"}
     )
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"  # where a foreign `next` leads instead
 SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are accounts.keys's
     "ALGORITHM": "RS256",
     "ISSUER": JWT_ISSUER,

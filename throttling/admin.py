@@ -3,23 +3,47 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
 from throttling.models import Lockout
 
 
+class LockedNowFilter(admin.SimpleListFilter):
+    title = "state"
+    parameter_name = "locked"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("now", "locked now")]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[Lockout]:
+        lockouts: QuerySet[Lockout] = queryset.locked() if self.value() == "now" else queryset
+        return lockouts
+
+
 @admin.register(Lockout)
 class LockoutAdmin(admin.ModelAdmin):
-    list_display = ["email", "failures", "failed_at", "locked_until", "is_locked"]
-    readonly_fields = ["email", "failures", "failed_at", "locked_until"]
+    """The locked addresses first, then the last to have failed."""
+
+    list_display = ["email", "state", "failures", "failed_at_utc", "locked_until_utc"]
+    list_filter = [LockedNowFilter]
+    fields = ["email", "failures", "failed_at_utc", "locked_until_utc"]
+    readonly_fields = ["email", "failures", "failed_at_utc", "locked_until_utc"]
     search_fields = ["email"]
-    ordering = ["-failed_at"]
+    ordering = [F("locked_until").desc(nulls_last=True), "-failed_at"]  # type: ignore[list-item]
     actions = ["clear"]
 
-    @admin.display(boolean=True, description="locked")
-    def is_locked(self, lockout: Lockout) -> bool:
-        return lockout.is_locked()
+    @admin.display(description="state")
+    def state(self, lockout: Lockout) -> str:
+        return "🔒 locked" if lockout.is_locked() else "not locked"
+
+    @admin.display(description="failed at (UTC)", ordering="failed_at")
+    def failed_at_utc(self, lockout: Lockout) -> str:
+        return f"{lockout.failed_at:%Y-%m-%d %H:%M:%S}"
+
+    @admin.display(description="locked until (UTC)", ordering="locked_until")
+    def locked_until_utc(self, lockout: Lockout) -> str:
+        return f"{lockout.locked_until:%Y-%m-%d %H:%M:%S}" if lockout.locked_until else ""
 
     @admin.action(description="Clear: let these addresses sign in again", permissions=["change"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:

@@ -110,6 +110,11 @@ class OutgoingMail(models.Model):
         return f"{self.kind} to {self.email}"
 
     @property
+    def kind_name(self) -> str:
+        """What the mail is about, in words: "invitation"."""
+        return str(self.model._meta.verbose_name)
+
+    @property
     def model(self) -> type[EmailedLink]:
         return apps.get_model(self.kind)
 

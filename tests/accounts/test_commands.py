@@ -81,6 +81,16 @@ def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):
     assert Record.objects.get().subject == "bob@example.com"
 
 
+def test_setrole_changes_a_role_by_the_rule_of_the_api(capsys, ada, bob):
+    assert run(capsys, "setrole", bob.email, "admin").startswith("bob@example.com is admin of")
+    run(capsys, "setrole", ada.email, "member")
+    with pytest.raises(CommandError, match="last admin"):
+        call_command("setrole", bob.email, "member")
+
+    assert User.objects.get(pk=bob.pk).role == "admin"
+    assert Record.objects.filter(kind="user.role").count() == 2
+
+
 def test_signout_everybody(capsys, as_bob, as_eve):
     assert run(capsys, "signout", "--everybody", "--json") == '{"signed_out": 3}\n'
 

@@ -1,4 +1,4 @@
-"""The admin site: its name, and a log-in that is counted and locked like the API's."""
+"""The admin site: its name, its index, and a log-in that is counted and locked like the API's."""
 
 from typing import Any
 
@@ -8,12 +8,14 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_exempt
 
 from accounts.backends import check_credentials
 from accounts.emails import canonical_email
 from accounts.exceptions import WrongCredentials
+from backoffice.overview import found, overview
 from throttling.exceptions import TooManyAttempts
 from throttling.throttles import CredentialThrottle
 
@@ -40,12 +42,22 @@ class LoginForm(AdminAuthenticationForm):
 
 
 class Site(admin.AdminSite):
-    """Django's admin site, whose log-in is counted and locked like the API's."""
+    """Django's admin site: it opens with what needs a hand, and its log-in is counted and locked
+    like the API's."""
 
     site_title = "Consulting management"
     site_header = "Consulting management"
     index_title = "Back office"
     login_form = LoginForm
+    index_template = "backoffice/index.html"
+    enable_nav_sidebar = False  # its width is the lists'
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """The apps, what needs a hand now, and what the search box finds."""
+        context = overview(request) | found(request) | (extra_context or {})
+        return super().index(request, context)
 
     @method_decorator(csrf_exempt)  # so that it is counted first; super().login checks the token
     def login(

@@ -61,7 +61,9 @@ def test_lockout_is_cleared_and_recorded(operator):
 
 
 def test_mail_is_tried_again(operator, ada):
-    mail = OutgoingMail.objects.create(email="a@example.com", state=State.FAILED, link_id=ada.pk)
+    mail = OutgoingMail.objects.create(
+        kind="accounts.signuplink", email="a@example.com", state=State.FAILED, link_id=ada.pk
+    )
     assert "tried again: 1." in act(operator, "accounts/outgoingmail", "try_again", mail.pk)
 
     assert OutgoingMail.objects.get().state == State.READY

@@ -1,0 +1,34 @@
+"""`manage.py setrole`: make somebody an admin of their company, or a member."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from accounts.exceptions import LastAdmin
+from accounts.models import Role, User
+from audit import trail
+from audit.models import Kind
+
+
+class Command(BaseCommand):
+    help = "Make a user an admin of their company, or a member; a company keeps one admin."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("email", help="the user's e-mail address")
+        parser.add_argument("role", choices=Role.values)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        email, role = options["email"], options["role"]
+        user = User.objects.filter(email=email).first()
+        if user is None:
+            raise CommandError(f"{email} is no user's address.")
+        try:
+            with transaction.atomic():
+                user.change_standing(role=role)
+                trail.record(
+                    Kind.ROLE_CHANGED, subject=user.email, account_id=user.account_id, role=role
+                )
+        except LastAdmin as error:
+            raise CommandError(f"{user.email}: {error.detail}.") from None
+        self.stdout.write(f"{user.email} is {role} of {user.account}")

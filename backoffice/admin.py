@@ -1,0 +1,275 @@
+"""People and companies in the admin site, with all that a support call asks about them.
+
+They stand above every other app, since their pages show what those know: locks, sign-ins, mails,
+invitations, password links.
+"""
+
+from typing import Any, ClassVar, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.models import Group
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from accounts.admin import LargeTableAdmin
+from accounts.exceptions import LastAdmin
+from accounts.models import Account, Consultant, Role, User
+from audit.models import Kind
+from backoffice import panels
+from passwords.models import PasswordChange
+from throttling.models import Lockout
+
+PRIVILEGES = ["is_staff", "is_superuser", "groups", "user_permissions"]
+
+
+class PanelAdmin(LargeTableAdmin):
+    """A ModelAdmin whose page shows a panel of facts, and the list's actions as buttons."""
+
+    buttons: ClassVar[list[str]] = []  # names of actions, in order
+
+    def panel(self, row: Any) -> dict[str, Any]:
+        """What the page's template shows of the row, as `panel`."""
+        raise NotImplementedError
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        pressed = request.POST.get("_do", "")
+        if pressed:
+            return self.press(request, object_id, pressed)
+        row = self.get_object(request, object_id)
+        context: dict[str, Any] = extra_context or {}
+        if row is not None:
+            context |= {"panel": self.panel(row), "buttons": self.offered(request, row)}
+        return super().change_view(request, object_id, form_url, context)
+
+    def press(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+        """Take one of the list's actions with this row; `get_actions` knows who may."""
+        row = self.get_object(request, object_id)
+        action = self.get_actions(request).get(name) if name in self.buttons else None
+        if row is not None and action is not None:
+            action[0](self, request, self.get_queryset(request).filter(pk=row.pk))
+        return redirect(request.path)
+
+    def offered(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
+        """The buttons' names and words; none where the row may not be changed."""
+        if not self.has_change_permission(request, row):
+            return []
+        actions: Any = self.get_actions(request)
+        return [(name, actions[name][2]) for name in self.buttons if name in actions]
+
+
+@admin.register(Account)
+class AccountAdmin(PanelAdmin):
+    list_display = ["name", "id", "created_at"]
+    search_fields = ["name"]
+    readonly_fields = ["id", "created_at"]
+    change_form_template = "backoffice/company.html"
+
+    def panel(self, row: Account) -> dict[str, Any]:
+        return panels.of_account(row)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(User)
+class UserAdmin(PanelAdmin):
+    """People come in by sign-up or invitation, and their passwords are their own: to add one is
+    to invite. Role and state change by rules, so they are actions rather than fields.
+
+    Superusers and other staff are read-only to staff who are no superusers, actions included:
+    whoever could rename, deactivate or sign out an operator could shut the operators out.
+    """
+
+    list_display = ["email", "name", "account", "role", "is_active", "is_staff"]
+    list_select_related = ["account"]
+    list_filter = ["role", "is_active", "is_staff"]
+    search_fields = ["email", "first_name", "last_name", "=account__name"]
+    search_help_text = "Part of an address or name, or a company's whole name."
+    fields = ["id", "email", "first_name", "last_name", "language", "account", "role"]
+    fields += ["is_active", "created_at", *PRIVILEGES]
+    readonly_fields = ["id", "email", "account", "role", "is_active", "created_at"]
+    filter_horizontal = ["groups", "user_permissions"]
+    buttons = ["sign_out", "send_password_link", "unlock", "make_admin", "make_member"]
+    buttons += ["deactivate", "activate"]
+    actions = list(buttons)
+    change_form_template = "backoffice/user.html"
+
+    def panel(self, row: User) -> dict[str, Any]:
+        return panels.of_user(row)
+
+    def offered(self, request: HttpRequest, row: User) -> list[tuple[str, str]]:
+        """Without the buttons that would change nothing."""
+        idle = {
+            "make_admin" if row.role == Role.ADMIN else "make_member",
+            "activate" if row.is_active else "deactivate",
+        }
+        return [(name, words) for name, words in super().offered(request, row) if name not in idle]
+
+    @admin.display(description="name")
+    def name(self, user: User) -> str:
+        return user.get_full_name()
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed: bool = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_change(request, obj))
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Groups and permissions only where they mean something, or may be given."""
+        fields = list(super().get_fields(request, obj))
+        if obj is not None and not obj.is_staff:
+            fields = [name for name in fields if name not in {"groups", "user_permissions"}]
+        return fields
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Only a superuser says who may do what in here."""
+        fields = list(super().get_readonly_fields(request, obj))
+        return fields if request.user.is_superuser else fields + PRIVILEGES
+
+    def changeable(self, request: HttpRequest, users: QuerySet[User]) -> list[User]:
+        """Those of the users whom the caller may change; the others are named as refused."""
+        chosen = list(users)
+        for user in chosen:
+            if not may_change(request, user):
+                refused = f"{user}: only a superuser changes operators."
+                self.message_user(request, refused, messages.ERROR)
+        return [user for user in chosen if may_change(request, user)]
+
+    @admin.action(description="Sign out everywhere", permissions=["change"])
+    def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        users = self.changeable(request, queryset)
+        for user in users:
+            user.sign_out(cast(User, request.user))
+        self.message_user(request, f"Users signed out: {len(users)}.")
+
+    @admin.action(description="Send a password-change link", permissions=["change"])
+    def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Mails a link to each; an inactive user, who could not use it, gets none."""
+        sent = 0
+        for user in self.changeable(request, queryset):
+            if user.is_active:
+                actor = cast(User, request.user)
+                PasswordChange.objects.request(user.email, user.language, actor)
+                sent += 1
+            else:
+                self.message_user(request, f"Not for {user}, who is not active.", messages.ERROR)
+        self.message_user(request, f"Password-change links requested: {sent}.")
+
+    @admin.action(description="Unlock: let them sign in again", permissions=["change"])
+    def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        actor = cast(User, request.user)
+        users = self.changeable(request, queryset)
+        cleared = sum(Lockout.objects.unlock(user.email, actor) for user in users)
+        self.message_user(request, f"Lockouts cleared: {cleared}.")
+
+    @admin.action(description="Make admin", permissions=["change"])
+    def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        self.change_standing(request, queryset, Kind.ROLE_CHANGED, role=Role.ADMIN)
+
+    @admin.action(description="Make member", permissions=["change"])
+    def make_member(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        self.change_standing(request, queryset, Kind.ROLE_CHANGED, role=Role.MEMBER)
+
+    @admin.action(description="Deactivate: no sign-in, tokens stop", permissions=["change"])
+    def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        self.change_standing(request, queryset, Kind.DEACTIVATED, is_active=False)
+
+    @admin.action(description="Activate", permissions=["change"])
+    def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        self.change_standing(request, queryset, Kind.ACTIVATED, is_active=True)
+
+    def change_standing(
+        self, request: HttpRequest, users: QuerySet[User], kind: Kind, **change: Any
+    ) -> None:
+        """Change each by the API's rule; the trail is told in the transaction of the change."""
+        changed = 0
+        for user in self.changeable(request, users):
+            if all(getattr(user, name) == value for name, value in change.items()):
+                continue
+            try:
+                with transaction.atomic():
+                    user.change_standing(**change)
+                    self.record(kind, request, user, **change)
+            except LastAdmin as error:
+                self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
+            else:
+                changed += 1
+        self.message_user(request, f"Users {kind.label}: {changed}.")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("invitations.add_invitation"))
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """A new user is invited."""
+        return redirect("admin:invitations_invitation_add")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+def may_change(request: HttpRequest, user: User) -> bool:
+    """Whether the caller may change this user: operators change only themselves."""
+    caller = cast(User, request.user)
+    privileged = user.is_staff or user.is_superuser
+    return caller.is_superuser or not privileged or user.pk == caller.pk
+
+
+class ConsultantForm(forms.ModelForm):
+    """Offers the people of the consultant's own company only."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        people = User.objects.filter(account=self.instance.account_id).order_by("email")
+        for name in {"user", "manager"} & self.fields.keys():
+            cast(forms.ModelChoiceField, self.fields[name]).queryset = people
+
+
+@admin.register(Consultant)
+class ConsultantAdmin(LargeTableAdmin):
+    """The company is chosen first; then its people are offered as user and manager."""
+
+    form = ConsultantForm
+    list_display = ["__str__", "account", "user", "manager"]
+    list_select_related = ["account", "user", "manager"]
+    search_fields = ["name", "user__email"]
+    autocomplete_fields = ["account"]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return ["account", "name", "user", "manager"] if obj else ["account", "name"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return ["account"] if obj else []
+
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
+        """No plus sign beside the people: adding one invites, and gives no user at once."""
+        field = super().formfield_for_dbfield(db_field, request, **options)
+        if db_field.name in {"user", "manager"} and field is not None:
+            field.widget.can_add_related = False
+        return field
+
+
+admin.site.unregister(Group)
+
+
+@admin.register(Group)
+class GroupAdmin(DjangoGroupAdmin):
+    """For superusers alone: whoever fills groups gives permissions, to themselves, too."""
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    has_add_permission = has_view_permission
+    has_change_permission = has_view_permission
+    has_delete_permission = has_view_permission
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)

@@ -1,0 +1,95 @@
+"""The index of the back office: what needs a hand now, and one search over people and companies.
+
+Each part is shown to those who may see its table, and reads a bounded number of rows.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils import timezone
+
+from accounts.mail.outbox import OutgoingMail, State
+from accounts.models import Account, User
+from audit.models import Kind, Record
+from throttling.models import Lockout
+
+SHOWN = 10  # rows of each list
+COUNTED = 1000  # rows; more than that is said as "1000 or more"
+LATE = timedelta(minutes=5)  # how long a mail may wait before it counts as stuck
+
+OPERATORS_ACTS = [
+    Kind.COMPANY_CREATED,
+    Kind.LOCK_CLEARED,
+    Kind.LIMITS_CLEARED,
+    Kind.KEY_PUBLISHED,
+    Kind.KEY_REMOVED,
+    Kind.MAIL_RETRIED,
+    Kind.ADMIN_ADDED,
+    Kind.ADMIN_CHANGED,
+    Kind.ADMIN_DELETED,
+    Kind.EXPORTED,
+]
+
+
+def overview(request: HttpRequest) -> dict[str, Any]:
+    """`locks`, `mails`, `failures` and `acts`, as far as the caller may see them."""
+    user: Any = request.user
+    parts: dict[str, Any] = {}
+    if user.has_perm("throttling.view_lockout"):
+        parts["locks"] = Lockout.objects.locked().order_by("-locked_until")[:SHOWN]
+        parts["locks_count"] = bounded_count(Lockout.objects.locked())
+    if user.has_perm("accounts.view_outgoingmail"):
+        parts["mails"] = troubled_mails()
+    if user.has_perm("audit.view_record"):
+        parts["failures"] = failures_of_the_hour()
+        parts["acts"] = Record.objects.filter(kind__in=OPERATORS_ACTS)[:SHOWN]
+    return parts
+
+
+def bounded_count(rows: Any) -> int:
+    return int(rows.order_by()[:COUNTED].count())
+
+
+def troubled_mails() -> dict[str, int]:
+    """How many mails are `stuck` (waiting for over five minutes) or were `failed` this week."""
+    now = timezone.now()
+    waiting = Q(state__in=[State.REQUESTED, State.READY], created_at__lt=now - LATE)
+    given_up = Q(state=State.FAILED, created_at__gt=now - timedelta(days=7))
+    mails = OutgoingMail.objects.all()
+    return {
+        "stuck": bounded_count(mails.filter(waiting)),
+        "failed": bounded_count(mails.filter(given_up)),
+    }
+
+
+def failures_of_the_hour() -> dict[str, int]:
+    """`count`, `emails` and `addresses` of the last failures to sign in of one hour.
+
+    Many addresses tried from many places, each too seldom for a lock or a limit, are seen here.
+    """
+    then = timezone.now() - timedelta(hours=1)
+    failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=then)
+    rows = list(failures.order_by("-at").values_list("subject", "address")[:COUNTED])
+    return {
+        "count": len(rows),
+        "emails": len({subject for subject, _ in rows}),
+        "addresses": len({address for _, address in rows}),
+    }
+
+
+def found(request: HttpRequest) -> dict[str, Any]:
+    """`people` and `companies` that the query's `q` finds, with `q` itself; nothing without it."""
+    text = request.GET.get("q", "").strip()[:100].replace("\0", "")
+    user: Any = request.user
+    parts: dict[str, Any] = {"q": text}
+    if not text or isinstance(user, AnonymousUser):
+        return parts
+    if user.has_perm("accounts.view_user"):
+        people = User.objects.select_related("account").search(text)
+        parts["people"] = people.order_by("email")[:SHOWN]
+    if user.has_perm("accounts.view_account"):
+        parts["companies"] = Account.objects.filter(name__icontains=text)[:SHOWN]
+    return parts

@@ -1,0 +1,215 @@
+"""The pages of people and companies, and the index: what a support call asks, and at what cost."""
+
+import time
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from accounts.mail.outbox import OutgoingMail, State
+from accounts.models import Account, Consultant, User
+from audit import trail
+from audit.models import Kind, Record
+from invitations.models import Invitation
+from passwords.models import PasswordChange
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+USER = "/admin/accounts/user/{}/change/"
+
+
+def text(client, url: str) -> str:
+    return client.get(url).content.decode()
+
+
+@pytest.fixture
+def locked(ada) -> User:
+    for _ in range(5):
+        Lockout.objects.record_failure(ada.email)
+    return ada
+
+
+def test_page_of_a_user_answers_a_support_call(operator, ada, bob):
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob)
+    Consultant.objects.create(account=bob.account, user=bob, manager=ada, name="Bob's profile")
+    Consultant.objects.create(account=bob.account, manager=bob, name="Charles")
+    PasswordChange.objects.create(user=bob, email=bob.email)
+    OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
+    shown = text(operator, USER.format(bob.pk))
+
+    for words in (
+        "Not locked, no failure counted",
+        "signed in",
+        "A password-change link is open",
+        "password change</td><td>requested",
+        "Bob&#x27;s profile",
+        "managed by ada@example.com",
+        "Charles",
+        f"/admin/audit/record/?q={bob.email.replace('@', '%40')}",
+    ):
+        assert words in shown or words.replace("%40", "@") in shown, words
+
+
+def test_lock_is_shown_and_cleared_on_the_page(operator, locked):
+    assert "🔒 Locked until" in text(operator, USER.format(locked.pk))
+
+    answer = operator.post(USER.format(locked.pk), {"_do": "unlock"}, follow=True)
+
+    assert "Lockouts cleared: 1." in answer.content.decode()
+    assert not Lockout.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("button", "field", "value"),
+    [("make_admin", "role", "admin"), ("deactivate", "is_active", False)],
+)
+def test_buttons_do_what_the_list_does(operator, bob, button, field, value):
+    operator.post(USER.format(bob.pk), {"_do": button})
+
+    assert getattr(User.objects.get(pk=bob.pk), field) == value
+    assert Record.objects.filter(subject=bob.email, actor_email="op@example.com").exists()
+
+
+def test_last_admin_stays_one(operator, ada):
+    answer = operator.post(USER.format(ada.pk), {"_do": "make_member"}, follow=True)
+
+    assert "the last admin cannot be removed" in answer.content.decode()
+    assert User.objects.get(pk=ada.pk).role == "admin"
+
+
+def test_unknown_button_does_nothing(operator, bob):
+    before = User.objects.values().get(pk=bob.pk)
+    answer = operator.post(USER.format(bob.pk), {"_do": "delete_selected"})
+
+    assert answer.status_code == 302
+    assert User.objects.values().get(pk=bob.pk) == before
+
+
+def test_groups_are_offered_for_staff_alone(operator, ada, bob):
+    User.objects.filter(pk=ada.pk).update(is_staff=True)
+
+    assert 'name="groups"' in text(operator, USER.format(ada.pk))
+    assert 'name="groups"' not in text(operator, USER.format(bob.pk))
+
+
+def test_page_of_a_company_shows_who_and_what_is_in_it(operator, ada, bob, eve):
+    Invitation.objects.invite(ada, "charles@example.com")
+    Consultant.objects.create(account=ada.account, user=bob, name="Bob's profile")
+    shown = text(operator, f"/admin/accounts/account/{ada.account_id}/change/")
+
+    for words in (ada.email, bob.email, "charles@example.com", "Bob&#x27;s profile", "2 in all"):
+        assert words in shown, words
+    assert eve.email not in shown
+
+
+def test_consultant_is_offered_the_company_s_own_people(operator, ada, bob, eve):
+    consultant = Consultant.objects.create(account=ada.account)
+    shown = text(operator, f"/admin/accounts/consultant/{consultant.pk}/change/")
+
+    assert bob.email in shown
+    assert eve.email not in shown
+
+
+def test_index_shows_what_needs_a_hand(operator, locked, bob):
+    trail.record(Kind.LOCK_CLEARED, actor=bob, subject="charles@example.com")
+    trail.record(Kind.LOGIN_FAILED, subject="charles@example.com")
+    OutgoingMail.objects.create(
+        kind="passwords.passwordchange", email=bob.email, state=State.FAILED
+    )
+    OutgoingMail.objects.create(
+        kind="passwords.passwordchange",
+        email=bob.email,
+        created_at=timezone.now() - timezone.timedelta(minutes=6),
+    )
+    shown = text(operator, "/admin/")
+
+    for words in (
+        f"{locked.email}</a></td><td>until",
+        "1 waiting for over five minutes",
+        "1 given up this week",
+        "lock cleared</td><td>charles@example.com",
+        "1 failure, at 1 e-mail address, from 1 client address",
+    ):
+        assert words in shown, words
+
+
+def test_index_finds_people_and_companies(operator, ada, eve):
+    shown = text(operator, "/admin/?q=analytical")
+    people = text(operator, "/admin/?q=eve")
+
+    assert "Analytical Engines</a>" in shown
+    assert f"{eve.email}</a>" in people
+    assert ada.email not in people
+
+
+def test_index_shows_a_clerk_only_what_he_may_see(client, bob, locked):
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    client.force_login(User.objects.get(pk=bob.pk))
+    shown = text(client, "/admin/?q=ada")
+
+    assert "Locked now" not in shown
+    assert locked.email not in shown
+
+
+@pytest.mark.parametrize("q", ["%00", "'\"<script>", "%ff", "a" * 5000, "%25"])
+def test_search_survives_any_words(operator, q):
+    assert operator.get(f"/admin/?q={q}").status_code == 200
+
+
+def test_foreign_next_leads_to_the_index(client, operator, db):
+    form = {"username": "op@example.com", "password": "an operator's"}
+    answer = client.post("/admin/login/?next=//evil.test", form)
+
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/")
+
+
+class TestAtScale:
+    """20,000 users in 300 companies, 60,000 audit records."""
+
+    PEOPLE = """
+    INSERT INTO accounts_user (id, account_id, email, first_name, last_name, role, language,
+        is_active, is_staff, is_superuser, token_version, created_at, password)
+    SELECT gen_random_uuid(), company.id, n || '.' || company.id || '@example.com', 'First' || n,
+        'Last' || n, 'member', 'en', true, false, false, 1, now(), '!'
+    FROM accounts_account company, generate_series(1, 67) n
+    """
+    RECORDS = """
+    INSERT INTO audit_record (kind, at, actor_email, subject, address, agent, detail{columns})
+    SELECT 'login.failed', now() - n * interval '1 minute', '',
+        n %% 900 || '@example.com', '192.0.2.1', '', '{{}}'{values}
+    FROM generate_series(1, 60000) n
+    """
+
+    @pytest.fixture
+    def full(self, ada) -> User:
+        Account.objects.bulk_create(Account(name=f"Company {n}") for n in range(300))
+        fields = {field.name for field in Record._meta.fields}
+        extra = [name for name in ("request_id",) if name in fields]
+        columns = "".join(f", {name}" for name in extra)
+        with connection.cursor() as cursor:
+            cursor.execute(self.PEOPLE)
+            values = ", ''" * len(extra)
+            cursor.execute(self.RECORDS.format(columns=columns, values=values).replace("%%", "%"))
+        return User.objects.filter(account__name="Company 7").first()
+
+    def test_no_page_takes_more_than_twenty_queries_or_half_a_second(
+        self, operator, full, django_assert_max_num_queries
+    ):
+        pages = [
+            "/admin/",
+            "/admin/?q=last5",
+            USER.format(full.pk),
+            f"/admin/accounts/account/{full.account_id}/change/",
+            "/admin/accounts/user/?q=last5",
+            "/admin/accounts/account/?q=company",
+            "/admin/audit/record/?q=7@",
+            "/admin/throttling/lockout/",
+            "/admin/accounts/outgoingmail/",
+            "/admin/invitations/invitation/",
+        ]
+        for page in pages:
+            operator.get(page)
+            with django_assert_max_num_queries(20):
+                began = time.process_time()
+                assert operator.get(page).status_code == 200, page
+            assert time.process_time() - began < 0.5, page

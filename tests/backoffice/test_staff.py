@@ -1,0 +1,100 @@
+"""Staff who are no superusers: what they may do to people, and never to operators."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.test import Client
+
+from accounts.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def clerk(bob) -> Client:
+    """Bob as staff who may see and change users, and nothing else."""
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    bob.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
+    client = Client()
+    client.force_login(User.objects.get(pk=bob.pk))
+    return client
+
+
+@pytest.fixture
+def root() -> User:
+    return User.objects.create_superuser("root@example.com", "an operator's")
+
+
+def page(user: User) -> str:
+    return f"/admin/accounts/user/{user.pk}/change/"
+
+
+def form(user: User, **changes: str) -> dict[str, str]:
+    names = ("first_name", "last_name", "language")
+    return {name: getattr(user, name) for name in names} | changes
+
+
+def test_people_are_renamed(clerk, ada):
+    clerk.post(page(ada), form(ada, first_name="Augusta"))
+
+    assert User.objects.get(pk=ada.pk).first_name == "Augusta"
+
+
+def test_superusers_and_other_staff_are_read_only(clerk, ada, root):
+    User.objects.filter(pk=ada.pk).update(is_staff=True)
+    for user in (root, ada):
+        answer = clerk.post(page(user), form(user, first_name="Mallory"))
+
+        assert answer.status_code == 403
+        assert User.objects.get(pk=user.pk).first_name == user.first_name
+        assert b'name="_do"' not in clerk.get(page(user)).content
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["sign_out", "deactivate", "make_member", "make_admin", "send_password_link", "unlock"],
+)
+@pytest.mark.parametrize("by", ["list", "button"])
+def test_actions_pass_operators_over(clerk, root, action, by, mailoutbox):
+    before = User.objects.values().get(pk=root.pk)
+    if by == "list":
+        chosen = {"action": action, "_selected_action": [str(root.pk)]}
+        answer = clerk.post("/admin/accounts/user/", chosen, follow=True)
+    else:
+        answer = clerk.post(page(root), {"_do": action}, follow=True)
+
+    assert "only a superuser changes operators" in answer.content.decode()
+    assert User.objects.values().get(pk=root.pk) == before
+
+
+@pytest.mark.parametrize("privilege", ["is_staff", "is_superuser"])
+def test_they_give_nothing_that_they_lack(clerk, ada, bob, privilege):
+    everything = [str(pk) for pk in Permission.objects.values_list("pk", flat=True)]
+    for user in (ada, bob):
+        clerk.post(page(user), form(user, **{privilege: "on", "user_permissions": everything}))
+
+    assert not User.objects.filter(pk=ada.pk, **{privilege: True}).exists()
+    assert not User.objects.filter(is_superuser=True).exists()
+    assert bob.user_permissions.count() == 2
+
+
+def test_groups_are_for_superusers(clerk, bob, operator):
+    names = ["change_group", "add_group", "view_group"]
+    bob.user_permissions.add(*Permission.objects.filter(codename__in=names))
+    group = Group.objects.create(name="support")
+
+    assert clerk.get(f"/admin/auth/group/{group.pk}/change/").status_code == 403
+    assert clerk.get("/admin/auth/group/add/").status_code == 403
+    assert operator.get(f"/admin/auth/group/{group.pk}/change/").status_code == 200
+
+
+def test_viewer_sees_no_button_and_presses_none(bob, ada):
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    bob.user_permissions.set(Permission.objects.filter(codename="view_user"))
+    viewer = Client()
+    viewer.force_login(User.objects.get(pk=bob.pk))
+    answer = viewer.get(page(ada))
+    viewer.post(page(ada), {"_do": "deactivate"})
+
+    assert answer.status_code == 200
+    assert b'name="_do"' not in answer.content
+    assert User.objects.get(pk=ada.pk).is_active
