@@ -21,13 +21,18 @@ def bearer_token(request: Request) -> AccessToken | None:
 
 
 def read_bearer_token(request: Request) -> AccessToken | None:
-    scheme, _, encoded = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-    if scheme.lower() != "bearer":  # RFC 9110 §11.1: the scheme's case does not matter
-        return None
+    encoded = encoded_bearer_token(request)
     try:
-        return AccessToken(encoded.strip())
+        return AccessToken(encoded) if encoded else None
     except TokenError:
         return None
+
+
+def encoded_bearer_token(request: Request) -> str:
+    """What comes after `Authorization: Bearer`, or ""."""
+    scheme, _, encoded = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+    # RFC 9110 §11.1: the scheme's case does not matter.
+    return str(encoded).strip() if scheme.lower() == "bearer" else ""
 
 
 class BearerAuthentication(BaseAuthentication):

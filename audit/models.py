@@ -30,6 +30,8 @@ class Kind(models.TextChoices):
     ROLE_CHANGED = "user.role", "role changed"
     DEACTIVATED = "user.deactivated", "deactivated"
     ACTIVATED = "user.activated", "activated"
+    ASSISTANT_LET_IN = "assistant.let_in", "assistant let in"
+    ASSISTANT_ENDED = "assistant.ended", "assistant's access ended"
     COMPANY_CREATED = "company.created", "company created"
     LOCK_SET = "lock.set", "locked"
     LOCK_CLEARED = "lock.cleared", "lock cleared"

@@ -1,8 +1,9 @@
 """Where the work in hand comes from: the request that asked for it, or a command."""
 
 import sys
+from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 LONGEST_AGENT = 200  # characters
@@ -15,11 +16,15 @@ def printable(text: str, longest: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The caller's address (an IPv6 one as its /64), the program it names, and the request's id."""
+    """The caller's address (an IPv6 one as its /64), the program it names, and the request's id.
+
+    `through` says what acts for the caller, where something does; records have it in their detail.
+    """
 
     address: str = ""
     agent: str = ""
     request_id: str = ""
+    through: Mapping[str, str] = field(default_factory=dict)
 
 
 def command() -> Origin:

@@ -43,7 +43,7 @@ def record(
         account_id=account_id or (actor.account_id if actor else None),
         address=origin.address,
         agent=printable(origin.agent, LONGEST_AGENT),
-        detail=detail,
+        detail={**origin.through, **detail},
     )
     user = str(actor.pk) if actor else ""
     transaction.on_commit(partial(log, kind, user, subject, origin))

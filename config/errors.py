@@ -13,6 +13,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from accounts.exceptions import TooManyHashes
+from assistants.exceptions import OAuthError
 from config.middleware import is_admin
 from config.postgresql.breaker import breaker
 from pages import urls as pages
@@ -46,6 +47,8 @@ def error_body(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
             return status, {"error": error}
     if isinstance(exception, RateLimited):
         return exception.status_code, {"error": str(exception.detail), "message": exception.message}
+    if isinstance(exception, OAuthError):
+        return exception.status_code, dict(exception.body)
     if isinstance(exception, exceptions.APIException):
         return exception.status_code, {"error": str(exception.detail)}
     return 500, {"error": "internal error"}
@@ -57,7 +60,7 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> Response
     status, body = error_body(exception)
     request, headers = context["request"], {"Cache-Control": "no-store"}
     if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
+        headers["WWW-Authenticate"] = getattr(exception, "auth_header", "Bearer")
     elif status == 405:
         headers["Allow"] = ", ".join(context["view"].allowed_methods)
     elif status == 429:

@@ -103,7 +103,7 @@ class ContentSecurityPolicy:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         if response.headers.get("Content-Type", "").startswith("text/html"):
-            response.headers["Content-Security-Policy"] = self.POLICY
+            response.headers.setdefault("Content-Security-Policy", self.POLICY)
         return response
 
 

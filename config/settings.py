@@ -4,6 +4,7 @@ import os
 from datetime import timedelta
 from pathlib import Path
 
+from corsheaders.defaults import default_headers
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -44,6 +45,7 @@ SERVES_PAGES = env.is_own_address(FRONTEND_URL, ALLOWED_HOSTS, PORT)
 SERVICE_URL = env.http_url(
     "SERVICE_URL", os.environ.get("SERVICE_URL", f"http://127.0.0.1:{PORT}"), origin=True
 )
+ASSISTANTS = env.boolean("ASSISTANTS", True)
 CORS_ALLOWED_ORIGINS = [
     env.http_url("CORS_ALLOWED_ORIGINS", origin, origin=True)
     for origin in env.names("CORS_ALLOWED_ORIGINS", "", example="https://app.example.com")
@@ -95,6 +97,7 @@ INSTALLED_APPS = [
     "accounts",
     "invitations",
     "passwords",
+    "assistants",
     "pages",
 ]
 MIDDLEWARE = [
@@ -224,12 +227,20 @@ SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are accoun
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = COOKIE_SECURE
 CORS_ALLOW_CREDENTIALS = True
+CORS_ALLOW_HEADERS = [
+    *default_headers,
+    # What browsers' clients of the MCP endpoint send.
+    "mcp-protocol-version",
+    "mcp-method",
+    "mcp-name",
+]
 CORS_EXPOSE_HEADERS = [
     "x-ratelimit-limit",
     "x-ratelimit-remaining",
     "x-ratelimit-reset",
     "retry-after",
     "x-request-id",
+    "www-authenticate",
 ]
 SECURE_HSTS_SECONDS = 31536000  # sent only where a request came by HTTPS
 if TRUSTED_PROXY_COUNT:

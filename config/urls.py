@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import path, re_path
 
 from accounts import urls as accounts
+from assistants import urls as assistants
 from config.health import HealthView
 from config.views import NotFoundView, SchemaView, admin_slash
 from invitations import urls as invitations
@@ -20,6 +21,7 @@ urlpatterns = [
     *accounts.urlpatterns,
     *invitations.urlpatterns,
     *passwords.urlpatterns,
+    *assistants.urlpatterns,
     *pages.urlpatterns,
     path("health", HealthView.as_view()),
     path("schema", SchemaView.as_view()),

@@ -1,0 +1,86 @@
+"""Errors of the OAuth calls, in OAuth's own shape (RFC 6749 §5.2, RFC 7591 §3.2.2)."""
+
+from rest_framework.exceptions import APIException
+
+
+class OAuthError(APIException):
+    """400 with `error`, one of OAuth's own words, and a sentence for the client's developer.
+
+    A description never repeats what was sent: RFC 6749 allows it few characters.
+    """
+
+    status_code = 400
+    error = "invalid_request"
+
+    def __init__(self, description: str) -> None:
+        super().__init__(description)
+        self.description = description
+
+    @property
+    def body(self) -> dict[str, str]:
+        return {"error": self.error, "error_description": self.description}
+
+
+class InvalidRequest(OAuthError):
+    """A parameter is missing, given twice, or makes no sense."""
+
+
+class InvalidClient(OAuthError):
+    """No client of that id is registered here, or no longer."""
+
+    error = "invalid_client"
+
+
+class InvalidGrant(OAuthError):
+    """A code or a refresh token that does not hold: unknown, expired, used, or another client's."""
+
+    error = "invalid_grant"
+
+
+class InvalidScope(OAuthError):
+    error = "invalid_scope"
+
+
+class InvalidTarget(OAuthError):
+    """A `resource` that is not the MCP endpoint (RFC 8707 §2)."""
+
+    error = "invalid_target"
+
+
+class UnsupportedGrantType(OAuthError):
+    error = "unsupported_grant_type"
+
+
+class UnsupportedResponseType(OAuthError):
+    error = "unsupported_response_type"
+
+
+class InvalidRedirectURI(OAuthError):
+    error = "invalid_redirect_uri"
+
+
+class InvalidClientMetadata(OAuthError):
+    error = "invalid_client_metadata"
+
+
+class FormExpired(OAuthError):
+    """A form of the page that is too old, was made for something else, or came from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__("The form has expired.")
+
+
+class AlreadyAnswered(OAuthError):
+    """A second click on the button: the first one has made the grant."""
+
+    status_code = 409
+
+    def __init__(self) -> None:
+        super().__init__("This has been answered.")
+
+
+class OriginNotAllowed(APIException):
+    """A script of another site calls the MCP endpoint; the specification asks for this 403."""
+
+    status_code = 403
+    default_detail = "origin not allowed"

@@ -1,0 +1,208 @@
+"""Client: a program that asked to be let in. Grant: a person's yes to one of them."""
+
+import base64
+import hashlib
+import re
+import uuid
+from datetime import timedelta
+from typing import Any, ClassVar, Self
+
+from django.conf import settings
+from django.core import signing
+from django.db import models, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
+from accounts.models import User
+from assistants import redirects
+from assistants.exceptions import InvalidClient, InvalidGrant
+from audit import trail
+from audit.models import Kind
+from audit.pruning import delete_in_batches
+
+CODE_LIFE = timedelta(seconds=60)
+KEPT_FOR = timedelta(days=30)  # after a grant's end, so that support can see what became of it
+UNUSED_CLIENT_LIFE = timedelta(days=1)
+VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 §4.1
+CODES = signing.Signer(salt="assistants.code")
+REFRESH_TOKENS = signing.Signer(salt="assistants.refresh_token")
+
+
+class ClientQuerySet(models.QuerySet["Client"]):
+    def find(self, client_id: str) -> "Client":
+        """The client of an id as a request gives it; InvalidClient for any other."""
+        try:
+            return self.get(pk=uuid.UUID(client_id))
+        except (ValueError, Client.DoesNotExist):
+            raise InvalidClient("This client_id is not registered here.") from None
+
+    def prune(self) -> int:
+        """Delete the clients that nobody has let in within a day, or whose grants are all gone."""
+        old = Q(created_at__lte=timezone.now() - UNUSED_CLIENT_LIFE)
+        return delete_in_batches(self.filter(old, grants=None))
+
+
+class Client(models.Model):
+    """A program that registered itself (RFC 7591). It is public: it has no secret, and its name is
+    its own claim. What is known of it for sure is where it gets its answers."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100, help_text="What it calls itself.")
+    redirect_uris = models.JSONField("redirect URIs", default=list)
+    created_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
+
+    objects = ClientQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class GrantQuerySet(models.QuerySet["Grant"]):
+    def live(self) -> Self:
+        """Grants by which somebody acts: redeemed, not ended, not too old, and of an active user
+        whose sessions have not been ended since."""
+        return self.filter(
+            redeemed_at__isnull=False,
+            ended_at=None,
+            created_at__gt=timezone.now() - Grant.life(),
+            user__is_active=True,
+            user__token_version=F("token_version"),
+        )
+
+    def find(self, signer: signing.Signer, token: str) -> tuple["Grant", int]:
+        """The grant that a code or refresh token belongs to, and the token's generation.
+
+        InvalidGrant for what we have not signed. The token itself is stored nowhere.
+        """
+        try:
+            pk, generation = signer.unsign_object(token)
+            return self.select_related("user", "client").get(pk=pk), generation
+        except (signing.BadSignature, ValueError, Grant.DoesNotExist):
+            raise InvalidGrant("It does not hold, or no longer.") from None
+
+    def prune(self) -> int:
+        """Delete the grants that ended, or grew too old, 30 days ago, and unused codes."""
+        then = timezone.now() - KEPT_FOR
+        dead = Q(ended_at__lte=then) | Q(created_at__lte=then - Grant.life())
+        unused = Q(redeemed_at=None, created_at__lte=timezone.now() - UNUSED_CLIENT_LIFE)
+        return delete_in_batches(self.filter(dead | unused))
+
+
+class Grant(models.Model):
+    """A person's yes to a client, from the button to its end.
+
+    It holds no secret. The code (RFC 6749 §4.1.2) and the refresh tokens are signed with
+    SECRET_KEY: the grant's id, and for a refresh token its generation, which each refresh raises.
+    So each is good once, and an older one is known for what it is.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="grants", editable=False
+    )
+    client = models.ForeignKey(Client, models.CASCADE, related_name="grants", editable=False)
+    redirect_uri = models.CharField("redirect URI", max_length=2000, editable=False)
+    code_challenge = models.CharField(max_length=43, editable=False)
+    token_version = models.PositiveIntegerField(
+        editable=False, help_text="The user's when it was given; raising the user's ends it."
+    )
+    generation = models.PositiveIntegerField(default=1, editable=False)
+    created_at = models.DateTimeField("let in", default=timezone.now, editable=False)
+    redeemed_at = models.DateTimeField("code redeemed", null=True, editable=False)
+    used_at = models.DateTimeField("last refreshed", null=True, editable=False)
+    ended_at = models.DateTimeField("ended", null=True, editable=False)
+
+    objects: ClassVar[GrantQuerySet] = GrantQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        ordering = ["-created_at", "id"]
+        indexes = [models.Index(fields=["created_at"], name="grant_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.client} for {self.user}"
+
+    @staticmethod
+    def life() -> timedelta:
+        return timedelta(seconds=settings.SESSION_MAX_SECONDS)
+
+    @property
+    def host(self) -> str:
+        """Where the client gets its answers: the one thing that is known of it for sure."""
+        return redirects.host(self.redirect_uri)
+
+    @property
+    def code(self) -> str:
+        return CODES.sign_object([str(self.pk), 0])
+
+    @property
+    def refresh_token(self) -> str:
+        return REFRESH_TOKENS.sign_object([str(self.pk), self.generation])
+
+    def is_live(self) -> bool:
+        """As `GrantQuerySet.live`, of a grant that is loaded with its user; for any code, too."""
+        return (
+            self.ended_at is None
+            and self.created_at > timezone.now() - self.life()
+            and self.user.is_active
+            and self.user.token_version == self.token_version
+        )
+
+    def is_answered_by(self, verifier: str) -> bool:
+        """Whether this is the secret whose hash came with the request (PKCE, RFC 7636 §4.6)."""
+        if not VERIFIER.fullmatch(verifier):
+            return False
+        digest = hashlib.sha256(verifier.encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        return constant_time_compare(challenge, self.code_challenge)
+
+    def redeem(self) -> None:
+        """Use the code up. InvalidGrant where it cannot be: a second use ends the grant, since one
+        of the two who had the code has no right to it (RFC 9700 §2.1.1, RFC 6749 §4.1.2).
+
+        One conditional UPDATE decides between requests that race.
+        """
+        now = timezone.now()
+        unused = Grant.objects.filter(pk=self.pk, redeemed_at=None, ended_at=None)
+        young = unused.filter(created_at__gt=now - CODE_LIFE)
+        if not self.is_live() or not young.update(redeemed_at=now, used_at=now):
+            if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
+                self.end(reason="code used twice")
+            raise InvalidGrant("The code does not hold, or no longer.")
+        trail.record(Kind.ASSISTANT_LET_IN, actor=self.user, **self.detail())
+
+    def rotate(self, generation: int) -> None:
+        """Make the refresh token of this generation the older one. InvalidGrant where it is older
+        already: then somebody has a copy, and the grant ends (RFC 9700 §4.14.2).
+
+        Decided by the UPDATE: of requests that race one gets the new token, and the others end it.
+        """
+        same = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
+        renewed = {"generation": F("generation") + 1, "used_at": timezone.now()}
+        if not self.is_live() or not same.update(**renewed):
+            if Grant.objects.filter(pk=self.pk, generation__gt=generation).exists():
+                self.end(reason="refresh token used twice")
+            raise InvalidGrant("The refresh token does not hold, or no longer.")
+        self.generation = generation + 1
+
+    def end(self, actor: User | None = None, **detail: str) -> bool:
+        """End the grant, and tell the audit trail who did or why; False when it had ended."""
+        user, told = self.user, self.detail() | detail
+        with transaction.atomic():
+            alive = Grant.objects.filter(pk=self.pk, ended_at=None)
+            ended = bool(alive.update(ended_at=timezone.now()))
+            if ended:
+                subject: dict[str, Any] = {"subject": user.email, "account_id": user.account_id}
+                trail.record(Kind.ASSISTANT_ENDED, actor=actor, **subject, **told)
+        return ended
+
+    def detail(self) -> dict[str, Any]:
+        """What the audit trail is told of it."""
+        return {
+            "grant": str(self.pk),
+            "client": self.client.name,
+            "host": self.host,
+        }

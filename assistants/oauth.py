@@ -1,0 +1,206 @@
+"""How a program gets its tokens: OAuth 2.1 for public clients, in the part that MCP asks for.
+
+Metadata (RFC 9728, RFC 8414), registration (RFC 7591), the token endpoint (RFC 6749 §3.2, with
+PKCE, RFC 7636) and revocation (RFC 7009); the page where a person decides is in `consent`.
+
+Authlib was tried for it, and is not used. What needs care here (a code that works once under races,
+rotation that notices a copy, PKCE that is required and S256 alone, loopback ports, `resource`) it
+leaves to its user; what it would have brought is some sixty lines. Against them stood a second
+request path beside DRF's, and a 500 for a hostile redirect URI (whose characters it refuses to put
+into the error's description) and for registrations of wrong JSON types.
+"""
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from django.conf import settings
+from django.http import HttpResponse, QueryDict
+from rest_framework.parsers import FormParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from assistants import tokens
+from assistants.exceptions import (
+    InvalidClientMetadata,
+    InvalidGrant,
+    InvalidRedirectURI,
+    InvalidRequest,
+    InvalidScope,
+    InvalidTarget,
+    UnsupportedGrantType,
+)
+from assistants.models import CODES, REFRESH_TOKENS, Client, Grant
+from assistants.serializers import GRANT_TYPES, RegistrationSerializer
+from assistants.tokens import RESOURCE, SCOPE
+from throttling.throttles import CredentialThrottle
+from throttling.views import CountedView
+
+
+def one(parameters: QueryDict, name: str, default: str = "") -> str:
+    """A parameter's value; InvalidRequest where it is there twice (RFC 6749 §3.1), or missing
+    though there is no default for it."""
+    values = parameters.getlist(name)
+    if len(values) > 1:
+        raise InvalidRequest(f"The parameter {name} is there twice.")
+    return values[0] if values else default
+
+
+def check_target(parameters: QueryDict) -> None:
+    """Refuse a `resource` or `scope` that is not ours; where they are missing, ours are meant."""
+    if one(parameters, "resource", RESOURCE) != RESOURCE:
+        raise InvalidTarget(f"The resource must be {RESOURCE}")
+    if one(parameters, "scope", SCOPE).split() != [SCOPE]:
+        raise InvalidScope(f"The scope must be {SCOPE}")
+
+
+class ProtectedResourceView(CountedView):
+    """GET /.well-known/oauth-protected-resource, and …/mcp: who lets assistants in (RFC 9728)."""
+
+    def get(self, request: Request) -> Response:
+        return Response(
+            {
+                "resource": RESOURCE,
+                "authorization_servers": [settings.SERVICE_URL],
+                "scopes_supported": [SCOPE],
+                "bearer_methods_supported": ["header"],
+                "resource_name": "Consulting management",
+            },
+            headers={"Cache-Control": "public, max-age=300"},
+        )
+
+
+class AuthorizationServerView(CountedView):
+    """GET /.well-known/oauth-authorization-server: what is where, and what is spoken (RFC 8414)."""
+
+    def get(self, request: Request) -> Response:
+        base = settings.SERVICE_URL
+        return Response(
+            {
+                "issuer": base,
+                "authorization_endpoint": f"{base}/oauth/authorize",
+                "token_endpoint": f"{base}/oauth/token",
+                "registration_endpoint": f"{base}/oauth/register",
+                "revocation_endpoint": f"{base}/oauth/revoke",
+                "jwks_uri": f"{base}/.well-known/jwks.json",
+                "scopes_supported": [SCOPE],
+                "response_types_supported": ["code"],
+                "response_modes_supported": ["query"],
+                "grant_types_supported": GRANT_TYPES,
+                "token_endpoint_auth_methods_supported": ["none"],
+                "revocation_endpoint_auth_methods_supported": ["none"],
+                "code_challenge_methods_supported": ["S256"],
+                "authorization_response_iss_parameter_supported": True,
+            },
+            headers={"Cache-Control": "public, max-age=300"},
+        )
+
+
+class RegisterView(CountedView):
+    """POST /oauth/register: a program says its name and where it gets its answers."""
+
+    throttle_classes = [CredentialThrottle]
+
+    def post(self, request: Request) -> Response:
+        metadata = self.metadata(request)
+        name = metadata.pop("client_name")
+        client = Client.objects.create(name=name, redirect_uris=metadata["redirect_uris"])
+        issued_at = int(client.created_at.timestamp())
+        issued = {"client_id": str(client.pk), "client_id_issued_at": issued_at}
+        return Response(issued | {"client_name": name} | metadata | {"scope": SCOPE}, 201)
+
+    def metadata(self, request: Request) -> dict[str, Any]:
+        checked = RegistrationSerializer(data=request.data)
+        if not checked.is_valid():
+            self.refuse(checked.errors)
+        return dict(checked.validated_data)
+
+    def refuse(self, errors: Any) -> NoReturn:
+        if "redirect_uris" in errors:
+            raise InvalidRedirectURI("redirect_uris: one to ten, each https or loopback http.")
+        raise InvalidClientMetadata(f"Not as it should be: {', '.join(errors)}.")
+
+
+class FormView(CountedView):
+    """A call of the credential tier whose body is a form, as OAuth has it."""
+
+    throttle_classes = [CredentialThrottle]
+    parser_classes = [FormParser]
+
+    def client(self, form: QueryDict) -> Client:
+        """Who calls: a public client says its id, and proves nothing by it."""
+        if "client_secret" in form:
+            raise InvalidRequest("Clients here have no secret.")
+        return Client.objects.find(one(form, "client_id"))
+
+
+class TokenView(FormView):
+    """POST /oauth/token: a code, or a refresh token, for a pair of tokens."""
+
+    def post(self, request: Request) -> Response:
+        form = request.POST
+        grant_types: dict[str, Callable[[QueryDict], Grant]] = {
+            "authorization_code": self.by_code,
+            "refresh_token": self.by_refresh_token,
+        }
+        found = grant_types.get(one(form, "grant_type"))
+        if found is None:
+            raise UnsupportedGrantType("The grant_type must be authorization_code or refresh_token")
+        check_target(form)
+        return Response(self.pair(found(form)))
+
+    def by_code(self, form: QueryDict) -> Grant:
+        """All that the code is bound to comes before its use: a stranger who has no more than the
+        code can neither use it nor spoil it."""
+        client = self.client(form)
+        grant, _ = Grant.objects.find(CODES, one(form, "code"))
+        if (
+            grant.client_id != client.pk
+            or one(form, "redirect_uri", grant.redirect_uri) != grant.redirect_uri
+            or not grant.is_answered_by(one(form, "code_verifier"))
+        ):
+            raise InvalidGrant("The code is not for this client, redirect_uri or code_verifier")
+        grant.redeem()
+        return grant
+
+    def by_refresh_token(self, form: QueryDict) -> Grant:
+        client = self.client(form)
+        grant, generation = Grant.objects.find(REFRESH_TOKENS, one(form, "refresh_token"))
+        if grant.client_id != client.pk:
+            raise InvalidGrant("The refresh token is not for this client")
+        grant.rotate(generation)
+        return grant
+
+    def pair(self, grant: Grant) -> dict[str, Any]:
+        """RFC 6749 §5.1. `expires_in` is there, since clients of OAuth refresh by it."""
+        token = tokens.AssistantToken.for_grant(grant)
+        return {
+            "access_token": str(token),
+            "token_type": "Bearer",
+            "expires_in": token["exp"] - token["iat"],
+            "refresh_token": grant.refresh_token,
+            "scope": SCOPE,
+        }
+
+
+class RevokeView(FormView):
+    """POST /oauth/revoke: the client gives its grant back, by either token (RFC 7009).
+
+    A token that does not hold is no error (§2.2): there is nothing left to revoke.
+    """
+
+    def post(self, request: Request) -> HttpResponse:
+        form = request.POST
+        client = self.client(form)
+        grant = self.grant(one(form, "token"))
+        if grant is not None and grant.client_id == client.pk:
+            grant.end(actor=grant.user, reason="revoked by the client")
+        return HttpResponse()
+
+    def grant(self, token: str) -> Grant | None:
+        access = tokens.read(token)
+        if access is not None:
+            return Grant.objects.select_related("user", "client").filter(pk=access["grant"]).first()
+        try:
+            return Grant.objects.find(REFRESH_TOKENS, token)[0]
+        except InvalidGrant:
+            return None

@@ -1,0 +1,218 @@
+"""The Model Context Protocol over HTTP, without sessions and streams: a message in, an answer out.
+
+Two eras are spoken. From revision 2026-07-28 on, each request says in its `_meta` which revision it
+speaks and who the client is, and repeats in headers what proxies may want to know; both have to
+agree. Before, an `initialize` came first; nothing of it is kept, as no later call needs it.
+
+Messages are checked and written with `mcp_types`, the official models. They take a third of a
+second and 23 MB to load, so `assistants.views` imports this file when the first message comes.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_types import (
+    CLIENT_INFO_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+    SERVER_INFO_META_KEY,
+    methods,
+)
+from mcp_types.jsonrpc import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    JSONRPCNotification,
+    JSONRPCRequest,
+)
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+MODERN = "2026-07-28"
+LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26"]
+SUPPORTED = [MODERN, *LEGACY]
+UNNAMED = LEGACY[-1]  # the last revision whose clients sent no version header
+SERVER_INFO = {"name": "consulting-management", "title": "Consulting management", "version": "1"}
+LIST_SECONDS = 60  # how long a client may keep a list of tools: roles change
+
+Answer = tuple[int, dict[str, Any] | None]
+Handler = Callable[["Message"], dict[str, Any]]
+
+
+class Refused(Exception):
+    """A message that is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message} | ({"data": data} if data else {})
+        self.status = 404 if code == METHOD_NOT_FOUND else 400
+
+
+@dataclass
+class Message:
+    """A request or notification, and the revision that it speaks."""
+
+    method: str
+    id: str | int | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    version: str = MODERN
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+    @property
+    def client(self) -> str:
+        """The client's name, which is its own claim; "" where it says none."""
+        info = self.meta.get(CLIENT_INFO_META_KEY)
+        name = info.get("name") if isinstance(info, dict) else ""
+        return name if isinstance(name, str) else ""
+
+
+def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]) -> Answer:
+    """The HTTP status and body that answer a message; no body for a notification.
+
+    `handlers` make the results of the methods that are served, without what every result has.
+    """
+    message = None
+    try:
+        message = read(body)
+        message.version = revision(message, headers)
+        if message.id is None:
+            return 202, None
+        return 200, {"jsonrpc": "2.0", "id": message.id, "result": result(message, handlers)}
+    except Refused as refusal:
+        status = refusal.status
+        if message is not None and message.version in LEGACY and message.id is not None:
+            status = 200  # earlier clients take any other for a failed transport
+        message_id = message.id if message else None
+        return status, {"jsonrpc": "2.0", "id": message_id, "error": refusal.error}
+
+
+def read(body: bytes) -> Message:
+    """The one JSON-RPC request or notification that the body has to be."""
+    try:
+        content = from_json(body, allow_inf_nan=False)
+    except ValueError:
+        raise Refused(PARSE_ERROR, "Parse error: the body is not JSON") from None
+    shape = JSONRPCRequest if isinstance(content, dict) and "id" in content else JSONRPCNotification
+    try:
+        message = shape.model_validate(content)
+    except ValidationError:
+        problem = "The body must be a single JSON-RPC request or notification"
+        raise Refused(INVALID_REQUEST, problem) from None
+    return Message(message.method, getattr(message, "id", None), message.params or {})
+
+
+def revision(message: Message, headers: Mapping[str, str]) -> str:
+    """The revision that the message speaks, once its headers agree with its body."""
+    named = headers.get("MCP-Protocol-Version")
+    said = message.meta.get(PROTOCOL_VERSION_META_KEY)
+    if said is not None or named == MODERN:
+        if message.id is not None:
+            check_headers(message, headers)
+    elif named is None or message.method == "initialize":
+        named = UNNAMED
+    if named not in SUPPORTED:
+        data = {"supported": SUPPORTED, "requested": named}
+        raise Refused(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
+    return named
+
+
+def check_headers(message: Message, headers: Mapping[str, str]) -> None:
+    """Refuse a request whose headers say something else than its body, or too little.
+
+    What stands between looks at the one and we at the other: they have to be the same request.
+    """
+    expected = {"MCP-Protocol-Version": message.meta.get(PROTOCOL_VERSION_META_KEY)}
+    expected["Mcp-Method"] = message.method
+    if expected["MCP-Protocol-Version"] is None:
+        problem = f"params._meta must hold {PROTOCOL_VERSION_META_KEY}"
+        raise Refused(INVALID_PARAMS, problem)
+    if message.method == "tools/call" and "name" in message.params:
+        expected["Mcp-Name"] = message.params["name"]
+    for name, value in expected.items():
+        given = headers.get(name)
+        if (header_text(given) if name == "Mcp-Name" else given) != value:
+            raise Refused(HEADER_MISMATCH, f"The header {name} is missing or not what the body has")
+
+
+def header_text(value: str | None) -> str | None:
+    """What a header stands for: itself, or what is in `=?base64?…?=` (UTF-8); None if damaged."""
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def result(message: Message, handlers: dict[str, Handler]) -> dict[str, Any]:
+    """The result of a request, in the shape of its revision."""
+    method, version = message.method, message.version
+    handler = (BUILT_IN | handlers).get(method)
+    if handler is None or (method, version) not in methods.CLIENT_REQUESTS:
+        raise Refused(METHOD_NOT_FOUND, "Method not found")
+    try:
+        methods.validate_client_request(method, version, message.params or None)
+    except ValidationError as problem:
+        raise Refused(INVALID_PARAMS, f"Invalid params: {first_of(problem)}") from None
+    made = handler(message)
+    if version == MODERN:
+        made |= {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: SERVER_INFO}}
+    # What else an earlier revision does not know, its models leave out.
+    return methods.serialize_server_result(method, version, made)
+
+
+def first_of(problem: ValidationError) -> str:
+    """The first thing that is wrong, without repeating what was sent but the names of fields."""
+    detail = problem.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"[:200]
+
+
+INSTRUCTIONS = (
+    "Acts for the signed-in person in their company's account. Members can look at and change "
+    "their own profile; admins can also manage the company's users and invitations. Look up ids "
+    "with list_users and list_invitations before you use them, and ask the person before you "
+    "change a role, deactivate a user or revoke an invitation."
+)
+CAPABILITIES: dict[str, Any] = {"tools": {}}
+
+
+def discover(message: Message) -> dict[str, Any]:
+    """server/discover: what is spoken here, and what there is."""
+    return {
+        "supportedVersions": SUPPORTED,
+        "capabilities": CAPABILITIES,
+        "instructions": INSTRUCTIONS,
+        "ttlMs": LIST_SECONDS * 1000,
+        "cacheScope": "public",
+    }
+
+
+def initialize(message: Message) -> dict[str, Any]:
+    """initialize: the revision that the client asks for if it is one of that era, else our last."""
+    asked = message.params["protocolVersion"]
+    return {
+        "protocolVersion": asked if asked in LEGACY else LEGACY[0],
+        "capabilities": CAPABILITIES,
+        "serverInfo": SERVER_INFO,
+        "instructions": INSTRUCTIONS,
+    }
+
+
+def ping(message: Message) -> dict[str, Any]:
+    return {}
+
+
+BUILT_IN: dict[str, Handler] = {
+    "server/discover": discover,
+    "initialize": initialize,
+    "ping": ping,
+}

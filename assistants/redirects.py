@@ -1,0 +1,71 @@
+"""Redirect URIs: which ones a client may register, and which it may then use (RFC 8252, 9700)."""
+
+from collections.abc import Iterable
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+
+LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
+
+
+def host_of(parts: SplitResult) -> str:
+    """The host as it stands in the address, without user and port."""
+    host = parts.netloc.rpartition("@")[2]
+    return (
+        host[: host.index("]") + 1] if host.startswith("[") and "]" in host else host.split(":")[0]
+    )
+
+
+def is_loopback(parts: SplitResult) -> bool:
+    return parts.scheme == "http" and host_of(parts) in LOOPBACK
+
+
+def split(uri: str) -> SplitResult | None:
+    """The URI taken apart, or None for one that no client may have: not https, nor http to this
+    very machine; with a user, a fragment, a backslash or anything that is no visible ASCII."""
+    if "#" in uri or "\\" in uri or not all("!" <= character <= "~" for character in uri):
+        return None
+    try:
+        parts = urlsplit(uri)
+        parts.port  # noqa: B018  (raises ValueError for what is no port)
+    except ValueError:
+        return None
+    if not parts.hostname or "@" in parts.netloc:
+        return None
+    return parts if parts.scheme == "https" or is_loopback(parts) else None
+
+
+def without_port(parts: SplitResult) -> str:
+    return urlunsplit(parts._replace(netloc=host_of(parts)))
+
+
+def matches(uri: str, registered: str) -> bool:
+    """Whether a request's URI is the registered one, character by character; a program on the
+    person's own machine may come with any port (RFC 8252 §7.3)."""
+    if uri == registered:
+        return True
+    asked, known = split(uri), split(registered)
+    if asked is None or known is None or not (is_loopback(asked) and is_loopback(known)):
+        return False
+    return without_port(asked) == without_port(known)
+
+
+def is_registered(uri: str, registered: Iterable[str]) -> bool:
+    return split(uri) is not None and any(matches(uri, known) for known in registered)
+
+
+def host(uri: str) -> str:
+    """The host of a registered URI, as a person may judge by."""
+    return host_of(urlsplit(uri))
+
+
+def origin(uri: str) -> str:
+    """Where an answer goes: scheme, host and port."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def with_query(uri: str, **parameters: str | None) -> str:
+    """The URI with these added to its query; those that are None are left out."""
+    parts = urlsplit(uri)
+    added = [(name, value) for name, value in parameters.items() if value is not None]
+    query = urlencode(parse_qsl(parts.query, keep_blank_values=True) + added)
+    return urlunsplit(parts._replace(query=query))

@@ -1,0 +1,31 @@
+"""Paths of the MCP endpoint, of OAuth, and of what people do about their assistants."""
+
+from django.conf import settings
+from django.urls import path
+
+from assistants.consent import AuthorizeView
+from assistants.oauth import (
+    AuthorizationServerView,
+    ProtectedResourceView,
+    RegisterView,
+    RevokeView,
+    TokenView,
+)
+from assistants.views import GrantsView, GrantView, MCPView
+
+PROTECTED_RESOURCE = ".well-known/oauth-protected-resource"
+
+urlpatterns = []
+if settings.ASSISTANTS:
+    urlpatterns = [
+        path("mcp", MCPView.as_view()),
+        path(PROTECTED_RESOURCE, ProtectedResourceView.as_view()),
+        path(f"{PROTECTED_RESOURCE}/mcp", ProtectedResourceView.as_view()),
+        path(".well-known/oauth-authorization-server", AuthorizationServerView.as_view()),
+        path("oauth/register", RegisterView.as_view()),
+        path("oauth/authorize", AuthorizeView.as_view()),
+        path("oauth/token", TokenView.as_view()),
+        path("oauth/revoke", RevokeView.as_view()),
+        path("auth/grants", GrantsView.as_view()),
+        path("auth/grants/<uuid:grant_id>", GrantView.as_view()),
+    ]

@@ -1,0 +1,76 @@
+"""The MCP endpoint, and the /auth/grants calls: which assistants act for me."""
+
+from collections.abc import Mapping
+from typing import IO, Any
+from uuid import UUID
+
+from django.conf import settings
+from django.shortcuts import get_object_or_404
+from rest_framework.parsers import BaseParser
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.generics import ProtectedView, SignedInRequest
+from assistants.authentication import AssistantAuthentication
+from assistants.exceptions import OriginNotAllowed
+from assistants.models import Grant
+from assistants.serializers import grant_response
+from throttling.views import CountedView
+
+
+class MessageParser(BaseParser):
+    """Leaves a JSON body as it came: the protocol has errors of its own for what is wrong."""
+
+    media_type = "application/json"
+
+    def parse(  # type: ignore[override]
+        self,
+        stream: IO[bytes],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        return stream.read()
+
+
+class MCPView(CountedView):
+    """POST /mcp: one message of the Model Context Protocol in, its answer out."""
+
+    schema = None  # the protocol describes itself
+    http_method_names = ["post"]
+    authentication_classes = [AssistantAuthentication]
+    permission_classes = [IsAuthenticated]
+    parser_classes = [MessageParser]
+
+    def perform_authentication(self, request: Request) -> None:
+        """Before: a script of a foreign site may not even try (DNS rebinding)."""
+        origin = request.headers.get("Origin")
+        if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
+            raise OriginNotAllowed
+        super().perform_authentication(request)
+
+    def post(self, request: Request) -> Response:
+        # Loaded by the first message: who has no assistant pays neither time nor memory for it.
+        from assistants import protocol, tools
+
+        body: Any = request.data or b""
+        status, answer = protocol.answer(body, request.headers, tools.handlers(request))
+        return Response(answer, status)
+
+
+class GrantsView(ProtectedView):
+    """GET /auth/grants: the assistants that act for the caller, newest first."""
+
+    def get(self, request: SignedInRequest) -> Response:
+        grants = Grant.objects.live().filter(user=request.user).select_related("client")
+        return Response({"items": [grant_response(grant) for grant in grants]})
+
+
+class GrantView(ProtectedView):
+    """DELETE /auth/grants/{id}: this assistant acts for the caller no longer."""
+
+    def delete(self, request: SignedInRequest, grant_id: UUID) -> Response:
+        grants = Grant.objects.live().select_related("client", "user")
+        grant = get_object_or_404(grants, pk=grant_id, user=request.user)
+        grant.end(actor=request.user)
+        return Response(status=204)

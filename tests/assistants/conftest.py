@@ -1,0 +1,158 @@
+"""Messages of the Model Context Protocol, and an assistant that a person lets in."""
+
+import base64
+import hashlib
+import re
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+from django.conf import settings
+from django.test import Client as Browser
+
+from accounts.models import User
+from assistants.models import Client, Grant
+from tests.conftest import API, PASSWORD, bearer
+
+RESOURCE = f"{settings.SERVICE_URL}/mcp"
+REDIRECT = "http://127.0.0.1:3030/callback"
+VERIFIER = "v" * 43
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=")
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "Testbench", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def message(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": META} | params}
+
+
+def modern(body: dict[str, Any]) -> dict[str, str]:
+    """The headers that go with a message of the modern era."""
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": body["method"]}
+    if "name" in body.get("params", {}):
+        headers["Mcp-Name"] = str(body["params"]["name"])
+    return headers
+
+
+def send(api: API, method: str, **params: Any) -> Any:
+    """The answer to a well-formed message of the modern era."""
+    body = message(method, **params)
+    return api.post("/mcp", body, headers=modern(body))
+
+
+def use(api: API, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The result of a tool, which has to be one."""
+    answer = send(api, "tools/call", name=tool, arguments=arguments)
+    assert answer.status_code == 200, answer.content
+    result: dict[str, Any] = answer.json()["result"]
+    return result
+
+
+@pytest.fixture
+def client(db: None) -> Client:
+    return Client.objects.create(name="Testbench", redirect_uris=[REDIRECT])
+
+
+def request_of(client: Client, **changes: str) -> dict[str, str]:
+    """The query of a request to be let in, as a well-behaved client makes it."""
+    query = {
+        "response_type": "code",
+        "client_id": str(client.pk),
+        "redirect_uri": client.redirect_uris[0],
+        "code_challenge": CHALLENGE.decode(),
+        "code_challenge_method": "S256",
+        "resource": RESOURCE,
+        "scope": "mcp",
+        "state": "state-of-the-client",
+    }
+    return {name: value for name, value in (query | changes).items() if value}
+
+
+def hidden(page: Any) -> dict[str, str]:
+    """The hidden fields of a page's form."""
+    found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.content.decode())
+    return dict(found)
+
+
+class Person:
+    """Somebody in front of a browser, who fills the page's forms in."""
+
+    def __init__(self, query: dict[str, str]) -> None:
+        self.browser = Browser(enforce_csrf_checks=True)
+        self.query = query
+        self.page: Any = self.browser.get("/oauth/authorize", query)
+
+    def post(self, form: dict[str, str], **query: str) -> Any:
+        self.page = self.browser.post(
+            "/oauth/authorize",
+            urlencode(hidden(self.page) | form),
+            content_type="application/x-www-form-urlencoded",
+            query_params=self.query | query,
+        )
+        return self.page
+
+    def sign_in(self, email: str, password: str = PASSWORD) -> Any:
+        return self.post({"email": email, "password": password})
+
+    def decide(self, decision: str) -> Any:
+        return self.post({"decision": decision}, step="decision")
+
+
+def answered(response: Any) -> dict[str, str]:
+    """What a redirect tells the client."""
+    assert response.status_code == 302, response.content
+    return dict(parse_qsl(urlsplit(response["Location"]).query))
+
+
+def let_in(client: Client, user: User, **changes: str) -> str:
+    """The code that a client gets when the user says yes."""
+    person = Person(request_of(client, **changes))
+    person.sign_in(user.email)
+    return answered(person.decide("allow"))["code"]
+
+
+def form(api: API, path: str, **fields: str) -> Any:
+    """An answer to a form as OAuth clients send it."""
+    return api.client.post(path, urlencode(fields), "application/x-www-form-urlencoded")
+
+
+def redeem(api: API, client: Client, code: str, **changes: str) -> Any:
+    fields = {
+        "grant_type": "authorization_code",
+        "client_id": str(client.pk),
+        "code": code,
+        "redirect_uri": client.redirect_uris[0],
+        "code_verifier": VERIFIER,
+        "resource": RESOURCE,
+    }
+    return form(api, "/oauth/token", **fields | changes)
+
+
+def refresh(api: API, client: Client, token: str, **changes: str) -> Any:
+    fields = {"grant_type": "refresh_token", "refresh_token": token, "client_id": str(client.pk)}
+    return form(api, "/oauth/token", **fields | changes)
+
+
+@pytest.fixture
+def pair(api: API, client: Client, ada: User) -> dict[str, Any]:
+    """The tokens of an assistant that Ada has let in."""
+    grant = Grant.objects.create(
+        user=ada,
+        client=client,
+        redirect_uri=REDIRECT,
+        code_challenge=CHALLENGE.decode(),
+        token_version=ada.token_version,
+    )
+    tokens: dict[str, Any] = redeem(api, client, grant.code).json()
+    return tokens
+
+
+@pytest.fixture
+def assistant(pair: dict[str, Any]) -> API:
+    return API(authorization=f"Bearer {pair['access_token']}")
+
+
+__all__ = ["bearer"]

@@ -1,0 +1,328 @@
+"""What a thief, a foreign client or a foreign page tries on the way in."""
+
+import pytest
+
+from accounts import tokens as api_tokens
+from assistants import redirects
+from assistants.models import Client, Grant
+from audit.models import Kind, Record
+from tests.assistants.conftest import (
+    REDIRECT,
+    RESOURCE,
+    VERIFIER,
+    Person,
+    form,
+    hidden,
+    let_in,
+    redeem,
+    refresh,
+    request_of,
+    send,
+)
+from tests.conftest import API, PASSWORD, race
+
+pytestmark = pytest.mark.django_db
+
+
+def refused(answer):
+    return answer.status_code, answer.json().get("error")
+
+
+def test_code_works_once_and_its_second_use_ends_the_grant(api, client, ada):
+    code = let_in(client, ada)
+    tokens = redeem(api, client, code).json()
+
+    assert refused(redeem(api, client, code)) == (400, "invalid_grant")
+    assistant = API(authorization=f"Bearer {tokens['access_token']}")
+    assert send(assistant, "tools/list").status_code == 401
+    assert refused(refresh(api, client, tokens["refresh_token"])) == (400, "invalid_grant")
+    assert Record.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == "code used twice"
+
+
+def test_code_is_for_its_client_alone(api, client, ada):
+    thief = Client.objects.create(name="Thief", redirect_uris=[REDIRECT])
+    code = let_in(client, ada)
+
+    assert refused(redeem(api, thief, code)) == (400, "invalid_grant")
+    assert redeem(api, client, code).status_code == 200
+
+
+@pytest.mark.parametrize("verifier", ["w" * 43, "", "v" * 42, "v" * 44, VERIFIER + "="])
+def test_code_is_for_who_knows_the_verifier(api, client, ada, verifier):
+    code = let_in(client, ada)
+
+    assert refused(redeem(api, client, code, code_verifier=verifier)) == (400, "invalid_grant")
+    assert redeem(api, client, code).status_code == 200
+
+
+def test_challenge_is_no_verifier(api, client, ada):
+    challenge = request_of(client)["code_challenge"]
+
+    answer = redeem(api, client, let_in(client, ada), code_verifier=challenge)
+
+    assert refused(answer) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize("uri", ["http://127.0.0.1:3031/callback", REDIRECT + "/", "x"])
+def test_code_is_for_the_redirect_uri_that_got_it(api, client, ada, uri):
+    answer = redeem(api, client, let_in(client, ada), redirect_uri=uri)
+
+    assert refused(answer) == (400, "invalid_grant")
+
+
+def test_code_lives_a_minute(api, client, ada, time_machine):
+    time_machine.move_to("2026-11-21 10:00:00+00:00", tick=False)
+    code = let_in(client, ada)
+    time_machine.shift(60)
+
+    assert refused(redeem(api, client, code)) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize("what", ["", "x", "a:b:c"])
+def test_made_up_codes_and_refresh_tokens_are_refused(api, client, pair, what):
+    assert refused(redeem(api, client, what)) == (400, "invalid_grant")
+    assert refused(refresh(api, client, what)) == (400, "invalid_grant")
+
+
+def test_code_is_no_refresh_token_and_none_is_an_api_token(api, client, ada, pair):
+    code = let_in(client, ada)
+    access, api_refresh = api_tokens.issue(ada)
+
+    for token in (code, str(access), str(api_refresh), pair["access_token"]):
+        assert refused(refresh(api, client, token)) == (400, "invalid_grant")
+    for token in (pair["refresh_token"], str(api_refresh)):
+        assert refused(redeem(api, client, token)) == (400, "invalid_grant")
+
+
+def test_assistants_token_opens_no_call_of_the_api(assistant, api, pair):
+    for path in ("/auth/me", "/users", "/auth/grants"):
+        assert assistant.get(path).status_code == 401
+    assert assistant.post("/auth/logout").status_code == 401
+    assert api.post("/auth/refresh", {"refresh_token": pair["access_token"]}).status_code == 401
+    assert api.post("/auth/refresh", {"refresh_token": pair["refresh_token"]}).status_code == 401
+
+
+def test_refresh_token_of_the_api_opens_no_mcp(ada):
+    thief = API(authorization=f"Bearer {api_tokens.issue(ada)[1]}")
+
+    assert send(thief, "tools/list").status_code == 401
+
+
+def test_old_refresh_token_ends_the_grant(api, client, pair):
+    renewed = refresh(api, client, pair["refresh_token"]).json()
+
+    assert refused(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
+    assert refused(refresh(api, client, renewed["refresh_token"])) == (400, "invalid_grant")
+    assistant = API(authorization=f"Bearer {renewed['access_token']}")
+    assert send(assistant, "tools/list").status_code == 401
+
+
+def test_refresh_token_is_for_its_client_alone(api, client, pair):
+    thief = Client.objects.create(name="Thief", redirect_uris=[REDIRECT])
+
+    assert refused(refresh(api, thief, pair["refresh_token"])) == (400, "invalid_grant")
+    assert refresh(api, client, pair["refresh_token"]).status_code == 200
+
+
+def test_client_cannot_give_back_what_is_anothers(api, client, pair, assistant):
+    thief = Client.objects.create(name="Thief", redirect_uris=[REDIRECT])
+
+    form(api, "/oauth/revoke", token=pair["refresh_token"], client_id=str(thief.pk))
+
+    assert send(assistant, "tools/list").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_code_that_races_is_good_for_one_pair_at_most(client, ada):
+    code = let_in(client, ada)
+
+    answers = race(*[lambda: redeem(API(), client, code)] * 8)
+
+    assert [answer.status_code for answer in answers].count(200) <= 1
+    assert Grant.objects.get().ended_at is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_refresh_token_that_races_leaks_no_third_pair(client, pair):
+    answers = race(*[lambda: refresh(API(), client, pair["refresh_token"])] * 8)
+
+    won = [answer.json() for answer in answers if answer.status_code == 200]
+    assert len(won) == 1
+    assert refused(refresh(API(), client, won[0]["refresh_token"])) == (400, "invalid_grant")
+    assistant = API(authorization=f"Bearer {won[0]['access_token']}")
+    assert send(assistant, "tools/list").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://app.example@evil.test/cb",
+        "https://app.example/cb#",
+        "https://app.example/cb#x",
+        "https://app.example:444/cb",
+        "https://app.example.evil.test/cb",
+        "https://app.example/cb/../x",
+        "https://app.example/cbx",
+        "https://app.example/CB",
+        "https://APP.example/cb",
+        "https://app.example/cb?x=1",
+        "https://app.example\\@evil.test/cb",
+        "http://app.example/cb",
+        "http://localhost.evil.test:3030/callback",
+        "http://127.0.0.1.evil.test/callback",
+        "http://localhost@evil.test/callback",
+        "http://localhost:3030/callbackx",
+        "http://127.0.0.1:3030/callback",
+        "http://[::1]:3030/callback",
+        "http://localhost:99999/callback",
+        "https://localhost:3030/callback",
+        "javascript:alert(1)",
+        "//evil.test/cb",
+        "",
+        '"><script>',
+    ],
+)
+def test_foreign_redirect_uri_is_never_redirected_to(db, ada, uri):
+    known = ["https://app.example/cb", "http://localhost:3030/callback"]
+    client = Client.objects.create(name="Testbench", redirect_uris=known)
+
+    page = Person(request_of(client) | {"redirect_uri": uri}).page
+
+    assert page.status_code == 400
+    assert "Location" not in page
+    assert "has not registered the address" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "ftp://a.example",
+        "http://a.example/cb",
+        "https://user@a.example/cb",
+        "https://a.example/#x",
+        "https://",
+        "https://a.example:99999/",
+        "https://a.example/ x",
+        "https://a.exämple/",
+        "http://localhost.evil.test/",
+        "javascript:alert(1)",
+        "cursor://callback",
+        "https://a\\b/",
+        "http://[::1/",
+    ],
+)
+def test_such_a_redirect_uri_cannot_be_registered(uri):
+    assert redirects.split(uri) is None
+
+
+@pytest.mark.parametrize("uri", ["http://localhost:51004/callback", "http://localhost/callback"])
+def test_program_on_the_persons_machine_comes_with_any_port(uri):
+    assert redirects.is_registered(uri, ["http://localhost:3030/callback"])
+
+
+def test_unknown_client_is_never_redirected(client):
+    page = Person(request_of(client) | {"client_id": "00000000-0000-0000-0000-000000000000"}).page
+
+    assert page.status_code == 400
+    assert "not known here" in page.content.decode()
+
+
+def test_name_of_a_client_is_text(db):
+    name = "<script>alert(1)</script>"
+    client = Client.objects.create(name=name, redirect_uris=[REDIRECT])
+
+    assert name not in Person(request_of(client)).page.content.decode()
+
+
+@pytest.mark.parametrize("step", [{}, {"step": "decision"}])
+def test_form_without_the_csrf_token_is_refused(client, ada, step):
+    person = Person(request_of(client))
+    person.sign_in(ada.email)
+    ticket = hidden(person.page)["ticket"]
+    person.page.content = b""
+
+    page = person.post({"ticket": ticket, "decision": "allow"}, **step)
+
+    assert page.status_code == 400
+    assert not Grant.objects.exists()
+
+
+def test_ticket_of_one_client_is_no_yes_to_another(client, ada):
+    other = Client.objects.create(name="Other", redirect_uris=[REDIRECT])
+    person = Person(request_of(client))
+    person.sign_in(ada.email)
+    person.query = request_of(other)
+
+    assert person.decide("allow").status_code == 400
+    assert not Grant.objects.exists()
+
+
+def test_password_at_the_second_forms_address_is_not_looked_at(client, ada):
+    person = Person(request_of(client))
+
+    page = person.post({"email": ada.email, "password": PASSWORD}, step="decision")
+
+    assert page.status_code == 400
+    assert not Record.objects.exists()
+
+
+def test_guesses_on_the_page_meet_the_lock_of_log_in(client, ada, api, settings):
+    settings.LOCKOUT_THRESHOLD = 3
+    person = Person(request_of(client))
+    form_page = person.page
+    for _ in range(3):
+        person.page = form_page
+        assert person.sign_in(ada.email, "wrong password").status_code == 401
+    person.page = form_page
+
+    assert person.sign_in(ada.email).status_code == 429
+    login = api.post("/auth/login", {"email": ada.email, "password": PASSWORD})
+    assert login.status_code == 429
+
+
+def test_lock_and_throttle_look_the_same(client, ada, settings):
+    settings.LOCKOUT_THRESHOLD = 1
+    person = Person(request_of(client))
+    form_page = person.page
+    person.sign_in(ada.email, "wrong password")
+    person.page = form_page
+    locked = person.sign_in(ada.email)
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    person.page = form_page
+
+    throttled = person.sign_in(ada.email)
+
+    assert (locked.status_code, locked.content) == (429, throttled.content)
+    assert sorted(locked.headers) == sorted(throttled.headers)
+
+
+def test_registrations_are_counted_as_credentials(api, settings):
+    settings.RATE_LIMIT_CREDENTIAL = 2
+    answers = [api.post("/oauth/register", {"redirect_uris": [REDIRECT]}) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [201, 201, 429]
+    assert answers[2].json() == {"error": "too many attempts; please try again later"}
+    assert Client.objects.count() == 2
+
+
+@pytest.mark.parametrize("call", ["token", "revoke"])
+def test_tokens_are_counted_as_credentials(api, client, settings, call):
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    form(api, f"/oauth/{call}")
+
+    assert form(api, f"/oauth/{call}").status_code == 429
+
+
+def test_looking_at_the_page_counts_in_the_public_tier(client, ada, settings):
+    settings.RATE_LIMIT_CREDENTIAL, settings.RATE_LIMIT_PUBLIC = 1, 3
+    person = Person(request_of(client))
+    person.sign_in(ada.email)
+
+    assert person.page["x-ratelimit-limit"] == "1"
+    assert person.decide("allow")["x-ratelimit-limit"] == "3"
+
+
+def test_other_resource_is_another_door(api, client, ada):
+    answer = redeem(api, client, let_in(client, ada), resource=RESOURCE + "/")
+
+    assert refused(answer) == (400, "invalid_target")

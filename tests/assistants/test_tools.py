@@ -1,0 +1,231 @@
+"""Each tool answers what its REST call answers, and refuses what that refuses."""
+
+import json
+import uuid
+from typing import Any
+
+import jsonschema
+import pytest
+
+from assistants import tools
+from audit.models import Kind, Record
+from invitations.models import Invitation
+from tests.assistants.conftest import send, use
+from tests.conftest import API
+
+pytestmark = pytest.mark.django_db
+
+ADMINS = [
+    "list_users",
+    "get_user",
+    "update_user",
+    "list_invitations",
+    "invite_user",
+    "resend_invitation",
+    "revoke_invitation",
+]
+NOBODY = str(uuid.uuid4())
+
+
+def succeeded(tool: str, result: dict[str, Any]) -> Any:
+    """The answer of a call that went well: as text, and as its output schema says."""
+    answer = result["structuredContent"]
+    assert result["isError"] is False
+    assert json.loads(result["content"][0]["text"]) == answer
+    jsonschema.validate(answer, tools.TOOLS[tool].output_schema)
+    return answer
+
+
+def failed(result: dict[str, Any]) -> Any:
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    return json.loads(result["content"][0]["text"])
+
+
+@pytest.fixture
+def invitation(ada) -> Invitation:
+    return Invitation.objects.invite(ada, "charles@example.com")
+
+
+def names(api: API) -> list[str]:
+    return [tool["name"] for tool in send(api, "tools/list").json()["result"]["tools"]]
+
+
+def test_admins_are_shown_every_tool_in_one_order(as_ada):
+    assert names(as_ada) == ["whoami", "update_profile", *ADMINS]
+
+
+def test_members_are_shown_what_is_theirs(as_bob):
+    assert names(as_bob) == ["whoami", "update_profile"]
+
+
+def test_every_tool_is_fully_described(as_ada):
+    for tool in send(as_ada, "tools/list").json()["result"]["tools"]:
+        jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
+        jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert tool["title"]
+        assert tool["description"]
+        assert set(tool["annotations"]) == {
+            "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"
+        }  # fmt: skip
+
+
+def test_arguments_stand_side_by_side():
+    arguments = {name: set(tool.input_schema["properties"]) for name, tool in tools.TOOLS.items()}
+
+    assert arguments.pop("list_users") >= {"search", "role", "page", "per_page"}
+    assert arguments == {
+        "whoami": set(),
+        "update_profile": {"first_name", "last_name", "language"},
+        "get_user": {"user_id"},
+        "update_user": {"user_id", "role", "is_active"},
+        "list_invitations": {"status", "page", "per_page"},
+        "invite_user": {"email", "role", "consultant_id"},
+        "resend_invitation": {"invitation_id"},
+        "revoke_invitation": {"invitation_id"},
+    }
+
+
+@pytest.mark.parametrize("tool", ADMINS)
+def test_members_cannot_use_what_they_are_not_shown(as_bob, tool):
+    answer = send(as_bob, "tools/call", name=tool, arguments={})
+
+    assert answer.status_code == 400
+    assert answer.json()["error"] == {"code": -32602, "message": "Unknown tool"}
+
+
+def test_whoami_answers_for_members_too(as_bob):
+    assert succeeded("whoami", use(as_bob, "whoami")) == as_bob.get("/auth/me").json()
+
+
+def test_profile_is_changed(as_bob):
+    answer = succeeded("update_profile", use(as_bob, "update_profile", language="sv"))
+
+    assert answer == as_bob.get("/auth/me").json()
+    assert answer["settings"] == {"language": "sv"}
+
+
+def test_profile_refuses_what_the_rest_call_refuses(as_bob):
+    result = use(as_bob, "update_profile", language="xx", first_name=5)
+    rest = as_bob.patch("/auth/me", {"settings": {"language": "xx"}, "first_name": 5})
+
+    assert failed(result) == rest.json()
+
+
+def test_users_are_listed(as_ada, bob):
+    answer = succeeded("list_users", use(as_ada, "list_users", search="bo", per_page=1))
+
+    assert answer == as_ada.get("/users?search=bo&per_page=1").json()
+    assert [user["email"] for user in answer["items"]] == ["bob@example.com"]
+
+
+@pytest.mark.parametrize("arguments", [{"page": 0}, {"role": "boss"}])
+def test_list_of_users_refuses_what_the_rest_call_refuses(as_ada, arguments):
+    assert failed(use(as_ada, "list_users", **arguments)) == (
+        as_ada.get("/users", data=arguments).json()
+    )
+
+
+def test_user_is_looked_up(as_ada, bob):
+    answer = succeeded("get_user", use(as_ada, "get_user", user_id=str(bob.pk)))
+
+    assert answer == as_ada.get(f"/users/{bob.pk}").json()
+
+
+@pytest.mark.parametrize("tool", ["get_user", "update_user"])
+def test_users_of_others_are_not_found(as_ada, eve, tool):
+    for user_id in (str(eve.pk), NOBODY, "no-id", "../auth/me", ""):
+        assert failed(use(as_ada, tool, user_id=user_id)) == {"error": "not found"}
+
+
+def test_user_is_changed(as_ada, bob):
+    arguments = {"user_id": str(bob.pk), "role": "admin", "is_active": False}
+
+    answer = succeeded("update_user", use(as_ada, "update_user", **arguments))
+
+    assert answer == as_ada.get(f"/users/{bob.pk}").json()
+    bob.refresh_from_db()
+    assert (bob.role, bob.is_active) == ("admin", False)
+
+
+def test_last_admin_stays(as_ada, ada):
+    result = use(as_ada, "update_user", user_id=str(ada.pk), role="member")
+
+    assert failed(result) == {"error": "the last admin cannot be removed"}
+
+
+def test_invitations_are_listed(as_ada, invitation):
+    answer = succeeded("list_invitations", use(as_ada, "list_invitations", status="pending"))
+
+    assert answer == as_ada.get("/invitations?status=pending").json()
+    assert answer["total"] == 1
+
+
+def test_somebody_is_invited(as_ada):
+    arguments = {"email": "New@Example.com", "role": "admin", "consultant_id": None}
+
+    answer = succeeded("invite_user", use(as_ada, "invite_user", **arguments))
+
+    assert answer["email"] == "new@example.com"
+    assert as_ada.get("/invitations").json()["items"] == [answer]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"email": "bob@example.com"}, {"email": 5}])
+def test_invitation_refuses_what_the_rest_call_refuses(as_ada, bob, arguments):
+    assert failed(use(as_ada, "invite_user", **arguments)) == (
+        as_ada.post("/invitations", arguments).json()
+    )
+
+
+def test_invitation_is_sent_again(as_ada, invitation):
+    result = use(as_ada, "resend_invitation", invitation_id=str(invitation.pk))
+
+    assert succeeded("resend_invitation", result)["id"] == str(invitation.pk)
+    assert Invitation.objects.get().generation == 2
+
+
+def test_invitation_is_revoked(as_ada, invitation):
+    arguments = {"invitation_id": str(invitation.pk)}
+
+    assert succeeded("revoke_invitation", use(as_ada, "revoke_invitation", **arguments)) == {}
+    assert failed(use(as_ada, "revoke_invitation", **arguments)) == {
+        "error": "invitation is no longer open"
+    }
+
+
+@pytest.mark.parametrize("tool", ["resend_invitation", "revoke_invitation"])
+def test_invitations_of_others_are_not_found(as_eve, invitation, tool):
+    for invitation_id in (str(invitation.pk), NOBODY, "no-id"):
+        result = use(as_eve, tool, invitation_id=invitation_id)
+        assert failed(result) == {"error": "not found"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "fields"),
+    [
+        ("whoami", {"verbose": True}, {"verbose": ["There is no such argument."]}),
+        ("get_user", {}, {"user_id": ["This field is required."]}),
+        ("get_user", {"user_id": 5}, {"user_id": ["Must be of type string."]}),
+        ("list_users", {"page": "1"}, {"page": ["Must be of type integer."]}),
+        ("list_users", {"per_page": True}, {"per_page": ["Must be of type integer."]}),
+    ],
+)
+def test_wrong_arguments_are_named(as_ada, tool, arguments, fields):
+    assert failed(use(as_ada, tool, **arguments)) == {"error": "invalid request", "fields": fields}
+
+
+def test_trail_tells_through_what_it_came(as_ada, assistant, bob):
+    use(as_ada, "update_profile", first_name="Augusta")
+    use(assistant, "update_profile", first_name="Ada")
+
+    own, assisted = Record.objects.filter(kind=Kind.PROFILE_CHANGED).order_by("pk")
+    assert own.detail == {"via": "mcp", "client": "Testbench", "fields": ["first_name"]}
+    assert assisted.detail["grant"]
+    assert assisted.actor_email == "ada@example.com"
+
+
+def test_rest_calls_leave_no_such_trace(as_ada):
+    as_ada.patch("/auth/me", {"first_name": "Augusta"})
+
+    assert Record.objects.get(kind=Kind.PROFILE_CHANGED).detail == {"fields": ["first_name"]}
