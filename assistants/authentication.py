@@ -17,7 +17,7 @@ class AssistantAuthentication(BearerAuthentication):
     them; the token itself where it is one of the API's own. That a grant was not ended is looked
     up each time, so that its tokens end at once."""
 
-    def authenticate(self, request: Request) -> tuple[User, Any] | None:  # type: ignore[override]
+    def authenticate(self, request: Request) -> tuple[User, Any] | None:
         token = tokens.read(encoded_bearer_token(request))
         if token is None:
             return super().authenticate(request)

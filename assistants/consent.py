@@ -208,7 +208,7 @@ class AuthorizeView(CountedView):
         response["Content-Security-Policy"] = asked.policy() if asked else POLICY
         return response
 
-    def handle_exception(self, exc: Exception) -> HttpResponse:
+    def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         """A page for a person, in place of the API's JSON."""
         answer = super().handle_exception(exc)
         wait = answer.headers.get("Retry-After")
