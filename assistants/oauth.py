@@ -56,6 +56,8 @@ def check_target(parameters: QueryDict) -> None:
 class ProtectedResourceView(CountedView):
     """GET /.well-known/oauth-protected-resource, and …/mcp: who lets assistants in (RFC 9728)."""
 
+    schema = None
+
     def get(self, request: Request) -> Response:
         return Response(
             {
@@ -71,6 +73,8 @@ class ProtectedResourceView(CountedView):
 
 class AuthorizationServerView(CountedView):
     """GET /.well-known/oauth-authorization-server: what is where, and what is spoken (RFC 8414)."""
+
+    schema = None
 
     def get(self, request: Request) -> Response:
         base = settings.SERVICE_URL
@@ -97,6 +101,8 @@ class AuthorizationServerView(CountedView):
 
 class RegisterView(CountedView):
     """POST /oauth/register: a program says its name and where it gets its answers."""
+
+    schema = None
 
     throttle_classes = [CredentialThrottle]
 
@@ -135,6 +141,8 @@ class FormView(CountedView):
 
 class TokenView(FormView):
     """POST /oauth/token: a code, or a refresh token, for a pair of tokens."""
+
+    schema = None
 
     def post(self, request: Request) -> Response:
         form = request.POST
@@ -187,6 +195,8 @@ class RevokeView(FormView):
 
     A token that does not hold is no error (§2.2): there is nothing left to revoke.
     """
+
+    schema = None
 
     def post(self, request: Request) -> HttpResponse:
         form = request.POST

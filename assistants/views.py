@@ -61,6 +61,8 @@ class MCPView(CountedView):
 class GrantsView(ProtectedView):
     """GET /auth/grants: the assistants that act for the caller, newest first."""
 
+    schema = None
+
     def get(self, request: SignedInRequest) -> Response:
         grants = Grant.objects.live().filter(user=request.user).select_related("client")
         return Response({"items": [grant_response(grant) for grant in grants]})
@@ -68,6 +70,8 @@ class GrantsView(ProtectedView):
 
 class GrantView(ProtectedView):
     """DELETE /auth/grants/{id}: this assistant acts for the caller no longer."""
+
+    schema = None
 
     def delete(self, request: SignedInRequest, grant_id: UUID) -> Response:
         grants = Grant.objects.live().select_related("client", "user")
