@@ -12,7 +12,7 @@ from config.logs import new_request_id
 
 bind = f"127.0.0.1:{settings.PORT}"
 workers = settings.WEB_CONCURRENCY
-worker_class = "gthread"
+worker_class = "config.worker.Worker"
 threads = settings.WEB_THREADS
 # Keys, settings and URLs are read once, by the master; a bad one ends the start with its one line.
 preload_app = True
