@@ -9,6 +9,7 @@ from gunicorn import util
 
 from config import settings
 from config.logs import new_request_id
+from throttling import counter
 
 bind = f"127.0.0.1:{settings.PORT}"
 workers = settings.WEB_CONCURRENCY
@@ -31,6 +32,10 @@ def when_ready(server: Any) -> None:
     walk it again and again, nor copy its pages by doing so."""
     gc.collect()
     gc.freeze()
+
+
+def post_worker_init(worker: Any) -> None:
+    counter.keep_watch()
 
 
 def write_error(sock: Any, status: int, reason: str, detail: str) -> None:

@@ -1,38 +1,22 @@
 """How many requests a caller has made: counted in Redis or in process, and the rule that chooses.
 
-A window is fixed and begins with its first request. Redis counts with one atomic script, one key
-and one round trip, so the count is exact over processes and hosts. Nothing that happens to the
-store reaches the caller, and no decision waits longer than `BUDGET` for it to say a word.
+A window is fixed and begins with its first request. Nothing that happens to the store reaches the
+caller: a limiter must not be what fails a request.
 """
 
 import functools
-import logging
 import math
 import os
-import socket
-import ssl
-import struct
 import threading
 import time
-import types
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from django.conf import settings
-from django_redis import get_redis_connection
-from redis.connection import AbstractConnection, SSLConnection
-from redis.exceptions import ConnectionError as StoreError
-from redis.exceptions import NoScriptError, RedisError
-from redis.exceptions import TimeoutError as StoreTimeout
 
-logger = logging.getLogger("throttling")
-
-BUDGET = 0.1  # seconds that one decision may wait on the store, connecting included
-TIMEVAL = struct.pack("ll", 0, round(BUDGET * 1_000_000))  # of setsockopt(2): s, µs
-SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
+from throttling.breaker import Breaker
+from throttling.store import Store, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,216 +43,114 @@ class Decision:
         }
 
 
+@dataclass(slots=True)
+class Window:
+    """What this process knows of a caller's window."""
+
+    end: float  # on the monotonic clock
+    used: int = 0
+    asked: bool = False  # the store has been asked in this window
+    held: bool = False  # ... and was not there at some moment of it
+
+
 class ProcessCounter:
     """Counts in this process's memory, for its threads.
 
-    All windows are equally long, so the dictionary's order of insertion is that of expiry: what
-    has ended is dropped from its front, and so is the oldest count when there are too many.
+    What has ended is dropped from the dictionary's front, where the oldest is, and so is the
+    oldest window when there are too many.
     """
 
     def __init__(self, capacity: int = 50_000) -> None:
         self.capacity = capacity  # about 250 bytes each
         self.lock = threading.Lock()
-        self.counts: OrderedDict[str, tuple[float, int]] = OrderedDict()  # (its end, requests)
+        self.counts: OrderedDict[str, Window] = OrderedDict()
 
     def count(self, key: str, limit: int, window: int) -> Decision:
         """Count a request; `window` is in seconds."""
+        with self.lock:
+            mine = self.window(key, window)
+            mine.used += 1
+            mine.held = mine.asked  # the store may have had a part of what is counted here
+            return Decision.of(mine.used, limit, mine.end - time.monotonic(), window)
+
+    def count_beside(self, key: str, share: int, part: int, seconds_left: float) -> bool:
+        """Count a request that the store has counted too, and allow or refuse it.
+
+        `share` is this process's of the limit, `part` of what the store has counted: it is used up
+        even if other processes let it through. A process that has counted without the store in
+        this window keeps to its share until the window ends.
+        """
+        with self.lock:
+            mine = self.window(key, seconds_left)
+            mine.used = max(mine.used + 1, part)
+            mine.asked = True
+            return mine.used <= share or not mine.held
+
+    def note_silence(self, key: str, window: int) -> None:
+        """The store was asked, and has perhaps counted what it gave no answer to."""
+        with self.lock:
+            self.window(key, window).asked = True
+
+    def window(self, key: str, seconds: float) -> Window:
+        """The caller's window, or a new one that ends in so many seconds."""
         now = time.monotonic()
-        with self.lock:
-            while self.counts and next(iter(self.counts.values()))[0] <= now:
-                self.counts.popitem(last=False)
-            end, used = self.counts.get(key, (now + window, 0))
-            self.counts[key] = end, used + 1
-            if len(self.counts) > self.capacity:
-                self.counts.popitem(last=False)
-        return Decision.of(used + 1, limit, end - now, window)
+        while self.counts and next(iter(self.counts.values())).end <= now:
+            self.counts.popitem(last=False)
+        found = self.counts.get(key)
+        if found and found.end > now:
+            return found
+        self.counts.pop(key, None)
+        self.counts[key] = Window(now + seconds)
+        if len(self.counts) > self.capacity:
+            self.counts.popitem(last=False)
+        return self.counts[key]
 
 
-class StoreConnection(AbstractConnection):
-    """A connection that shares one deadline among all its steps.
+class Refusals:
+    """Whom the store has just refused: they are refused from memory for up to a second.
 
-    A timeout for each step adds up: a server that is slow to accept, to authenticate, to select
-    its database and to answer would cost a request four of them.
+    That is exact, since an exhausted window stays so until it ends. The second is how soon an
+    operator's `limits --clear` is felt.
     """
 
-    deadline = math.inf  # on the monotonic clock
-    tls: ssl.SSLContext | None = None
+    SECONDS = 1.0
 
-    def left(self) -> float:
-        """Seconds for the next step. Never 0, which a socket takes for "do not wait"."""
-        return min(BUDGET, max(0.001, self.deadline - time.monotonic()))
-
-    @property  # type: ignore[misc]  # nothing sets it
-    def socket_connect_timeout(self) -> float:
-        return self.left()
-
-    @property  # type: ignore[misc]  # nothing sets it
-    def socket_timeout(self) -> float | None:
-        return self._sock.gettimeout() if self._sock else self.left()
-
-    def _connect(self) -> Any:
-        """Connect, and leave it to the kernel to keep the time of what follows.
-
-        A socket with a timeout of Python's polls before it sends, and again before it receives.
-        """
-        sock = super()._connect()  # type: ignore[no-untyped-call,safe-super]  # has a body there
-        if isinstance(sock, ssl.SSLSocket):  # OpenSSL would wait on, whatever the kernel says
-            sock.settimeout(BUDGET)
-        else:
-            sock.settimeout(None)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, TIMEVAL)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, TIMEVAL)
-        return sock
-
-    def _wrap_socket_with_ssl(self, sock: Any) -> ssl.SSLSocket:
-        """With the context that was made once: to load the system's CAs takes half the budget."""
-        if self.tls:
-            return self.tls.wrap_socket(sock, server_hostname=self.host)
-        return super()._wrap_socket_with_ssl(sock)  # type: ignore[misc,no-any-return]  # TLS has it
-
-    def read_response(self, *args: Any, **options: Any) -> Any:
-        # The socket's own timeout is the whole budget. To set another one takes two system calls,
-        # so it is left alone where hardly anything of the budget has been used.
-        left = self.left()
-        if left < 0.95 * BUDGET:
-            options["timeout"] = left
-        try:
-            return super().read_response(*args, **options)
-        except StoreError as error:
-            if isinstance(error.__context__, BlockingIOError):  # the kernel's way to say it
-                raise StoreTimeout(f"no answer within {BUDGET} s") from None
-            raise
-
-
-def tls_context(connection: Any) -> ssl.SSLContext | None:
-    """The context that redis-py makes for a connection, from all that REDIS_URL says; None where
-    it makes none, or has more to do (OCSP) than to make it."""
-    if not isinstance(connection, SSLConnection):
-        return None
-    if connection.ssl_validate_ocsp or connection.ssl_validate_ocsp_stapled:
-        return None
-    make: Callable[[socket.socket], ssl.SSLSocket] = connection._wrap_socket_with_ssl
-    with make(socket.socket()) as unconnected:
-        return unconnected.context
-
-
-def has_ended(connection: Any) -> bool:
-    """Whether the store has hung up: on an idle connection it has nothing else to say."""
-    try:
-        return bool(connection.can_read())
-    except (RedisError, OSError):
-        return True
-
-
-class RedisCounter:
-    """Counts in the store, for every process and host. Raises whatever the store's client does."""
-
-    def __init__(self) -> None:
-        client = get_redis_connection("default")
-        pool = client.connection_pool
-        kind: Any = types.new_class("StoreConnection", (StoreConnection, pool.connection_class))
-        self.connect: Callable[[], Any] = functools.partial(kind, **pool.connection_kwargs)
-        kind.tls = tls_context(self.connect())
-        self.sha = client.register_script(SCRIPT).sha  # sends nothing
-        self.forget_connections()
-
-    def forget_connections(self) -> None:
-        """Let every thread begin on a new one. What they wait for on the old ones, they get."""
-        self.mine = threading.local()
-
-    def count(self, key: str, limit: int, window: int) -> Decision:
-        """Count a request; `window` is in seconds."""
-        connection = self.connection()
-        connection.deadline = time.monotonic() + BUDGET
-        try:
-            used, milliseconds = self.run(connection, key, window * 1000)
-        finally:
-            connection.deadline = math.inf
-        return Decision.of(used, limit, milliseconds / 1000, window)
-
-    def connection(self) -> Any:
-        """This thread's connection, as the database has one a thread: what the client's pool does
-        to lend one costs as much as the round trip."""
-        mine = self.mine  # which may be another one at any moment
-        if not hasattr(mine, "connection"):
-            mine.connection = self.connect()
-        return mine.connection
-
-    def run(self, connection: Any, key: str, milliseconds: int) -> Any:
-        """The script's answer, in one round trip."""
-        if connection.is_connected and has_ended(connection):
-            connection.disconnect()
-        connection.connect()
-        try:
-            connection.send_command("EVALSHA", self.sha, 1, key, milliseconds)
-            return connection.read_response()
-        except NoScriptError:  # a new or emptied store
-            connection.send_command("EVAL", SCRIPT, 1, key, milliseconds)
-            return connection.read_response()
-
-
-class Breaker:
-    """Keeps requests off a store that has failed, all but one that probes now and then.
-
-    It opens at an error, or at the second timeout in a row: a single one may be this machine's own
-    hiccup. One log line tells of its opening and one of its closing.
-    """
-
-    FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0  # seconds between probes
-
-    def __init__(self) -> None:
+    def __init__(self, capacity: int = 10_000) -> None:
+        self.capacity = capacity
         self.lock = threading.Lock()
-        self.is_open = False
-        self.timeouts = 0
-        self.pause = self.FIRST_PAUSE
-        self.next_probe = 0.0
+        # By key: when to ask again, the window's end, the requests in it.
+        self.known: OrderedDict[str, tuple[float, float, int]] = OrderedDict()
 
-    def admits(self) -> bool:
-        """Whether this caller may try the store.
-
-        Taking a probe puts the next one off by longer than a probe lasts, so that only one
-        caller probes at a time, and none has to report back for the next to go.
-        """
-        if not self.is_open:
-            return True
+    def remember(self, key: str, used: int, seconds_left: float) -> None:
+        now = time.monotonic()
+        end = now + seconds_left
         with self.lock:
-            now = time.monotonic()
-            if self.is_open and now < self.next_probe:
-                return False
-            self.pause = min(self.pause * 2, self.LONGEST_PAUSE)
-            self.next_probe = now + self.pause
-            return True
+            while self.known and next(iter(self.known.values()))[0] <= now:
+                self.known.popitem(last=False)
+            self.known.pop(key, None)
+            self.known[key] = min(now + self.SECONDS, end), end, used
+            if len(self.known) > self.capacity:
+                self.known.popitem(last=False)
 
-    def succeeded(self) -> None:
-        """The store has answered: close."""
-        if not self.is_open and not self.timeouts:
-            return
-        with self.lock:
-            was_open, self.is_open, self.timeouts = self.is_open, False, 0
-        if was_open:
-            logger.warning("the limiter's store answers again")
-
-    def failed(self, error: Exception) -> None:
-        """The store has not answered, or with an error."""
-        with self.lock:
-            self.timeouts += 1
-            if self.is_open or (isinstance(error, StoreTimeout) and self.timeouts < 2):
-                return
-            self.is_open = True
-            self.pause = self.FIRST_PAUSE
-            self.next_probe = time.monotonic() + self.pause
-        logger.warning(
-            "the limiter's store is lost, credential calls are counted in process: %s: %s",
-            type(error).__name__,
-            error,
-        )
+    def decision(self, key: str, limit: int, window: int) -> Decision | None:
+        """The refusal of a caller whom memory can tell to be over the limit, or None."""
+        ask_again, end, used = self.known.get(key, (0.0, 0.0, 0))
+        if used <= limit:
+            return None
+        now = time.monotonic()
+        return Decision.of(used, limit, end - now, window) if now < ask_again else None
 
 
-class NoStore(Exception):
-    """There are no counts that this process could see."""
+def share(limit: int) -> int:
+    """What each process may let through by itself, so that together they keep to the limit."""
+    return max(1, limit // settings.WEB_CONCURRENCY)
 
 
-TIERS = ("authenticated", "public", "credential")
+def part_of(used: int) -> int:
+    """What a process counts as its part of the requests that the store has counted, while each of
+    the others may have had one more by now."""
+    others: int = settings.WEB_CONCURRENCY - 1
+    return math.ceil((used + others) / settings.WEB_CONCURRENCY)
 
 
 class Limiter:
@@ -278,15 +160,16 @@ class Limiter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all counts in process, the store's client and how the store fared."""
+        """Forget all counts in process, the store's connections and how the store fared."""
         self.breaker = Breaker()
         self.process = ProcessCounter()
+        self.refusals = Refusals()
         self.__dict__.pop("store", None)
 
     @functools.cached_property
-    def store(self) -> RedisCounter:
+    def store(self) -> Store:
         """Made at the first count, since gunicorn loads the application before it forks."""
-        return RedisCounter()
+        return Store()
 
     def count(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
         """Count a request of the caller in the tier; `limit` is in requests a window.
@@ -294,32 +177,58 @@ class Limiter:
         Without the store, a strict tier is counted in process, each process with its share of the
         limit, so that an outage does not multiply it; any other is let through.
         """
-        key = f"throttle:{tier}:{caller}"
+        key = key_of(tier, caller)
         window: int = settings.RATE_LIMIT_WINDOW_SECONDS
         if settings.REDIS_URL:
-            decision = self.ask_store(key, limit, window)
-            if decision is not None:
+            decision = self.refusals.decision(key, limit, window)
+            decision = decision or self.ask_store(key, limit, window, strict=strict)
+            if decision:
                 return decision
             if not strict:
                 return Decision(allowed=True, limit=limit, remaining=limit, reset=window)
-        if strict:
-            limit = max(1, limit // settings.WEB_CONCURRENCY)
-        return self.process.count(key, limit, window)
+        return self.process.count(key, share(limit) if strict else limit, window)
 
-    def ask_store(self, key: str, limit: int, window: int) -> Decision | None:
+    def ask_store(self, key: str, limit: int, window: int, *, strict: bool) -> Decision | None:
         """The store's decision, or None where the store has none to give."""
         if not self.breaker.admits():
             return None
         try:
-            decision = self.store.count(key, limit, window)
+            used, milliseconds = self.store.count(key, window * 1000)
+            decision = Decision.of(used, limit, milliseconds / 1000, window)
         except Exception as error:  # whatever it is, a limiter must not be what fails a request
-            self.breaker.failed(error)
-            if self.breaker.is_open and "store" in vars(self):
-                # What one connection has met, the others would meet in turn.
-                self.store.forget_connections()
+            self.lost(error)
+            if strict:
+                self.process.note_silence(key, window)
             return None
         self.breaker.succeeded()
+        if not decision.allowed:
+            self.refusals.remember(key, used, milliseconds / 1000)
+        if strict and not self.process.count_beside(
+            key, share(limit), part_of(used), milliseconds / 1000
+        ):
+            return replace(decision, allowed=False, remaining=0)
         return decision
+
+    def lost(self, error: Exception) -> None:
+        """Tell the breaker; what one connection of a lost store has met, the others would meet."""
+        self.breaker.failed(error)
+        if self.breaker.is_open and "store" in vars(self):
+            self.store.disconnect()
+
+    def keep_watch(self) -> None:
+        """For a server's process: connect before the first request needs it, and find a lost
+        store again without one. Both by a thread of its own."""
+        if settings.REDIS_URL:
+            threading.Thread(target=self.watch, name="store", daemon=True).start()
+
+    def watch(self) -> None:
+        try:
+            self.store.warm_up()
+        except Exception as error:
+            self.lost(error)
+        while True:
+            time.sleep(0.1)
+            self.probe()
 
     def state(self) -> Literal["ok", "fallback"]:
         """Whether counting works as configured: `fallback` while the store is lost."""
@@ -331,42 +240,12 @@ class Limiter:
         It counts like a request: a store that is full or read-only would still answer a PING.
         """
         if self.state() == "fallback":
-            self.ask_store("throttle:probe", 1, 1)
-
-
-def store_client() -> Any:
-    """The store's client, for operators' commands. Raises NoStore where counts are in process."""
-    if not settings.REDIS_URL:
-        raise NoStore("Without REDIS_URL the server process counts; restarting it clears.")
-    return get_redis_connection("default")
-
-
-def look_up(caller: str) -> dict[str, tuple[int, int]]:
-    """By tier, the caller's requests in the window and the window's seconds left, rounded up.
-
-    Raises NoStore, also when the store does not answer.
-    """
-    try:
-        with store_client().pipeline(transaction=False) as pipeline:
-            for tier in TIERS:
-                pipeline.get(f"throttle:{tier}:{caller}").pttl(f"throttle:{tier}:{caller}")
-            answers = pipeline.execute()
-    except RedisError as error:
-        raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
-    counts = zip(TIERS, answers[::2], answers[1::2], strict=True)
-    return {tier: (int(used), math.ceil(left / 1000)) for tier, used, left in counts if used}
-
-
-def clear(caller: str) -> None:
-    """Forget the caller's requests in every tier. Raises NoStore as `look_up` does."""
-    try:
-        store_client().delete(*(f"throttle:{tier}:{caller}" for tier in TIERS))
-    except RedisError as error:
-        raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
+            self.ask_store("throttle:probe", 1, 1, strict=False)
 
 
 limiter = Limiter()
 count, state, probe, reset = limiter.count, limiter.state, limiter.probe, limiter.reset
+keep_watch = limiter.keep_watch
 
 # A child process must not share its parent's counts, nor a lock that a thread held at the fork.
 os.register_at_fork(after_in_child=limiter.reset)

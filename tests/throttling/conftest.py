@@ -20,13 +20,14 @@ import pytest
 from django.db import connection
 from django.urls import resolve
 from django_redis import get_redis_connection
+from redis import Redis
 
 from accounts import backends
 from config.views import NotFoundView
 from tests import servers
 from tests.conftest import PASSWORD, Service
 from tests.servers import RedisServer, free_port
-from throttling import counter
+from throttling import breaker, counter
 
 ALL_CREDENTIAL_PATHS = [
     "/auth/login",
@@ -49,7 +50,7 @@ def limits(answer: Any) -> dict[str, str]:
 
 
 class Clock:
-    """Stands in for the module `time` in the counter: it moves only when it is told to."""
+    """Stands in for `time` in counter and breaker: it moves only when it is told to."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -177,6 +178,7 @@ def high_credential_limit() -> None:
 def clock(monkeypatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(counter, "time", clock)
+    monkeypatch.setattr(breaker, "time", clock)
     return clock
 
 
@@ -207,6 +209,13 @@ def store(settings) -> Iterator[RedisServer]:
     yield server
     server.process.send_signal(signal.SIGCONT)
     server.stop()
+
+
+@pytest.fixture
+def redis_of_store(store) -> Iterator[Redis]:
+    """A client of the store that this test alone uses."""
+    with Redis(port=store.port) as client:
+        yield client
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 import datetime
 import ipaddress
+import os
 import signal
+import socket
 import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +16,12 @@ import redis as redis_py
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from redis import SSLConnection
 
+from tests.throttling.conftest import use_store
 from throttling import counter
-from throttling.counter import Breaker, Decision, StoreTimeout
+from throttling.breaker import Breaker, StoreTimeout
+from throttling.counter import Decision
 
 FULL = Decision(allowed=True, limit=300, remaining=300, reset=60)
 
@@ -138,6 +143,45 @@ def test_slow_steps_share_one_budget(fake_store):
     assert seconds(ordinary) < 0.2
 
 
+def test_store_that_accepts_nobody_costs_the_budget(settings):
+    """Its machine is gone: nobody refuses, nobody answers. A full backlog looks like that."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        address = server.getsockname()
+        waiting = [socket.socket() for _ in range(2)]
+        for peer in waiting:
+            peer.setblocking(False)
+            peer.connect_ex(address)
+        use_store(settings, f"redis://127.0.0.1:{address[1]}/0")
+
+        assert seconds(ordinary) < 0.2
+        for peer in waiting:
+            peer.close()
+
+
+def test_answer_that_came_while_this_process_stood_still_is_taken(store):
+    """A last look before giving up: the process's own pause is not the store's silence."""
+    ordinary()
+    store.process.send_signal(signal.SIGSTOP)
+    child = os.fork()
+    if child == 0:
+        os._exit(ordinary().remaining == 298)
+    time.sleep(0.03)
+    os.kill(child, signal.SIGSTOP)
+    store.process.send_signal(signal.SIGCONT)
+    time.sleep(0.25)
+    os.kill(child, signal.SIGCONT)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_connections_stand_before_they_are_needed(store, settings):
+    settings.WEB_THREADS = 3
+    counter.limiter.store.warm_up()
+
+    assert [connection.is_connected for connection in counter.limiter.store.standing] == [True] * 3
+    assert ordinary().remaining == 299
+
+
 COUNT = b"*2\r\n:1\r\n:60000\r\n"
 
 
@@ -178,7 +222,7 @@ def test_tls_store_counts_on_one_connection(fake_store, tls):
 
     assert found == [Decision(allowed=True, limit=300, remaining=299, reset=60)] * 3
     assert server.connections == 1
-    assert isinstance(counter.limiter.store.connection()._sock, ssl.SSLSocket)
+    assert isinstance(counter.limiter.store.standing[0], SSLConnection)
 
 
 def test_tls_store_of_somebody_else_is_not_believed(fake_store, tls, tmp_path):
@@ -340,8 +384,7 @@ def test_breaker_begins_with_short_pauses_again(clock):
 
 def test_lost_store_is_met_on_new_connections(store):
     ordinary()
-    old = counter.limiter.store.connection()
     store.stop()
     ordinary()
 
-    assert counter.limiter.store.connection() is not old
+    assert not counter.limiter.store.standing

@@ -10,7 +10,7 @@ from django.db import transaction
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
-from throttling import counter
+from throttling import store
 from throttling.addresses import canonical
 
 
@@ -25,12 +25,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         who = caller(options["who"])
         try:
-            counts = counter.look_up(who)
+            counts = store.look_up(who)
             if options["clear"]:
                 with transaction.atomic():
                     trail.record(Kind.LIMITS_CLEARED, subject=options["who"])
-                    counter.clear(who)
-        except counter.NoStore as error:
+                    store.clear(who)
+        except store.NoStore as error:
             raise CommandError(str(error)) from None
         if options["json"]:
             self.stdout.write(json.dumps({"caller": who, "counts": counts}))

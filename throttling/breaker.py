@@ -1,0 +1,66 @@
+"""Keeps requests off a store that has failed, so that its outage costs nobody any time."""
+
+import logging
+import threading
+import time
+
+from redis.exceptions import TimeoutError as StoreTimeout
+
+logger = logging.getLogger("throttling")
+
+
+class Breaker:
+    """Lets nobody through to a store that has failed, but one caller that probes now and then.
+
+    It opens at an error, or at the second timeout in a row: a single one may be this machine's own
+    hiccup. One log line tells of its opening and one of its closing.
+    """
+
+    FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0  # seconds between probes
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.is_open = False
+        self.timeouts = 0
+        self.pause = self.FIRST_PAUSE
+        self.next_probe = 0.0
+
+    def admits(self) -> bool:
+        """Whether this caller may try the store.
+
+        Taking a probe puts the next one off by longer than a probe lasts, so that only one
+        caller probes at a time, and none has to report back for the next to go.
+        """
+        if not self.is_open:
+            return True
+        with self.lock:
+            now = time.monotonic()
+            if self.is_open and now < self.next_probe:
+                return False
+            self.pause = min(self.pause * 2, self.LONGEST_PAUSE)
+            self.next_probe = now + self.pause
+            return True
+
+    def succeeded(self) -> None:
+        """The store has answered: close."""
+        if not self.is_open and not self.timeouts:
+            return
+        with self.lock:
+            was_open, self.is_open, self.timeouts = self.is_open, False, 0
+        if was_open:
+            logger.warning("the limiter's store answers again")
+
+    def failed(self, error: Exception) -> None:
+        """The store has not answered, or with an error."""
+        with self.lock:
+            self.timeouts += 1
+            if self.is_open or (isinstance(error, StoreTimeout) and self.timeouts < 2):
+                return
+            self.is_open = True
+            self.pause = self.FIRST_PAUSE
+            self.next_probe = time.monotonic() + self.pause
+        logger.warning(
+            "the limiter's store is lost, credential calls are counted in process: %s: %s",
+            type(error).__name__,
+            error,
+        )

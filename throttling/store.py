@@ -1,0 +1,156 @@
+"""Counting in Redis, for all processes and hosts: one script, one key and one round trip.
+
+A decision waits for the store no longer than `BUDGET`, which the timeouts of its steps keep: a
+command on a connection that stands has all of it, the steps on a new one share it. What a thread
+waits for the interpreter or a processor meanwhile is not the store's silence, and not counted.
+"""
+
+import functools
+import math
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django_redis import get_redis_connection
+from redis import SSLConnection
+from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import TimeoutError as StoreTimeout
+
+BUDGET = 0.1  # seconds, of which on a new connection:
+CONNECTING = BUDGET / 10
+FIRST_COMMAND = BUDGET / 2  # enough for a proxy that holds a second small packet back for 40 ms
+HANDSHAKES = BUDGET - CONNECTING - FIRST_COMMAND
+SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
+Count = tuple[int, int]  # the requests in a window, the milliseconds until it ends
+TIERS = ("authenticated", "public", "credential")
+
+
+def key_of(tier: str, caller: str) -> str:
+    """Where a caller's requests in a tier are counted."""
+    return f"throttle:{tier}:{caller}"
+
+
+class Store:
+    """The counts in Redis. Raises what redis-py raises, StoreTimeout among it."""
+
+    def __init__(self) -> None:
+        client = get_redis_connection("default")
+        self.sha = client.register_script(SCRIPT).sha  # sends nothing
+        pool = client.connection_pool
+        options = pool.connection_kwargs
+        tls = issubclass(pool.connection_class, SSLConnection)
+        handshakes = sum(map(bool, [tls, options.get("password"), options.get("db")]))
+        timeouts = {
+            "socket_connect_timeout": CONNECTING,
+            "socket_timeout": HANDSHAKES / max(1, handshakes),
+        }
+        self.new_connection = functools.partial(pool.connection_class, **(options | timeouts))
+        self.standing: deque[Any] = deque()  # connections that nobody uses at the moment
+
+    def count(self, key: str, milliseconds: int) -> Count:
+        """Count a request in a window of so many milliseconds."""
+        try:
+            return self.ask("EVALSHA", self.sha, 1, key, milliseconds)
+        except NoScriptError:  # a new or emptied store
+            return self.ask("EVAL", SCRIPT, 1, key, milliseconds)
+
+    def ask(self, *command: str | int) -> Count:
+        """The answer to a command. Only a connection that has answered is used again."""
+        connection, seconds = self.take(), BUDGET
+        if connection is None:
+            connection, seconds = self.connect(), FIRST_COMMAND
+        try:
+            connection.send_command(*command)
+            used, left = read(connection, seconds)
+        except NoScriptError:
+            self.standing.append(connection)
+            raise
+        except BaseException:
+            connection.disconnect()
+            raise
+        self.standing.append(connection)
+        return used, left
+
+    def take(self) -> Any:
+        """A connection that stands, or None."""
+        while connection := self.pop():
+            if not has_ended(connection):
+                return connection
+            connection.disconnect()
+        return None
+
+    def pop(self) -> Any:
+        try:
+            return self.standing.pop()
+        except IndexError:
+            return None
+
+    def connect(self) -> Any:
+        connection = self.new_connection()
+        connection.connect()
+        return connection
+
+    def warm_up(self) -> None:
+        """Have a connection stand for each thread, before the first request needs one."""
+        while len(self.standing) < settings.WEB_THREADS:
+            self.standing.append(self.connect())
+
+    def disconnect(self) -> None:
+        """Drop what stands."""
+        while connection := self.pop():
+            connection.disconnect()
+
+
+def read(connection: Any, seconds: float) -> Any:
+    """The answer, with a last look before giving up: while this thread waited for its turn after
+    so many seconds of the store's silence, it may have come."""
+    try:
+        return connection.read_response(disconnect_on_error=False, timeout=seconds)
+    except StoreTimeout:
+        return connection.read_response(timeout=0)
+
+
+def has_ended(connection: Any) -> bool:
+    """Whether the store has hung up. What else can be read on an idle connection is TLS's own."""
+    try:
+        connection.can_read()
+    except (RedisError, OSError):
+        return True
+    return False
+
+
+class NoStore(Exception):
+    """There are no counts that this process could see."""
+
+
+def store_client() -> Any:
+    """The store's client, for operators' commands. Raises NoStore where counts are in process."""
+    if not settings.REDIS_URL:
+        raise NoStore("Without REDIS_URL the server process counts; restarting it clears.")
+    return get_redis_connection("default")
+
+
+def look_up(caller: str) -> dict[str, tuple[int, int]]:
+    """By tier, the caller's requests in the window and the window's seconds left, rounded up.
+
+    Raises NoStore, also when the store does not answer.
+    """
+    try:
+        with store_client().pipeline(transaction=False) as pipeline:
+            for tier in TIERS:
+                pipeline.get(key_of(tier, caller)).pttl(key_of(tier, caller))
+            answers = pipeline.execute()
+    except RedisError as error:
+        raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
+    counts = zip(TIERS, answers[::2], answers[1::2], strict=True)
+    return {tier: (int(used), math.ceil(left / 1000)) for tier, used, left in counts if used}
+
+
+def clear(caller: str) -> None:
+    """Forget the caller's requests in every tier: at once here, within a second in a server that
+    refuses the caller from memory. Raises NoStore as `look_up` does."""
+    try:
+        store_client().delete(*(key_of(tier, caller) for tier in TIERS))
+    except RedisError as error:
+        raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
