@@ -18,9 +18,8 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as StoreTimeout
 
 BUDGET = 0.1  # seconds, of which on a new connection:
-CONNECTING = BUDGET / 10
-FIRST_COMMAND = BUDGET / 2  # enough for a proxy that holds a second small packet back for 40 ms
-HANDSHAKES = BUDGET - CONNECTING - FIRST_COMMAND
+CONNECTING = 0.08 * BUDGET
+HANDSHAKES = 0.4 * BUDGET  # TLS, AUTH and SELECT together
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 Count = tuple[int, int]  # the requests in a window, the milliseconds until it ends
 TIERS = ("authenticated", "public", "credential")
@@ -41,6 +40,7 @@ class Store:
         options = pool.connection_kwargs
         tls = issubclass(pool.connection_class, SSLConnection)
         handshakes = sum(map(bool, [tls, options.get("password"), options.get("db")]))
+        self.first_command = BUDGET - CONNECTING - (HANDSHAKES if handshakes else 0)
         timeouts = {
             "socket_connect_timeout": CONNECTING,
             "socket_timeout": HANDSHAKES / max(1, handshakes),
@@ -59,7 +59,7 @@ class Store:
         """The answer to a command. Only a connection that has answered is used again."""
         connection, seconds = self.take(), BUDGET
         if connection is None:
-            connection, seconds = self.connect(), FIRST_COMMAND
+            connection, seconds = self.connect(), self.first_command
         try:
             connection.send_command(*command)
             used, left = read(connection, seconds)
