@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts.models import User
-from accounts.tokens import AccessToken
+from accounts.tokens import AccessToken, refuse_missing_key
 
 
 def bearer_token(request: Request) -> AccessToken | None:
@@ -40,12 +40,16 @@ class BearerAuthentication(BaseAuthentication):
     since; `request.auth` is the token. A call without a token is nobody's."""
 
     def authenticate(self, request: Request) -> tuple[User, AccessToken] | None:
-        """Raises AuthenticationFailed for a token that does not hold."""
+        """Raises AuthenticationFailed for a token that does not hold, SigningKeyMissing for one
+        that this host cannot tell."""
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
         token = bearer_token(request)
-        user = token and User.objects.for_access_token(token)
-        if not token or not user:
+        if token is None:
+            refuse_missing_key(encoded_bearer_token(request))
+            raise AuthenticationFailed
+        user = User.objects.for_access_token(token)
+        if user is None:
             raise AuthenticationFailed
         return user, token
 

@@ -36,3 +36,10 @@ class TooManyHashes(APIException):
     status_code = 503
     default_detail = "service unavailable"
     wait = 2  # seconds until it is worth another try
+
+
+class SigningKeyMissing(APIException):
+    """A token's key is published and not on this host, or the host has no key at all."""
+
+    status_code = 503
+    default_detail = "service unavailable"

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.settings import api_settings
 
-from accounts import tokens
+from accounts import keys, tokens
 from accounts.authentication import BearerAuthentication, bearer_token
 from accounts.cookies import set_refresh_cookie
 from accounts.models import User
@@ -83,6 +83,11 @@ class CredentialView(CountedView):
     """One of the calls that guess at something: a password, a link, a refresh token."""
 
     throttle_classes = [CredentialThrottle]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Without a key that signs nobody is let in: said before a link or a password is used."""
+        super().initial(request, *args, **kwargs)
+        keys.load().signing_key()
 
     def signed_in(self, user: User) -> Response:
         """AuthResponse for a user who has just shown a password or a link, with the cookie."""

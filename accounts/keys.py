@@ -7,6 +7,7 @@ signs. Running processes notice new and removed files by themselves, within LOOK
 """
 
 import base64
+import contextlib
 import hashlib
 import json
 import logging
@@ -23,9 +24,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from accounts.exceptions import SigningKeyMissing
 from accounts.files import write_once
-from audit import trail
-from audit.models import Kind
+from accounts.models import PublishedKey
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ LEAST_BITS = 2048
 NAME_FORMAT = "%Y%m%dT%H%M%SZ"
 FIRST_NAME = "first.pem"
 LOOK_SECONDS = 2  # how long a process may go without noticing a new key
+NO_FILE = "holds no .pem file: `manage.py makekey` makes the first"
 JWKS_SECONDS = 60  # how long a client may keep the JWK Set
 # Far longer than both, and than copying a key to other hosts takes.
 PUBLISH_SECONDS = 600
@@ -52,6 +54,14 @@ def begins_to_sign(name: str) -> float:
         return 0
 
 
+class BadKey(ImproperlyConfigured):
+    """Names JWT_KEYS_DIR, what is wrong with it, and an example."""
+
+    def __init__(self, problem: str) -> None:
+        example = "JWT_KEYS_DIR=/etc/service/keys"
+        super().__init__(f"JWT_KEYS_DIR: {problem}; example: {example}")
+
+
 @dataclass(frozen=True, eq=False)
 class Key:
     """One signing key: `kid` is its thumbprint (RFC 7638), `signs_from` in epoch seconds."""
@@ -64,13 +74,13 @@ class Key:
 
     @classmethod
     def read(cls, path: Path) -> "Key":
-        """Read a PEM file; ImproperlyConfigured, naming JWT_KEYS_DIR, for a file that is none."""
+        """Read a PEM file; BadKey for a file that is none."""
         try:
             private = serialization.load_pem_private_key(path.read_bytes(), password=None)
         except (OSError, ValueError, TypeError):
-            raise bad_keys(f"{path.name} in it is no readable, unencrypted PEM key") from None
+            raise BadKey(f"{path.name} in it is no readable, unencrypted PEM key") from None
         if not isinstance(private, rsa.RSAPrivateKey) or private.key_size < LEAST_BITS:
-            raise bad_keys(f"{path.name} in it is no RSA key of {LEAST_BITS} bits or more")
+            raise BadKey(f"{path.name} in it is no RSA key of {LEAST_BITS} bits or more")
         public = private.public_key()
         numbers = public.public_numbers()
         members = {"e": base64url(numbers.e), "kty": "RSA", "n": base64url(numbers.n)}
@@ -80,18 +90,16 @@ class Key:
         return cls(private, public, kid, begins_to_sign(path.stem), jwk)
 
 
-def bad_keys(problem: str) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"JWT_KEYS_DIR: {problem}; example: JWT_KEYS_DIR=/etc/service/keys")
-
-
 class KeyRing:
-    """All keys of a folder, by `kid`."""
+    """All keys of a folder, by `kid`. Without one it raises SigningKeyMissing when asked for it."""
 
     def __init__(self, keys: Iterable[Key]) -> None:
         self.keys = {key.kid: key for key in keys}
 
     def signing_key(self) -> Key:
         """The latest key whose time to sign has come; before all, the first to come."""
+        if not self.keys:
+            raise SigningKeyMissing
         now = time.time()
         begun = [key for key in self.keys.values() if key.signs_from <= now]
         if begun:
@@ -103,6 +111,8 @@ class KeyRing:
 
     def jwks(self) -> dict[str, list[dict[str, str]]]:
         """The public keys as a JWK Set (RFC 7517 §5)."""
+        if not self.keys:
+            raise SigningKeyMissing  # clients would keep an empty set for a while
         return {"keys": [key.jwk for key in self.keys.values()]}
 
 
@@ -124,54 +134,85 @@ class KeyFolder:
         self.files: dict[tuple[str, int, int], Key] = {}
         self.changed_at: int | None = None  # the folder's, when its keys were last read; in ns
         self.next_look = float("-inf")
-        self.problem = ""
+        self.problems: list[str] = []
 
     def current(self) -> KeyRing:
-        """The ring. Raises ImproperlyConfigured when there is none yet and none can be read."""
+        """The ring. Raises ImproperlyConfigured when no key could ever be read."""
         if time.monotonic() >= self.next_look or self.ring is None:
             with self.lock:
                 if time.monotonic() >= self.next_look or self.ring is None:
-                    self.reload_if_changed()
+                    self.ring = self.reload_if_changed(self.ring)
                     self.next_look = time.monotonic() + LOOK_SECONDS
         assert self.ring is not None  # noqa: S101  (or it has raised)
         return self.ring
 
-    def reload_if_changed(self) -> None:
-        """Read the keys if the folder has changed. What cannot be read takes no running service
-        down: it keeps its ring, says so once, and looks again."""
-        try:
-            changed_at = settings.JWT_KEYS_DIR.stat().st_mtime_ns if self.ring else None
-            if self.ring is None or changed_at != self.changed_at:
-                self.ring = self.read()
-                self.changed_at, self.problem = changed_at, ""
-        except (OSError, ImproperlyConfigured) as error:
-            if self.ring is None:
-                raise
-            if str(error) != self.problem:
-                logger.error("the signing keys stay as they are: %s", error)
-            self.problem = str(error)
-
-    def read(self) -> KeyRing:
-        paths = key_files()
-        if not paths and settings.JWT_KEYS_DIR == settings.DATA_DIR / "keys" and not self.ring:
-            paths = [make_first()]
-        if not paths:
-            raise bad_keys("holds no .pem file: `manage.py makekey` makes the first")
-        states = {path: path.stat() for path in paths}
-        names = {path: (path.name, at.st_mtime_ns, at.st_size) for path, at in states.items()}
-        self.files = {name: self.files.get(name) or Key.read(path) for path, name in names.items()}
+    def reload_if_changed(self, old: KeyRing | None) -> KeyRing:
+        """The ring of the files that are there now. A key whose file is gone is gone, also if it
+        was the last; a file that cannot be read is left out, told of, and tried again."""
+        changed_at = folder_changed_at()
+        if old is not None and changed_at == self.changed_at and not self.problems:
+            return old
+        self.files, problems = self.read()
+        if old is None and not self.files:
+            raise ImproperlyConfigured(problems[0]) if problems else BadKey(NO_FILE)
         ring = KeyRing(self.files.values())
-        if self.ring and self.ring.keys.keys() != ring.keys.keys():
+        self.tell(old, ring, problems)
+        self.changed_at, self.problems = changed_at, problems
+        return old if old is not None and old.keys == ring.keys else ring
+
+    def read(self) -> tuple[dict[tuple[str, int, int], Key], list[str]]:
+        """The keys by file name, time and size, those of unchanged files unread; and what is wrong
+        with the others."""
+        if self.ring is None and settings.JWT_KEYS_DIR == settings.DATA_DIR / "keys":
+            make_first()
+        keys: dict[tuple[str, int, int], Key] = {}
+        problems = []
+        for path in key_files():
+            try:
+                state = path.stat()
+                name = path.name, state.st_mtime_ns, state.st_size
+                keys[name] = self.files.get(name) or Key.read(path)
+            except FileNotFoundError:
+                continue  # deleted since the folder was listed
+            except (OSError, BadKey) as error:
+                problems.append(str(error))
+        return keys, problems
+
+    def tell(self, old: KeyRing | None, ring: KeyRing, problems: list[str]) -> None:
+        """Log what is new."""
+        for problem in set(problems) - set(self.problems):
+            logger.error("the signing keys stay as they are without a file: %s", problem)
+        if old is None or old.keys.keys() == ring.keys.keys():
+            return
+        if ring.keys:
             logger.info("the signing keys have changed: %s", ", ".join(ring.keys))
-        return ring
+        else:
+            logger.error("no signing key is left in %s: nobody is let in", settings.JWT_KEYS_DIR)
 
 
 folder = KeyFolder()
 load = folder.current
 
 
+def folder_changed_at() -> int | None:
+    """When a file of the folder last came, went or was renamed, in ns; None without a folder."""
+    try:
+        return int(settings.JWT_KEYS_DIR.stat().st_mtime_ns)
+    except OSError:
+        return None
+
+
 def key_files() -> list[Path]:
     return sorted(settings.JWT_KEYS_DIR.glob("*.pem"))
+
+
+def readable() -> dict[Path, Key]:
+    """The keys of the folder as it is now, by file; without the files that are none."""
+    found = {}
+    for path in key_files():
+        with contextlib.suppress(BadKey):
+            found[path] = Key.read(path)
+    return found
 
 
 def publish(delay: float) -> Key:
@@ -185,26 +226,56 @@ def publish(delay: float) -> Key:
         raise FileExistsError(path)
     write_once(path, new_pem())
     key = Key.read(path)
-    trail.record(Kind.KEY_PUBLISHED, subject=key.kid, signs_from=moment)
+    PublishedKey.objects.record(key.kid, key.signs_from)
     return key
 
 
-def remove_dead() -> list[Key]:
-    """Delete and record the keys whose last token has died.
+def record_published() -> None:
+    """Tell the database of this host's keys that it does not know yet."""
+    for key in load().keys.values():
+        PublishedKey.objects.record(key.kid, key.signs_from)
 
-    A key's last token is signed when its successor begins to sign, and lives as long as the
-    settings let tokens live; the allowed skew between hosts counts twice, once at each end.
+
+def dies_at(signs_from: float, others: Iterable[float]) -> float | None:
+    """When the last token of a key dies, by when it and others begin to sign (epoch seconds).
+
+    None for one without a successor. A key's last token is signed when its successor begins to
+    sign, and lives as long as the settings let tokens live; the allowed skew between hosts counts
+    twice, once at each end.
     """
-    keys = {path: Key.read(path) for path in key_files()}
+    later = [other for other in others if other > signs_from]
     life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
     life = min(life, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
-    born = time.time() - life - LOOK_SECONDS
-    signing = max((k.signs_from for k in keys.values() if k.signs_from <= born), default=0)
-    dead = {path: key for path, key in keys.items() if key.signs_from < signing}
-    for path, key in dead.items():
+    return min(later) + life + LOOK_SECONDS if later else None
+
+
+def remove_dead() -> list[Key]:
+    """Delete and withdraw the keys whose last token has died."""
+    keys = readable()
+    begins = [key.signs_from for key in keys.values()]
+    deaths = {path: dies_at(key.signs_from, begins) for path, key in keys.items()}
+    dead = [path for path, at in deaths.items() if at is not None and at <= time.time()]
+    for path in dead:
+        PublishedKey.objects.withdraw(keys[path].kid)
         path.unlink(missing_ok=True)
-        trail.record(Kind.KEY_REMOVED, subject=key.kid)
-    return list(dead.values())
+    return [keys[path] for path in dead]
+
+
+def withdraw(kid: str) -> None:
+    """Delete a key whose tokens live: it has leaked. Where its file is elsewhere only, have no
+    host miss it.
+
+    Raises LookupError when nobody knows it, or when no other key is here.
+    """
+    keys = readable()
+    paths = [path for path, key in keys.items() if key.kid == kid]
+    if not paths and not PublishedKey.objects.filter(kid=kid).exists():
+        raise LookupError(f"{kid} is no key of this host, nor of the database.")
+    if len(paths) == len(keys):
+        raise LookupError("No other key is here: publish one first.")
+    PublishedKey.objects.withdraw(kid)
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def make_first() -> Path:

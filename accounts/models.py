@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -323,3 +324,36 @@ class SignupLink(EmailedLink):
         if User.objects.filter(email=mail.email).exists():
             return None
         return cls.objects.create(email=mail.email, language=mail.language)
+
+
+class PublishedKeyManager(models.Manager["PublishedKey"]):
+    def record(self, kid: str, signs_from: float) -> None:
+        """Tell the database, and the trail, of a key that it does not know yet."""
+        moment = datetime.fromtimestamp(signs_from, UTC) if signs_from else None
+        with transaction.atomic():
+            _, new = self.get_or_create(kid=kid, defaults={"signs_from": moment})
+            if new:
+                trail.record(Kind.KEY_PUBLISHED, subject=kid, signs_from=moment)
+
+    def withdraw(self, kid: str) -> None:
+        """Let no host miss a key any more, whether or not it was known."""
+        with transaction.atomic():
+            self.update_or_create(kid=kid, defaults={"removed_at": timezone.now()})
+            trail.record(Kind.KEY_REMOVED, subject=kid)
+
+
+class PublishedKey(models.Model):
+    """A signing key that one host has published, so that every host must have its file."""
+
+    kid = models.CharField(max_length=43, primary_key=True)
+    signs_from = models.DateTimeField(null=True, help_text="Empty for a key that signs at once.")
+    published_at = models.DateTimeField(default=timezone.now, editable=False)
+    removed_at = models.DateTimeField(null=True)
+
+    objects = PublishedKeyManager()
+
+    class Meta:
+        ordering = ["published_at", "kid"]
+
+    def __str__(self) -> str:
+        return self.kid

@@ -19,10 +19,13 @@ from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
 from rest_framework_simplejwt.settings import api_settings
 
 from accounts import keys
+from accounts.exceptions import SigningKeyMissing
 from accounts.models import User
+from accounts.published import published
 
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
+DECODE_ERRORS = (jwt.PyJWTError, UnicodeEncodeError)
 LATEST = 253_402_300_799  # the last second that a datetime can hold
 
 
@@ -113,8 +116,21 @@ class KeyRingBackend(TokenBackend):
             if key is None:
                 raise jwt.InvalidKeyError("unknown key")
             return dict(verified_claims(token, key, self.audience))  # a Token changes its own
-        except (jwt.PyJWTError, UnicodeEncodeError) as error:
+        except DECODE_ERRORS as error:
             raise TokenBackendError("invalid token") from error
+
+
+def refuse_missing_key(token: str) -> None:
+    """Raise SigningKeyMissing (503) for a token that did not hold, if it may well do so on a host
+    that has its key: one that is published and not here. Its bearer must not lose a session by it.
+    """
+    try:
+        kid = kid_of(token.partition(".")[0])
+    except DECODE_ERRORS:
+        return
+    ring = keys.load()
+    if ring.verifying_key(kid) is None and (not ring.keys or kid in published.missing()):
+        raise SigningKeyMissing
 
 
 class Token(simplejwt.Token):

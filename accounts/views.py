@@ -97,9 +97,11 @@ class RefreshView(CredentialView):
 
     def post(self, request: Request) -> Response:
         cookie = request.COOKIES.get(NAME)
+        encoded = cookie or self.token_in_body(request)
         try:
-            old = tokens.RefreshToken(cookie or self.token_in_body(request))
+            old = tokens.RefreshToken(encoded)
         except TokenError:
+            tokens.refuse_missing_key(encoded)
             raise InvalidRefreshToken from None
         user = User.objects.for_refresh_token(old)
         if user is None:

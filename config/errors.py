@@ -36,6 +36,7 @@ KNOWN: dict[type[Exception], tuple[int, str]] = {
     OperationalError: (503, "service unavailable"),
     InterfaceError: (503, "service unavailable"),
 }
+DATABASE_ERRORS = (OperationalError, InterfaceError)
 
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
@@ -69,7 +70,7 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> Response
             headers["x-ratelimit-remaining"] = "0"
     elif isinstance(exception, TooManyHashes):
         headers["Retry-After"] = str(exception.wait)
-    elif status == 503 and not breaker.is_open:  # it tells of an outage in two lines of its own
+    elif isinstance(exception, DATABASE_ERRORS) and not breaker.is_open:  # which tells of an outage
         logger.error("the database has failed the request: %s", exception)
     elif status == 500:
         logger.error("%s %s failed", request.method, request.path, exc_info=exception)

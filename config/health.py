@@ -3,18 +3,20 @@
 import threading
 import time
 
-from django.db import Error, connection
+from django.db import Error
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.published import published
 from config.postgresql.breaker import breaker
 from throttling import counter
 
 
 class DatabaseLook:
-    """One look at the database a second, shared by all callers of this process; none while the
-    breaker is open, which looks by itself. Who comes during a look is told what the last one saw.
+    """One look at the database a second (at the published keys), shared by all callers of this
+    process; none while the breaker is open, which looks by itself. Who comes during a look is told
+    what the last one saw.
     """
 
     def __init__(self) -> None:
@@ -37,8 +39,7 @@ class DatabaseLook:
 
     def look(self) -> bool:
         try:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT 1")
+            published.look()
         except Error:
             return False
         return True
@@ -48,8 +49,8 @@ database_answers = DatabaseLook()
 
 
 class HealthView(APIView):
-    """GET /health: 200 `{"status": "ok"|"degraded", "database", "limiter"}`; 503 where no database
-    answers.
+    """GET /health: 200 `{"status": "ok"|"degraded", "database", "limiter", "keys"}`; 503 where no
+    database answers.
 
     It may be the one that finds a lost limiter store again, so that an idle service heals too.
     """
@@ -64,5 +65,7 @@ class HealthView(APIView):
         if not database_answers():
             body = {"status": "unavailable", "database": "unavailable", "limiter": limiter}
             return Response(body | {"error": "service unavailable"}, 503)
-        status = "ok" if limiter == "ok" else "degraded"
-        return Response({"status": status, "database": "ok", "limiter": limiter})
+        signing_keys = "ok" if published.all_here() else "missing"
+        status = "ok" if limiter == signing_keys == "ok" else "degraded"
+        body = {"status": status, "database": "ok", "limiter": limiter, "keys": signing_keys}
+        return Response(body)

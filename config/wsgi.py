@@ -1,21 +1,23 @@
 """The WSGI application; everything that is loaded once is loaded here, before workers fork."""
 
+import logging
 import os
 
 from django.core.cache import close_caches
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import reset_queries
+from django.db import Error, connections, reset_queries
 from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = get_wsgi_application()
+logger = logging.getLogger(__name__)
 
 
 def load() -> None:
     """Read the signing keys, make the dummy hash and import every view, rather than at somebody's
-    first request. A bad key ends the start with its one line."""
+    first request. A folder without a good one ends the start with its one line."""
     from accounts import backends, keys
     from config.postgresql.base import Connection
 
@@ -29,6 +31,11 @@ def load() -> None:
     request_finished.disconnect(close_caches)
     request_started.disconnect(reset_queries)
     backends.dummy_hash()
+    try:
+        keys.record_published()
+    except Error as error:  # it may be away when the service starts; a restart tells it
+        logger.warning("the database has not been told of the signing keys: %s", error)
+    connections.close_all()  # a process of its own opens its own
     get_resolver().url_patterns  # noqa: B018
 
 

@@ -22,6 +22,7 @@ from django.test import Client
 from accounts import tokens
 from accounts.mail.worker import Worker
 from accounts.models import Account, Role, User
+from accounts.published import published
 from config.logs import TextFormatter
 from tests import servers
 from throttling import counter
@@ -85,9 +86,10 @@ def no_secret_in_any_log() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def fresh_limits() -> None:
-    """Each test begins with no request counted."""
+    """Each test begins with no request counted, and no published key known."""
     servers.REDIS.client.flushall()
     counter.reset()
+    published.forget()
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='PublishedKey',
+            fields=[
+                ('kid', models.CharField(max_length=43, primary_key=True, serialize=False)),
+                ('signs_from', models.DateTimeField(help_text='Empty for a key that signs at once.', null=True)),
+                ('published_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('removed_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'ordering': ['published_at', 'kid'],
+            },
+        ),
+        migrations.CreateModel(
             name='SignupLink',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),

@@ -9,9 +9,12 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
+from django.db import OperationalError
 
 from accounts import keys
+from accounts.models import PublishedKey
+from audit.models import Record
 from tests.conftest import race
 
 
@@ -47,12 +50,15 @@ def test_embedded_default_makes_its_first_key(folder: Path, settings: Any) -> No
     assert (folder / "first.pem").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.django_db
 def test_command_makes_the_first_key_and_only_that(folder: Path, capsys: Any) -> None:
     call_command("makekey")
     call_command("makekey")
 
     assert [path.name for path in folder.iterdir()] == ["first.pem"]
     assert "there is a key already" in capsys.readouterr().out
+    assert [row.kid for row in PublishedKey.objects.all()] == list(keys.load().keys)
+    assert Record.objects.get().kind == "key.published"
 
 
 def test_processes_that_start_together_keep_one_key(folder: Path) -> None:
@@ -90,3 +96,24 @@ def test_bad_key_is_named(folder: Path, content: bytes) -> None:
 
     with pytest.raises(ImproperlyConfigured, match=r"^JWT_KEYS_DIR: bad\.pem in it is no "):
         keys.load()
+
+
+def test_bad_file_is_told_of_while_another_key_signs(folder: Path, caplog: Any) -> None:
+    (folder / "good.pem").write_bytes(keys.new_pem())
+    (folder / "bad.pem").write_bytes(b"no pem")
+
+    assert len(keys.load().keys) == 1
+    assert caplog.text.count("bad.pem in it is no readable") == 1
+
+
+@pytest.mark.django_db
+def test_command_that_cannot_tell_the_database_says_so(folder: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(PublishedKey.objects, "record", failing)
+
+    with pytest.raises(CommandError, match="migrate, then run this again"):
+        call_command("makekey")
+    assert [path.name for path in folder.iterdir()] == ["first.pem"]
+
+
+def failing(*args: Any) -> None:
+    raise OperationalError("no such table")

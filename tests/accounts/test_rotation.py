@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
 from accounts import keys
+from accounts.exceptions import SigningKeyMissing
 from audit.models import Record
 from tests.conftest import PASSWORD
 from tests.requests import ask
@@ -92,14 +93,35 @@ def test_bad_new_file_keeps_the_old_ring_and_is_read_again(key_folder, clock, ca
     assert len(clock(folder).keys) == 2
 
 
-def test_emptied_folder_keeps_the_old_ring_but_starts_nothing(key_folder, clock, caplog):
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_last_key_that_is_deleted_verifies_nothing_any_more(
+    key_folder, clock, caplog, whole_folder
+):
     folder = keys.KeyFolder()
-    old = folder.current()
+    kid = folder.current().signing_key().kid
     (key_folder / keys.FIRST_NAME).unlink()
+    if whole_folder:
+        key_folder.rmdir()
 
-    assert clock(folder) is old
+    assert clock(folder).verifying_key(kid) is None
+    assert clock(folder).verifying_key(kid) is None
+    assert caplog.text.count(f"no signing key is left in {key_folder}") == 1
+    with pytest.raises(SigningKeyMissing):
+        folder.current().signing_key()
     with pytest.raises(ImproperlyConfigured):
         keys.KeyFolder().current()
+
+
+def test_key_that_comes_back_is_found_again(key_folder, clock):
+    folder = keys.KeyFolder()
+    folder.current()
+    first = key_folder / keys.FIRST_NAME
+    content = first.read_bytes()
+    first.unlink()
+    assert not clock(folder).keys
+    first.write_bytes(content)
+
+    assert len(clock(folder).keys) == 1
 
 
 @pytest.mark.django_db

@@ -18,7 +18,12 @@ def test_says_ok(api: API) -> None:
     answer = api.get("/health")
 
     assert answer.status_code == 200
-    assert answer.json() == {"status": "ok", "database": "ok", "limiter": "ok"}
+    assert answer.json() == {
+        "status": "ok",
+        "database": "ok",
+        "limiter": "ok",
+        "keys": "ok",
+    }
 
 
 def test_is_free_of_limits(api: API, settings: object) -> None:

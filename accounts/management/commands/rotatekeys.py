@@ -27,30 +27,39 @@ class Command(BaseCommand):
         parser.add_argument(
             "--only-remove", action="store_true", help="publish nothing, delete what is dead"
         )
+        parser.add_argument(
+            "--withdraw",
+            metavar="KID",
+            help="delete this key though its tokens live, since it has leaked; publish nothing",
+        )
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        publishes = not options["only_remove"] and not options["withdraw"]
         if options["delay"] < 0:
             raise CommandError("--delay must not be negative.")
-        if options["delay"] < keys.JWKS_SECONDS + keys.LOOK_SECONDS:
+        if publishes and options["delay"] < keys.JWKS_SECONDS + keys.LOOK_SECONDS:
             self.stderr.write("Some clients may meet the key before they have heard of it.")
         try:
             with transaction.atomic():
-                new = None if options["only_remove"] else keys.publish(options["delay"])
-                removed = keys.remove_dead()
+                new = keys.publish(options["delay"]) if publishes else None
+                removed = [key.kid for key in keys.remove_dead()]
+                if options["withdraw"]:
+                    keys.withdraw(options["withdraw"])
+                    removed.append(options["withdraw"])
         except FileExistsError:
             raise CommandError("A key that begins to sign at that second is there.") from None
-        except (OSError, ImproperlyConfigured) as error:
+        except (OSError, ImproperlyConfigured, LookupError) as error:
             raise CommandError(str(error)) from None
         if options["json"]:
             self.stdout.write(json.dumps(report(new, removed)))
             return
         if new:
             self.stdout.write(f"published {new.kid}, which signs in {options['delay']} s")
-        for key in removed:
-            self.stdout.write(f"removed {key.kid}")
+        for kid in removed:
+            self.stdout.write(f"removed {kid}")
 
 
-def report(new: keys.Key | None, removed: list[keys.Key]) -> dict[str, Any]:
+def report(new: keys.Key | None, removed: list[str]) -> dict[str, Any]:
     published = new and {"kid": new.kid, "signs_from": int(new.signs_from)}
-    return {"published": published, "removed": [key.kid for key in removed]}
+    return {"published": published, "removed": removed}
