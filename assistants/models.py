@@ -107,7 +107,7 @@ class Grant(models.Model):
     client = models.ForeignKey(Client, models.CASCADE, related_name="grants", editable=False)
     redirect_uri = models.CharField("redirect URI", max_length=2000, editable=False)
     code_challenge = models.CharField(max_length=43, editable=False)
-    token_version = models.PositiveIntegerField(
+    token_version = models.PositiveBigIntegerField(
         editable=False, help_text="The user's when it was given; raising the user's ends it."
     )
     generation = models.PositiveIntegerField(default=1, editable=False)

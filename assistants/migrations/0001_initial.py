@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('redirect_uri', models.CharField(editable=False, max_length=2000, verbose_name='redirect URI')),
                 ('code_challenge', models.CharField(editable=False, max_length=43)),
-                ('token_version', models.PositiveIntegerField(editable=False, help_text="The user's when it was given; raising the user's ends it.")),
+                ('token_version', models.PositiveBigIntegerField(editable=False, help_text="The user's when it was given; raising the user's ends it.")),
                 ('generation', models.PositiveIntegerField(default=1, editable=False)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='let in')),
                 ('redeemed_at', models.DateTimeField(editable=False, null=True, verbose_name='code redeemed')),
