@@ -1,14 +1,12 @@
 """The bases of every app's views: who may call, who is counted, how a sign-in is answered."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any
 
-from django.db.models import Model, QuerySet
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
-from rest_framework.settings import api_settings
 
 from accounts import keys, tokens
 from accounts.authentication import BearerAuthentication, bearer_token
@@ -18,8 +16,6 @@ from accounts.permissions import IsAdmin
 from accounts.serializers import auth_response
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 from throttling.views import CountedView
-
-Row = TypeVar("Row", bound=Model)
 
 
 def valid(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
@@ -45,6 +41,7 @@ class SignedInRequest(Request):
 class ProtectedView(CountedView):
     """Needs a bearer token; counted by its user, else by address. `request.user` is loaded."""
 
+    request: SignedInRequest
     throttle_classes = [AuthenticatedThrottle]
     authentication_classes = [BearerAuthentication]
     permission_classes: Sequence[type[BasePermission]] = [IsAuthenticated]
@@ -59,24 +56,6 @@ class AdminView(ProtectedView):
     """For a company's admins (403 for others): all that it reads or changes is their company's."""
 
     permission_classes = [IsAdmin]
-
-    def page(
-        self,
-        rows: QuerySet[Row],
-        show: Callable[[Row], dict[str, Any]],
-        detailed: QuerySet[Row] | None = None,
-    ) -> Response:
-        """The page of the rows that the query asks for, each row as `show` makes it.
-
-        `detailed` is how `show` needs them. Only the page's own rows are loaded so: what it joins
-        would be joined to every row before them, too.
-        """
-        paging: Any = api_settings.DEFAULT_PAGINATION_CLASS  # a name would point up, to config
-        pages = paging()
-        items = pages.paginate_queryset(rows, self.request, view=self)
-        if detailed is not None:
-            items = detailed.filter(pk__in=items)
-        return cast(Response, pages.get_paginated_response([show(row) for row in items]))
 
 
 class CredentialView(CountedView):

@@ -2,21 +2,28 @@
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import ProhibitNullCharactersValidator
+from drf_spectacular.utils import (
+    OpenApiExample,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from accounts.emails import canonical_email
 from accounts.models import Role, User
+from accounts.openapi import ADA_RESPONSE
 
 # C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
 REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+PLAIN = r"^[^\u0000-\u001f\u007f-\u009f]*$"  # the same for other languages' regular expressions
+LANGUAGES = [code for code, _ in settings.LANGUAGES]
 REDUNDANT = (ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidator)
 
 
@@ -38,6 +45,7 @@ class TextField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+@extend_schema_field({"type": "string", "format": "email", "minLength": 3, "maxLength": 254})
 class EmailField(TextField):
     """An e-mail address, as its canonical form."""
 
@@ -50,6 +58,7 @@ class EmailField(TextField):
             self.fail("address")
 
 
+@extend_schema_field({"type": "string", "format": "password", "minLength": 1, "maxLength": 256})
 class PasswordField(TextField):
     """A password as typed: spaces count. The length is bounded before anything is hashed."""
 
@@ -57,6 +66,9 @@ class PasswordField(TextField):
         super().__init__(trim_whitespace=False, max_length=256, write_only=True, **options)
 
 
+@extend_schema_field(
+    {"type": "string", "format": "password", "minLength": 8, "maxLength": 256, "pattern": PLAIN}
+)
 class NewPasswordField(PasswordField):
     """A password that is to be set: AUTH_PASSWORD_VALIDATORS have their say."""
 
@@ -93,7 +105,7 @@ class LanguageField(OneOfField):
     """One of the settings' LANGUAGES, by its code."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(dict(settings.LANGUAGES), **options)
+        super().__init__(LANGUAGES, **options)
 
 
 class RoleField(OneOfField):
@@ -101,6 +113,7 @@ class RoleField(OneOfField):
         super().__init__(Role.values, **options)
 
 
+@extend_schema_field({"type": "boolean"})
 class FlagField(serializers.Field[bool, Any, bool, Any]):
     """true or false; DRF's own field would take "yes", 1 and more for them."""
 
@@ -110,6 +123,13 @@ class FlagField(serializers.Field[bool, Any, bool, Any]):
         if not isinstance(data, bool):
             self.fail("invalid")
         return data
+
+
+class FlagInQueryField(FlagField):
+    """`true` or `false` in an address, where all is text."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        return super().to_internal_value({"true": True, "false": False}.get(data, data))
 
 
 class EmailSerializer(serializers.Serializer[Any]):
@@ -157,37 +177,77 @@ class UserFilterSerializer(serializers.Serializer[Any]):
 
     search = TextField(required=False, allow_blank=True, max_length=100)
     role = RoleField(required=False)
+    is_active = FlagInQueryField(required=False)
 
 
-def timestamp(moment: datetime) -> str:
-    """ISO 8601, in UTC: `2026-11-21T05:00:00.123456Z`."""
-    return moment.isoformat().replace("+00:00", "Z")
+class UserSettings(serializers.Serializer[Any]):
+    language = serializers.ChoiceField(LANGUAGES)
+
+
+@extend_schema_serializer(examples=[OpenApiExample("Ada", ADA_RESPONSE, response_only=True)])
+class UserResponse(serializers.Serializer[Any]):
+    """A user as everybody sees themselves."""
+
+    id = serializers.UUIDField()
+    account_id = serializers.UUIDField(help_text="The company.")
+    email = serializers.EmailField()
+    first_name = serializers.CharField()
+    last_name = serializers.CharField()
+    role = serializers.ChoiceField(Role.values)
+    created_at = serializers.DateTimeField()
+    consultant_id = serializers.UUIDField(
+        source="profile_id",
+        allow_null=True,
+        help_text="The linked consultant profile: it opens the self-service areas.",
+    )
+    settings = UserSettings(source="*")
+    is_manager = serializers.BooleanField(
+        source="manages", help_text="Manages at least one consultant."
+    )
+
+
+class CompanyUser(UserResponse):
+    """A user as the admins of the company see them."""
+
+    is_active = serializers.BooleanField(help_text="An inactive user cannot sign in.")
+
+
+class AuthResponse(serializers.Serializer[Any]):
+    access_token = serializers.CharField(help_text="JWT, RS256; sent as a bearer token.")
+    refresh_token = serializers.CharField(help_text="JWT, RS256; good for a new pair.")
+    token_type = serializers.ChoiceField(["Bearer"])
+    user = UserResponse()
+
+
+class Message(serializers.Serializer[Any]):
+    message = serializers.CharField()
+
+
+class Key(serializers.Serializer[Any]):
+    """A public key (RFC 7517)."""
+
+    kty = serializers.ChoiceField(["RSA"])
+    kid = serializers.CharField()
+    use = serializers.ChoiceField(["sig"])
+    alg = serializers.ChoiceField(["RS256"])
+    n = serializers.CharField()
+    e = serializers.CharField()
+
+
+class KeySet(serializers.Serializer[Any]):
+    keys = Key(many=True)
+
+
+# Made once: to set up its fields takes a serializer longer than all the rest of `/auth/me`.
+SHOWN_USER, SHOWN_SIGN_IN = UserResponse(), AuthResponse()
 
 
 def user_response(user: User) -> dict[str, Any]:
-    """UserResponse, of a user loaded by `User.objects.with_profile()`.
-
-    A plain function: a serializer would spend most of `/auth/me` setting itself up.
-    """
-    return {
-        "id": str(user.pk),
-        "account_id": str(user.account_id),
-        "email": user.email,
-        "first_name": user.first_name,
-        "last_name": user.last_name,
-        "role": user.role,
-        "created_at": timestamp(user.created_at),
-        "consultant_id": str(user.profile_id) if user.profile_id else None,
-        "settings": {"language": user.language},
-        "is_manager": user.manages,
-    }
+    """UserResponse, of a user loaded by `User.objects.with_profile()`."""
+    return SHOWN_USER.to_representation(user)
 
 
 def auth_response(user: User, access: str, refresh: str) -> dict[str, Any]:
     """AuthResponse: a pair of encoded tokens and their user."""
-    return {
-        "access_token": access,
-        "refresh_token": refresh,
-        "token_type": "Bearer",
-        "user": user_response(user),
-    }
+    pair = {"access_token": access, "refresh_token": refresh, "token_type": "Bearer"}
+    return SHOWN_SIGN_IN.to_representation(pair | {"user": user})

@@ -7,6 +7,8 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework_simplejwt.exceptions import TokenError
@@ -14,7 +16,13 @@ from rest_framework_simplejwt.exceptions import TokenError
 from accounts import keys, tokens
 from accounts.backends import check_credentials, clear_lockout, refuse_locked
 from accounts.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
-from accounts.exceptions import InvalidRefreshToken
+from accounts.exceptions import (
+    EmailTaken,
+    InvalidLink,
+    InvalidRefreshToken,
+    LastAdmin,
+    WrongCredentials,
+)
 from accounts.generics import (
     AdminView,
     CredentialView,
@@ -24,16 +32,22 @@ from accounts.generics import (
     valid_query,
 )
 from accounts.mail.outbox import OutgoingMail
-from accounts.models import Account, Role, SignupLink, User
+from accounts.models import Account, Role, SignupLink, User, UserQuerySet
+from accounts.openapi import ADA, CLEARED, COOKIE, Raises, body, sets_cookie
 from accounts.serializers import (
     REFUSED_CHARACTERS,
+    AuthResponse,
+    CompanyUser,
     CompleteSignupSerializer,
     EmailSerializer,
+    KeySet,
     LoginSerializer,
+    Message,
     ProfileSerializer,
     RefreshSerializer,
     StandingSerializer,
     UserFilterSerializer,
+    UserResponse,
     auth_response,
     user_response,
 )
@@ -46,16 +60,35 @@ class SignupView(CredentialView):
     """POST /auth/signup: record that a link is wanted. Whether the address is free is found out by
     the mail worker, so that nothing here depends on it."""
 
+    @extend_schema(
+        operation_id="signUp",
+        summary="Ask for a sign-up link",
+        description="The answer is the same whether or not the address is registered; if it is "
+        "free, a link is mailed to it.",
+        request=EmailSerializer,
+        responses={200: Message},
+        examples=body("A company's first user", email="ada@example.com"),
+    )
     def post(self, request: Request) -> Response:
         email = valid(EmailSerializer, request)["email"]
         language = get_language_from_request(request)
         OutgoingMail.objects.request(SignupLink, email, language)
-        return Response({"message": "If the address is available, a sign-up link is on its way."})
+        said = "If the address is available, a sign-up link is on its way."
+        return Response(Message({"message": said}).data)
 
 
 class CompleteSignupView(CredentialView):
     """POST /auth/complete-signup (and /auth/register): make the company and its admin."""
 
+    @extend_schema(
+        summary="Complete a sign-up",
+        description="Makes the company and its admin, and signs the admin in. The token is used "
+        "up. `/auth/register` and `/auth/complete-signup` are two names of this call.",
+        request=CompleteSignupSerializer,
+        responses={200: AuthResponse, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
+        parameters=[COOKIE],
+        examples=body("A company", token="AZOs…", account_name="Engines", **ADA),  # noqa: S106
+    )
     def post(self, request: Request) -> Response:
         data = valid(CompleteSignupSerializer, request)
         link = SignupLink.objects.find(data["token"])
@@ -84,6 +117,14 @@ class CompleteSignupView(CredentialView):
 class LoginView(CredentialView):
     """POST /auth/login: e-mail address and password for a pair of tokens."""
 
+    @extend_schema(
+        operation_id="logIn",
+        summary="Log in",
+        request=LoginSerializer,
+        responses={200: AuthResponse, 401: Raises(WrongCredentials)},
+        parameters=[COOKIE],
+        examples=body("Ada", email="ada@example.com", password=ADA["password"]),
+    )
     def post(self, request: Request) -> Response:
         return self.signed_in(check_credentials(**valid(LoginSerializer, request)))
 
@@ -95,6 +136,19 @@ class RefreshView(CredentialView):
     browser do so at the same moment.
     """
 
+    @extend_schema(
+        operation_id="refresh",
+        summary="Get a fresh pair of tokens",
+        description="The cookie comes first; `refresh_token` is read when it is absent. The cookie "
+        "is renewed if the token came from it, and cleared by a 401 to it.",
+        auth=[{"refreshCookie": []}, {}],  # type: ignore[list-item]
+        request=RefreshSerializer,
+        responses={200: AuthResponse, 401: Raises(InvalidRefreshToken)},
+        parameters=[
+            sets_cookie("`service_refresh`, when the token came from it.", 200, 401),
+        ],
+        examples=body("Without a cookie", refresh_token="eyJhbGciOi…"),  # noqa: S106
+    )
     def post(self, request: Request) -> Response:
         cookie = request.COOKIES.get(NAME)
         encoded = cookie or self.token_in_body(request)
@@ -132,9 +186,17 @@ class RefreshView(CredentialView):
 class MeView(ProtectedView):
     """GET and PATCH /auth/me: who the caller is."""
 
+    @extend_schema(operation_id="getMe", summary="Who the caller is", responses={200: UserResponse})
     def get(self, request: SignedInRequest) -> Response:
         return Response(user_response(request.user))
 
+    @extend_schema(
+        operation_id="updateMe",
+        summary="Change the caller's own name or language",
+        request=ProfileSerializer,
+        responses={200: UserResponse},
+        examples=body("Language", settings={"language": "sv"}),
+    )
     def patch(self, request: SignedInRequest) -> Response:
         data = valid(ProfileSerializer, request)
         changes = data.pop("settings", {}) | data
@@ -149,6 +211,14 @@ class MeView(ProtectedView):
 class LogoutView(ProtectedView):
     """POST /auth/logout: make the browser forget the refresh token."""
 
+    @extend_schema(
+        operation_id="logOut",
+        summary="Log out",
+        description="Clears the refresh cookie. The access token stays valid until it expires.",
+        request=None,
+        responses={204: None},
+        parameters=[CLEARED],
+    )
     def post(self, request: SignedInRequest) -> Response:
         response = Response(status=204)
         clear_refresh_cookie(request, response)
@@ -158,36 +228,71 @@ class LogoutView(ProtectedView):
 class LogoutEverywhereView(LogoutView):
     """POST /auth/logout-everywhere: no token of the user issued so far works any more."""
 
+    @extend_schema(
+        operation_id="logOutEverywhere",
+        summary="Log out everywhere",
+        description="No access or refresh token issued so far works any more.",
+        request=None,
+        responses={204: None},
+        parameters=[CLEARED],
+    )
     def post(self, request: SignedInRequest) -> Response:
         request.user.sign_out(request.user)
         return super().post(request)
 
 
-class UsersView(AdminView):
+class UsersView(AdminView, ListAPIView):
     """GET /users: the company's users, by last and first name."""
 
-    def get(self, request: SignedInRequest) -> Response:
-        wanted = valid_query(UserFilterSerializer, request)
-        users = User.objects.filter(account=request.user.account_id)
-        users = users.search(wanted.get("search", ""))
-        if "role" in wanted:
-            users = users.filter(role=wanted["role"])
-        return self.page(users, user_response, User.objects.with_profile())
+    serializer_class = CompanyUser
+
+    @extend_schema(
+        operation_id="listUsers",
+        summary="The company's users",
+        description="By last and first name. `search` looks into names and addresses.",
+        parameters=[UserFilterSerializer],
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return self.list(request)
+
+    def get_queryset(self) -> UserQuerySet:
+        wanted = valid_query(UserFilterSerializer, self.request)
+        users: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
+        return users.search(wanted.pop("search", "")).filter(**wanted)
+
+    def paginate_queryset(self, queryset: Any) -> list[Any]:
+        """The page's own users alone with their profiles: what a page joins would be joined to
+        every row before it, too."""
+        page = super().paginate_queryset(queryset)
+        return list(User.objects.with_profile().filter(pk__in=page))
 
 
 class UserView(AdminView):
     """GET and PATCH /users/{id}: one of the company's users."""
 
+    @extend_schema(
+        operation_id="getUser",
+        summary="One of the company's users",
+        responses={200: CompanyUser},
+    )
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:
-        return Response(user_response(self.colleague(request, user_id)))
+        return Response(CompanyUser(self.colleague(request, user_id)).data)
 
+    @extend_schema(
+        operation_id="updateUser",
+        summary="Change a user's role or activity",
+        description="An inactive user's tokens stop working. The last active admin stays one.",
+        request=StandingSerializer,
+        responses={200: CompanyUser, 409: Raises(LastAdmin)},
+        examples=body("Promote", role="admin"),
+    )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = valid(StandingSerializer, request)
         user = self.colleague(request, user_id)
         with transaction.atomic():
             user.change_standing(**changes)
             self.record(request.user, user, changes)
-        return Response(user_response(user))
+        return Response(CompanyUser(user).data)
 
     def record(self, actor: User, user: User, changes: dict[str, Any]) -> None:
         kinds = {"role": Kind.ROLE_CHANGED, "is_active": Kind.DEACTIVATED}
@@ -204,7 +309,11 @@ class UserView(AdminView):
 class KeysView(CountedView):
     """GET /.well-known/jwks.json: the public keys (RFC 7517)."""
 
+    @extend_schema(
+        operation_id="getKeys",
+        summary="The public keys that verify tokens",
+        responses={200: KeySet},
+    )
     def get(self, request: Request) -> Response:
-        return Response(
-            keys.load().jwks(), headers={"Cache-Control": f"public, max-age={keys.JWKS_SECONDS}"}
-        )
+        headers = {"Cache-Control": f"public, max-age={keys.JWKS_SECONDS}"}
+        return Response(KeySet(keys.load().jwks()).data, headers=headers)

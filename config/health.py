@@ -2,8 +2,11 @@
 
 import threading
 import time
+from typing import Any
 
 from django.db import Error
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -48,24 +51,45 @@ class DatabaseLook:
 database_answers = DatabaseLook()
 
 
+class Health(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(["ok", "degraded"])
+    database = serializers.ChoiceField(["ok"])
+    limiter = serializers.ChoiceField(["ok", "fallback"])
+    keys = serializers.ChoiceField(["ok", "missing"], help_text="Of those that are published.")
+
+
+class Unhealthy(serializers.Serializer[Any]):
+    error = serializers.ChoiceField(["service unavailable"])
+    status = serializers.ChoiceField(["unavailable"])
+    database = serializers.ChoiceField(["unavailable"])
+    limiter = serializers.ChoiceField(["ok", "fallback"])
+
+
 class HealthView(APIView):
-    """GET /health: 200 `{"status": "ok"|"degraded", "database", "limiter", "keys"}`; 503 where no
-    database answers.
+    """GET /health: whether the service can serve, and what is amiss.
 
     It may be the one that finds a lost limiter store again, so that an idle service heals too.
     """
 
-    schema = None
     http_method_names = ["get", "head"]
     default_response_headers = {"Cache-Control": "no-store"}
 
+    @extend_schema(
+        operation_id="getHealth",
+        summary="Whether the service can serve",
+        description="For load balancers. Exempt from every limit; no `x-ratelimit-*`.",
+        responses={
+            200: OpenApiResponse(Health, "It can; `degraded` while limits fall back, or a published key is missing."),
+            503: OpenApiResponse(Unhealthy, "The database is unreachable."),
+        },
+    )
     def get(self, request: Request) -> Response:
         counter.probe()
         limiter = counter.state()
         if not database_answers():
-            body = {"status": "unavailable", "database": "unavailable", "limiter": limiter}
-            return Response(body | {"error": "service unavailable"}, 503)
+            found = {"status": "unavailable", "database": "unavailable", "limiter": limiter}
+            return Response(Unhealthy(found | {"error": "service unavailable"}).data, 503)
         signing_keys = "ok" if published.all_here() else "missing"
         status = "ok" if limiter == signing_keys == "ok" else "degraded"
-        body = {"status": status, "database": "ok", "limiter": limiter, "keys": signing_keys}
-        return Response(body)
+        found = {"status": status, "database": "ok", "limiter": limiter, "keys": signing_keys}
+        return Response(Health(found).data)

@@ -37,3 +37,33 @@ class Pages(BasePagination):
         return Response(
             {"items": data, "page": self.page, "per_page": self.per_page, "total": self.total}
         )
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        most = {"maximum": MOST_PER_PAGE}
+        return {
+            "type": "object",
+            "properties": {
+                "items": schema,
+                "page": {"type": "integer", "minimum": 1, "example": 1},
+                "per_page": {"type": "integer", "minimum": 1, **most, "example": PER_PAGE},
+                "total": {"type": "integer", "minimum": 0, "example": 1},
+            },
+            "required": ["items", "page", "per_page", "total"],
+        }
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        described = {
+            "page": "A page past the end has no items.",
+            "per_page": f"More than {MOST_PER_PAGE} counts as {MOST_PER_PAGE}.",
+        }
+        defaults = {"page": 1, "per_page": PER_PAGE}
+        return [
+            {
+                "name": name,
+                "in": "query",
+                "required": False,
+                "schema": {"type": "integer", "minimum": 1, "default": defaults[name]},
+                "description": description,
+            }
+            for name, description in described.items()
+        ]

@@ -259,7 +259,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "config.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "STRICT_JSON": True,
-    "DEFAULT_SCHEMA_CLASS": "config.schema.Schema",
+    "DEFAULT_SCHEMA_CLASS": "config.schema.operations.Schema",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Consulting management",
@@ -267,7 +267,8 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "COMPONENT_SPLIT_REQUEST": True,  # a request's required fields are not an answer's
     "SCHEMA_PATH_PREFIX": "",
-    "POSTPROCESSING_HOOKS": ["config.schema.complete"],
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,  # it says each word twice
+    "POSTPROCESSING_HOOKS": ["config.schema.document.complete"],
 }
 
 # ---- Mail ------------------------------------------------------------------------------------

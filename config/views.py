@@ -5,9 +5,12 @@ from typing import Any, NoReturn
 from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
+from config.schema.document import document
 from throttling.views import CountedView
 
 admin_slash = csrf_exempt(RedirectView.as_view(url="/admin/", permanent=True))
@@ -16,11 +19,12 @@ admin_slash = csrf_exempt(RedirectView.as_view(url="/admin/", permanent=True))
 class SchemaView(CountedView):
     """GET /schema: the OpenAPI document."""
 
+    @extend_schema(
+        operation_id="getSchema", summary="This document", responses={200: OpenApiTypes.OBJECT}
+    )
     def get(self, request: Request) -> HttpResponse:
-        from config import schema  # what makes the document is loaded when somebody asks for it
-
         return HttpResponse(
-            schema.document(),
+            document(),
             content_type="application/json",
             headers={"Cache-Control": "public, max-age=60"},
         )

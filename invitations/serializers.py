@@ -3,6 +3,11 @@
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import (
+    OpenApiExample,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import serializers
 
 from accounts.models import Role
@@ -13,11 +18,22 @@ from accounts.serializers import (
     OneOfField,
     RoleField,
     TextField,
-    timestamp,
 )
-from invitations.models import Invitation, Status
+from invitations.models import Status
+
+BOB = {
+    "id": "3c1f4c2f-8d4e-4d38-9a53-6f6d6a0a4f0e",
+    "email": "bob@example.com",
+    "role": "member",
+    "consultant_id": None,
+    "status": "pending",
+    "invited_by": "0b9a3a52-6d0e-4a7e-9d5b-5f4f0f3a7c11",
+    "created_at": "2026-03-02T09:00:00.250000Z",
+    "expires_at": "2026-03-09T09:00:00.250000Z",
+}
 
 
+@extend_schema_field({"type": "string", "format": "uuid"})
 class IdField(TextField):
     """A UUID in a JSON string; DRF's own field would take numbers, too."""
 
@@ -49,16 +65,17 @@ class AcceptSerializer(serializers.Serializer[Any]):
     password = NewPasswordField()
 
 
-def invitation_response(invitation: Invitation) -> dict[str, Any]:
-    """Invitation, as decisions §3 has it; the token is in the mail alone."""
-    by, consultant = invitation.invited_by_id, invitation.consultant_id
-    return {
-        "id": str(invitation.pk),
-        "email": invitation.email,
-        "role": invitation.role,
-        "consultant_id": str(consultant) if consultant else None,
-        "status": invitation.status.value,
-        "invited_by": str(by) if by else None,
-        "created_at": timestamp(invitation.created_at),
-        "expires_at": timestamp(invitation.expires_at),
-    }
+@extend_schema_serializer(examples=[OpenApiExample("Bob", BOB, response_only=True)])
+class InvitationSerializer(serializers.Serializer[Any]):
+    """An invitation as admins see it; the token is in the mail alone."""
+
+    id = serializers.UUIDField()
+    email = serializers.EmailField()
+    role = serializers.ChoiceField(Role.values)
+    consultant_id = serializers.UUIDField(allow_null=True)
+    status = serializers.ChoiceField(Status.values)
+    invited_by = serializers.UUIDField(
+        source="invited_by_id", allow_null=True, help_text="A user of the company."
+    )
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField()

@@ -1,47 +1,78 @@
 """The /invitations calls."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.backends import clear_lockout, refuse_locked
+from accounts.exceptions import EmailTaken, InvalidLink
 from accounts.generics import AdminView, CredentialView, SignedInRequest, valid, valid_query
+from accounts.openapi import ADA, COOKIE, Raises, body
+from accounts.serializers import AuthResponse
 from audit import trail
 from audit.models import Kind
+from invitations.exceptions import AlreadyInvited, AlreadyMember, InvitationClosed
 from invitations.models import Invitation
 from invitations.serializers import (
     AcceptSerializer,
     InvitationFilterSerializer,
+    InvitationSerializer,
     InviteSerializer,
-    invitation_response,
 )
 
 
-class InvitationsView(AdminView):
+class InvitationsView(AdminView, ListAPIView):
     """POST and GET /invitations: invite somebody; the company's invitations, newest first."""
 
+    serializer_class = InvitationSerializer
+
+    @extend_schema(
+        operation_id="invite",
+        summary="Invite a colleague",
+        description="Mails a link. That the address is a user of another company is told only to "
+        "whoever accepts.",
+        request=InviteSerializer,
+        responses={201: InvitationSerializer, 409: Raises(AlreadyMember, AlreadyInvited)},
+        examples=body("A colleague", email="bob@example.com", role="member"),
+    )
     def post(self, request: SignedInRequest) -> Response:
         data = valid(InviteSerializer, request)
         with transaction.atomic():
             invitation = Invitation.objects.invite(request.user, **data)
             invitation.record(Kind.INVITATION_CREATED, request.user)
-        return Response(invitation_response(invitation), 201)
+        return Response(InvitationSerializer(invitation).data, 201)
 
-    def get(self, request: SignedInRequest) -> Response:
-        wanted = valid_query(InvitationFilterSerializer, request)
-        invitations = Invitation.objects.filter(account=request.user.account_id)
-        if "status" in wanted:
-            invitations = invitations.in_status(wanted["status"])
-        return self.page(invitations, invitation_response)
+    @extend_schema(
+        operation_id="listInvitations",
+        summary="The company's invitations",
+        description="Newest first.",
+        parameters=[InvitationFilterSerializer],
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return self.list(request)
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        wanted = valid_query(InvitationFilterSerializer, self.request)
+        invitations = Invitation.objects.filter(account=self.request.user.account_id)
+        return invitations.in_status(wanted["status"]) if wanted else invitations
 
 
 class InvitationView(AdminView):
     """DELETE /invitations/{id}: revoke it."""
 
+    @extend_schema(
+        operation_id="revokeInvitation",
+        summary="Revoke an invitation",
+        responses={204: None, 409: Raises(InvitationClosed)},
+    )
     def delete(self, request: SignedInRequest, invitation_id: UUID) -> Response:
         invitation = self.invitation(request, invitation_id)
         with transaction.atomic():
@@ -58,17 +89,36 @@ class ResendView(InvitationView):
 
     http_method_names = ["post"]
 
+    @extend_schema(
+        operation_id="resendInvitation",
+        summary="Send an invitation again",
+        description="A new link and a new expiry; the old link dies.",
+        request=None,
+        responses={
+            200: InvitationSerializer,
+            409: Raises(InvitationClosed, AlreadyMember, AlreadyInvited),
+        },
+    )
     def post(self, request: SignedInRequest, invitation_id: UUID) -> Response:
         invitation = self.invitation(request, invitation_id)
         with transaction.atomic():
             if invitation.resend():
                 invitation.record(Kind.INVITATION_RESENT, request.user)
-        return Response(invitation_response(invitation))
+        return Response(InvitationSerializer(invitation).data)
 
 
 class AcceptView(CredentialView):
     """POST /invitations/accept: become a user of the company, and be signed in."""
 
+    @extend_schema(
+        operation_id="acceptInvitation",
+        summary="Accept an invitation",
+        description="Makes the user, uses the token up, and signs in.",
+        request=AcceptSerializer,
+        responses={200: AuthResponse, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
+        parameters=[COOKIE],
+        examples=body("Accept", token="AZOs…", **ADA),  # noqa: S106
+    )
     def post(self, request: Request) -> Response:
         data = valid(AcceptSerializer, request)
         invitation = Invitation.objects.find(data.pop("token"))

@@ -3,12 +3,15 @@
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.utils.translation import get_language_from_request
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.backends import clear_lockout, refuse_locked
+from accounts.exceptions import InvalidLink
 from accounts.generics import CredentialView, valid
-from accounts.serializers import EmailSerializer
+from accounts.openapi import ADA, COOKIE, Raises, body
+from accounts.serializers import AuthResponse, EmailSerializer, Message
 from audit import trail
 from audit.models import Kind
 from passwords.models import PasswordChange
@@ -19,16 +22,35 @@ class PasswordChangesView(CredentialView):
     """POST /password-changes: record that a link is wanted. Whether the address has a user is found
     out by the mail worker, so that nothing here depends on it."""
 
+    @extend_schema(
+        operation_id="requestPasswordChange",
+        summary="Ask for a password-change link",
+        description="The answer is the same whether or not the address has a user; if it has one, "
+        "a link is mailed to it. A newer link replaces the older one.",
+        request=EmailSerializer,
+        responses={200: Message},
+        examples=body("Ada", email="ada@example.com"),
+    )
     def post(self, request: Request) -> Response:
         email = valid(EmailSerializer, request)["email"]
         language = get_language_from_request(request)
         PasswordChange.objects.request(email, language)
-        return Response({"message": "If the address has a user, a link is on its way."})
+        said = "If the address has a user, a link is on its way."
+        return Response(Message({"message": said}).data)
 
 
 class RedeemView(CredentialView):
     """POST /password-changes/redeem: set the new password, end every session, sign in."""
 
+    @extend_schema(
+        operation_id="redeemPasswordChange",
+        summary="Set a new password by link",
+        description="Uses the token up, ends every earlier session of the user, and signs in.",
+        request=RedeemSerializer,
+        responses={200: AuthResponse, 400: Raises(InvalidLink)},
+        parameters=[COOKIE],
+        examples=body("Redeem", token="AZOs…", password=ADA["password"]),  # noqa: S106
+    )
     def post(self, request: Request) -> Response:
         data = valid(RedeemSerializer, request)
         link = PasswordChange.objects.find(data["token"])

@@ -42,13 +42,13 @@ def test_list_shows_the_company_by_name(as_ada, bob, eve, people):
     assert (body["page"], body["per_page"], body["total"]) == (1, 20, 6)
 
 
-def test_items_are_user_responses(as_ada, ada):
+def test_items_are_user_responses_with_is_active(as_ada, ada):
     profile = Consultant.objects.create(account=ada.account, user=ada)
     Consultant.objects.create(account=ada.account, manager=ada)
 
     (item,) = as_ada.get("/users").json()["items"]
 
-    assert item == as_ada.get("/auth/me").json()
+    assert item == as_ada.get("/auth/me").json() | {"is_active": True}
     assert (item["consultant_id"], item["is_manager"]) == (str(profile.pk), True)
 
 
@@ -76,6 +76,7 @@ def test_per_page_over_100_counts_as_100(as_ada):
 @pytest.mark.parametrize(
     "query",
     ["page=0", "page=-1", "page=x", "page=", "per_page=0", "per_page=1.5", "role=boss", "role=",
+     "is_active=", "is_active=1", "is_active=True",
      "search=%00", "search=a%0ab", "search=" + "a" * 101],
 )  # fmt: skip
 def test_bad_query_names_its_field(as_ada, query):
@@ -104,6 +105,15 @@ def test_empty_search_finds_all(as_ada, people):
     assert len(emails(as_ada.get("/users?search="))) == 5
 
 
+def test_is_active_filter(as_ada, ada, bob):
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+
+    (inactive,) = as_ada.get("/users?is_active=false").json()["items"]
+
+    assert (inactive["email"], inactive["is_active"]) == (bob.email, False)
+    assert emails(as_ada.get("/users?is_active=true")) == [ada.email]
+
+
 def test_role_filter(as_ada, ada, bob, eve):
     assert emails(as_ada.get("/users?role=admin")) == [ada.email]
     assert emails(as_ada.get("/users?role=member&search=b")) == [bob.email]
@@ -118,7 +128,9 @@ def test_any_page_costs_three_queries(as_ada, people, query):
 
 
 def test_user_is_shown(as_ada, as_bob, bob):
-    assert as_ada.get(f"/users/{bob.pk}").json() == as_bob.get("/auth/me").json()
+    shown = as_bob.get("/auth/me").json() | {"is_active": True}
+
+    assert as_ada.get(f"/users/{bob.pk}").json() == shown
 
 
 @pytest.mark.parametrize("method", ["get", "patch"])
