@@ -199,7 +199,7 @@ class AuthorizeView(CountedView):
 
     def page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
         """A page in the language of Django's language cookie, else of Accept-Language."""
-        request = self.request._request
+        request = self.request
         language = translation.get_language_from_request(request)
         with translation.override(language):
             context |= {"language": language, "query": request.GET.urlencode()}

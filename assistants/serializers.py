@@ -1,10 +1,11 @@
 """What a client says of itself when it registers, and how a grant looks to whom it acts for."""
 
+from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
 
-from accounts.serializers import TextField, timestamp
+from accounts.serializers import TextField
 from assistants import redirects
 from assistants.models import Grant
 
@@ -63,13 +64,18 @@ class RegistrationSerializer(serializers.Serializer[Any]):
         return ["code"]
 
 
-def grant_response(grant: Grant) -> dict[str, Any]:
+class GrantSerializer(serializers.Serializer[Any]):
     """A grant, loaded with its client: which assistant, where its answers go, since when."""
-    return {
-        "id": str(grant.pk),
-        "client_name": grant.client.name,
-        "host": grant.host,
-        "created_at": timestamp(grant.created_at),
-        "used_at": timestamp(grant.used_at or grant.created_at),
-        "expires_at": timestamp(grant.created_at + grant.life()),
-    }
+
+    id = serializers.UUIDField()
+    client_name = serializers.CharField(source="client.name")
+    host = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    used_at = serializers.SerializerMethodField()
+    expires_at = serializers.SerializerMethodField()
+
+    def get_used_at(self, grant: Grant) -> datetime:
+        return grant.used_at or grant.created_at
+
+    def get_expires_at(self, grant: Grant) -> datetime:
+        return grant.created_at + grant.life()

@@ -173,6 +173,7 @@ class Tool:
         made = ToolRequest(request, self.query(arguments), self.content(arguments))
         view = self.view()
         view.setup(made)
+        view.format_kwarg = None  # which DRF sets before it calls the method
         try:
             view.kwargs = self.ids(arguments)
             answer = getattr(view, self.method)(made, **view.kwargs).data

@@ -15,7 +15,7 @@ from accounts.generics import ProtectedView, SignedInRequest
 from assistants.authentication import AssistantAuthentication
 from assistants.exceptions import OriginNotAllowed
 from assistants.models import Grant
-from assistants.serializers import grant_response
+from assistants.serializers import GrantSerializer
 from throttling.views import CountedView
 
 
@@ -65,7 +65,7 @@ class GrantsView(ProtectedView):
 
     def get(self, request: SignedInRequest) -> Response:
         grants = Grant.objects.live().filter(user=request.user).select_related("client")
-        return Response({"items": [grant_response(grant) for grant in grants]})
+        return Response({"items": GrantSerializer(grants, many=True).data})
 
 
 class GrantView(ProtectedView):
