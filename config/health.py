@@ -79,7 +79,9 @@ class HealthView(APIView):
         summary="Whether the service can serve",
         description="For load balancers. Exempt from every limit; no `x-ratelimit-*`.",
         responses={
-            200: OpenApiResponse(Health, "It can; `degraded` while limits fall back, or a published key is missing."),
+            200: OpenApiResponse(
+                Health, "It can; `degraded` while limits fall back, or a published key is missing."
+            ),
             503: OpenApiResponse(Unhealthy, "The database is unreachable."),
         },
     )
