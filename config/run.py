@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -42,6 +43,15 @@ def end(children: list[subprocess.Popen[bytes]]) -> None:
             os.killpg(child.pid, signal.SIGKILL)
 
 
+def is_open(port: int) -> bool:
+    """Whether the server accepts connections: it loads everything before it does."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
@@ -49,8 +59,14 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stopping.set())
     prepare()
+    from django.conf import settings
+
     server, mail_worker = start(SERVER), start(MAIL_WORKER)
+    told = False
     while not stopping.wait(0.2) and server.poll() is None:
+        if not told and is_open(settings.PORT):
+            told = True
+            print(f"Open http://127.0.0.1:{settings.PORT}", flush=True)  # noqa: T201
         if mail_worker.poll() is not None:  # killed: its mails wait in the database
             time.sleep(1)
             mail_worker = start(MAIL_WORKER)

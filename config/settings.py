@@ -274,6 +274,8 @@ SPECTACULAR_SETTINGS = {
 # ---- Mail ------------------------------------------------------------------------------------
 
 EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
+if EMAIL_BACKEND == "django.core.mail.backends.console.EmailBackend":
+    EMAIL_BACKEND = "accounts.mail.console.EmailBackend"
 EMAIL_HOST = EMAIL["EMAIL_HOST"] or "localhost"
 EMAIL_PORT = EMAIL["EMAIL_PORT"]
 EMAIL_HOST_USER = EMAIL["EMAIL_HOST_USER"] or ""
