@@ -1,132 +1,320 @@
-/* How a front-end keeps a session with this API.
+/* How a front-end in a browser keeps a session with this API: one file, no dependency. Copy it, with
+client.d.ts, into a front-end of your own; docs/integrating.md tells how it is used.
 
 The access token lives in this module's memory only; the refresh token in an HttpOnly cookie that no
 script sees. A session is refreshed shortly before its access token ends and once on a 401; a second
 401 signs out. The tabs of a browser share one session: they tell each other of it, and one at a
 time refreshes (which the API does not need, but which spares its limits). */
 
-const EARLY = 30_000; // milliseconds before its end at which an access token counts as old
+const EARLY = 30_000; // milliseconds before its end at which an access token counts as old,
+const SHARE = 0.2; // or this share of its life, if that is less
 const PATIENCE = 100; // milliseconds in which another tab may hand over its session
-const HINT = "signed-in"; // in localStorage, no secret: whether a refresh is worth a try
+const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waited for
 
-let session = null; // {access, ends, user}
-let refreshing = null;
-const tabs = "BroadcastChannel" in window ? new BroadcastChannel("session") : new EventTarget();
-const tell = (news) => tabs.postMessage?.(news);
-export const changes = new EventTarget(); // a "change" event whenever somebody signs in or out
+/**
+ * @typedef {object} User
+ * @property {string} id
+ * @property {string} account_id
+ * @property {string} email
+ * @property {string} first_name
+ * @property {string} last_name
+ * @property {"admin" | "member"} role
+ * @property {string} created_at
+ * @property {string | null} consultant_id
+ * @property {{ language: string }} settings
+ * @property {boolean} is_manager
+ */
 
-/* An answer that is an error: its status, its body, and the seconds to wait of a 429. */
+/**
+ * What every way to sign in answers.
+ * @typedef {object} AuthResponse
+ * @property {string} access_token
+ * @property {string} refresh_token
+ * @property {string} token_type
+ * @property {User} user
+ */
+
+/**
+ * The body of an error; `fields` where the request failed validation, by field.
+ * @typedef {object} ErrorBody
+ * @property {string} error
+ * @property {string} [message]
+ * @property {Record<string, any>} [fields]
+ */
+
+/** @typedef {{ access: string, ends: number, user: User }} Session */
+
+/**
+ * @typedef {object} Options
+ * @property {string} [baseUrl] the API's origin, without a slash at its end; this page's by default
+ * @property {RequestCredentials} [credentials] "include" where the API has an origin of its own
+ */
+
+/** An answer that is an error. */
 export class Refused extends Error {
+  /**
+   * @param {number} status
+   * @param {ErrorBody} body
+   * @param {number} wait
+   */
   constructor(status, body, wait) {
     super(body.error);
-    Object.assign(this, { status, body, wait });
+    this.status = status;
+    this.body = body;
+    /** Seconds after which a 429 may be tried again; else 0. */
+    this.wait = wait;
   }
 }
 
-export const user = () => session?.user ?? null;
-export const mayBeSignedIn = () => Boolean(session || localStorage.getItem(HINT));
-const isFresh = () => session !== null && Date.now() < session.ends - EARLY;
-// Without Web Locks (plain HTTP on another host than this machine) tabs refresh side by side.
-const alone = (work) => (navigator.locks ? navigator.locks.request("session", work) : work());
+/**
+ * A browser's session with the API. Its events: "change" whenever somebody signs in or out or the
+ * user's data change, in this tab or another; "wait" while a call waits for a limit to let it through
+ * (a CustomEvent, with `detail.seconds`), and "resume" when it goes on.
+ */
+export class Client extends EventTarget {
+  /** @type {Session | null} */
+  #session = null;
+  /** @type {Promise<void> | null} */
+  #refreshing = null;
+  #baseUrl;
+  #credentials;
+  #name;
+  #tabs;
 
-export async function send(method, path, body, access) {
-  const headers = {};
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  if (access) headers.Authorization = `Bearer ${access}`;
-  const response = await fetch(path, { method, headers, body: JSON.stringify(body) });
-  if (response.status === 204) return null;
-  const answer = await response.json();
-  if (response.ok) return answer;
-  throw new Refused(response.status, answer, Number(response.headers.get("Retry-After")));
-}
-
-/* A protected call, with all that keeps a session alive around it. */
-export async function call(method, path, body) {
-  if (!isFresh()) await refresh();
-  try {
-    return await send(method, path, body, session.access);
-  } catch (error) {
-    if (error.status !== 401) throw error;
+  /** @param {Options} [options] */
+  constructor({ baseUrl = "", credentials = "same-origin" } = {}) {
+    super();
+    this.#baseUrl = baseUrl;
+    this.#credentials = credentials;
+    this.#name = `session of ${baseUrl || location.origin}`;
+    this.#tabs = new BroadcastChannel(this.#name);
+    this.#tabs.addEventListener("message", ({ data }) => {
+      if ("session" in data) this.#adopt(data.session);
+      else if (this.#isFresh() && this.#session?.access !== data.wanted) this.#tell();
+    });
   }
-  await refresh();
-  try {
-    return await send(method, path, body, session.access);
-  } catch (error) {
-    if (error.status === 401) forget();
-    throw error;
+
+  /** The signed-in user, as the API last told; null while nobody is known to be signed in. */
+  get user() {
+    return this.#session?.user ?? null;
+  }
+
+  /**
+   * The role of whoever was signed in last and has not signed out: no secret and no proof, but enough
+   * to draw a navigation while `refresh` finds the session again. Null where a refresh is in vain.
+   */
+  get lastRole() {
+    return localStorage.getItem(this.#name);
+  }
+
+  /**
+   * A call without a session: sign-up, log-in, links. Throws Refused, or what fetch throws.
+   * @template [Answer=any]
+   * @param {string} method
+   * @param {string} path
+   * @param {unknown} [body]
+   * @returns {Promise<Answer>}
+   */
+  send(method, path, body) {
+    return this.#send(method, path, body);
+  }
+
+  /**
+   * A call as the signed-in user, with all that keeps a session alive around it. A limit that is
+   * reached is waited for. Throws Refused (a 401 where nobody is signed in any more), or what fetch
+   * throws.
+   * @template [Answer=any]
+   * @param {string} method
+   * @param {string} path
+   * @param {unknown} [body]
+   * @returns {Promise<Answer>}
+   */
+  async call(method, path, body) {
+    const ask = () => this.#send(method, path, body, this.#session?.access);
+    if (!this.#isFresh()) await this.refresh();
+    try {
+      return await this.#patiently(ask);
+    } catch (error) {
+      if (!isRefusal(error, 401)) throw error;
+    }
+    await this.refresh();
+    try {
+      return await this.#patiently(ask);
+    } catch (error) {
+      if (isRefusal(error, 401)) this.#forget();
+      throw error;
+    }
+  }
+
+  /**
+   * A new access token, from another tab or from the API; also how a page that has just been loaded
+   * finds its session again. However often it is called meanwhile, it is done once.
+   */
+  refresh() {
+    const old = this.#session?.access;
+    this.#refreshing ??= this.#patiently(() => this.#alone(() => this.#renew(old))).finally(
+      () => (this.#refreshing = null),
+    );
+    return this.#refreshing;
+  }
+
+  /**
+   * Keep the answer of a way to sign in as the session, in every tab.
+   * @param {AuthResponse} answer
+   */
+  signIn({ access_token: access, user }) {
+    const { iat, exp } = claims(access);
+    // Counted from now: the clocks of the two sides may differ.
+    const life = (exp - iat) * 1000;
+    this.#adopt({ access, user, ends: Date.now() + life - Math.min(EARLY, life * SHARE) });
+    this.#tell();
+  }
+
+  /**
+   * The user as a call has just answered it.
+   * @param {User} user
+   */
+  update(user) {
+    if (this.#session) this.#adopt({ ...this.#session, user });
+    this.#tell();
+  }
+
+  /**
+   * Sign out here, or everywhere. No refresh of another tab may fall in between: it would set the
+   * cookie again. A 401 means that the session has ended already.
+   * @param {{ everywhere?: boolean }} [options]
+   */
+  async signOut({ everywhere = false } = {}) {
+    const path = everywhere ? "/auth/logout-everywhere" : "/auth/logout";
+    try {
+      if (!this.#isFresh()) await this.refresh();
+      await this.#alone(() => this.#send("POST", path, undefined, this.#session?.access));
+    } catch (error) {
+      if (!isRefusal(error, 401)) throw error;
+    }
+    this.#forget();
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {unknown} body
+   * @param {string} [access]
+   */
+  async #send(method, path, body, access) {
+    const response = await fetch(this.#baseUrl + path, {
+      method,
+      headers: {
+        ...(body !== undefined && { "Content-Type": "application/json" }),
+        ...(access && { Authorization: `Bearer ${access}` }),
+      },
+      body: JSON.stringify(body),
+      credentials: this.#credentials,
+      signal: AbortSignal.timeout(TIMEOUT),
+    });
+    if (response.status === 204) return null;
+    // What stands before the service (a proxy, say) may answer with a page.
+    const answer = await response.json().catch(() => ({ error: "unreadable answer" }));
+    if (response.ok) return answer;
+    const wait = response.status === 429 ? Number(response.headers.get("Retry-After")) || 10 : 0;
+    throw new Refused(response.status, answer, wait);
+  }
+
+  /**
+   * Do it again after each 429, when that says so.
+   * @template Answer
+   * @param {() => Promise<Answer>} work
+   * @returns {Promise<Answer>}
+   */
+  async #patiently(work) {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isRefusal(error, 429)) throw error;
+        this.dispatchEvent(new CustomEvent("wait", { detail: { seconds: error.wait } }));
+        await new Promise((resolve) => setTimeout(resolve, error.wait * 1000));
+        this.dispatchEvent(new Event("resume"));
+      }
+    }
+  }
+
+  /**
+   * Without Web Locks (plain HTTP on another host than this machine) tabs refresh side by side.
+   * @param {() => Promise<any>} work
+   */
+  #alone(work) {
+    return navigator.locks ? navigator.locks.request(this.#name, work) : work();
+  }
+
+  #isFresh() {
+    return this.#session !== null && Date.now() < this.#session.ends;
+  }
+
+  /** @param {string | undefined} old */
+  async #renew(old) {
+    if (this.#isFresh() && this.#session?.access !== old) return; // another tab has, meanwhile
+    const found = await this.#askTabs(old);
+    if (found) return this.#adopt(found);
+    try {
+      this.signIn(await this.#send("POST", "/auth/refresh", {}));
+    } catch (error) {
+      if (isRefusal(error, 401)) this.#forget();
+      throw error;
+    }
+  }
+
+  /**
+   * @param {string | undefined} old
+   * @returns {Promise<Session | null>}
+   */
+  #askTabs(old) {
+    return new Promise((resolve) => {
+      /** @param {MessageEvent} event */
+      const hear = ({ data }) => {
+        if (data.session && data.session.access !== old) resolve(data.session);
+      };
+      this.#tabs.addEventListener("message", hear);
+      this.#tabs.postMessage({ wanted: old ?? "any" });
+      setTimeout(() => {
+        this.#tabs.removeEventListener("message", hear);
+        resolve(null);
+      }, PATIENCE);
+    });
+  }
+
+  #tell() {
+    this.#tabs.postMessage({ session: this.#session });
+  }
+
+  #forget() {
+    this.#adopt(null);
+    this.#tell();
+  }
+
+  /** @param {Session | null} session */
+  #adopt(session) {
+    this.#session = session;
+    if (session) localStorage.setItem(this.#name, session.user.role);
+    else localStorage.removeItem(this.#name);
+    this.dispatchEvent(new Event("change"));
   }
 }
 
-export function refresh() {
-  const old = session?.access;
-  refreshing ??= alone(() => renew(old)).finally(() => (refreshing = null));
-  return refreshing;
+/**
+ * What an access token says, unverified: for the one who was given it over TLS.
+ * @param {string} token
+ */
+function claims(token) {
+  const payload = token.split(".")[1] ?? "";
+  return JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/")));
 }
 
-async function renew(old) {
-  if (isFresh() && session.access !== old) return; // another tab has, while this one queued
-  const found = await askTabs(old);
-  if (found) return adopt(found);
-  try {
-    signIn(await send("POST", "/auth/refresh", {}));
-  } catch (error) {
-    if (error.status === 401) forget();
-    throw error;
-  }
+/**
+ * @param {unknown} error
+ * @param {number} status
+ * @returns {error is Refused}
+ */
+function isRefusal(error, status) {
+  return error instanceof Refused && error.status === status;
 }
-
-/* Keep an AuthResponse as the session, in every tab. */
-export function signIn({ access_token: access, user }) {
-  const payload = access.split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
-  const { iat, exp } = JSON.parse(atob(payload));
-  // Counted from now: the clocks of the two sides may differ.
-  adopt({ access, user, ends: Date.now() + (exp - iat) * 1000 });
-  tell({ session });
-}
-
-/* The user as a call has just answered it. */
-export function update(user) {
-  adopt({ ...session, user });
-  tell({ session });
-}
-
-/* Sign out here, or with the path of that call everywhere. No refresh of another tab may fall in
-between: it would set the cookie again. A 401 means that the session has ended already. */
-export async function signOut(path) {
-  if (!isFresh()) await refresh();
-  try {
-    await alone(() => send("POST", path, undefined, session?.access));
-  } catch (error) {
-    if (error.status !== 401) throw error;
-  }
-  forget();
-}
-
-function forget() {
-  adopt(null);
-  tell({ session });
-}
-
-function adopt(next) {
-  session = next;
-  if (next) localStorage.setItem(HINT, "1");
-  else localStorage.removeItem(HINT);
-  changes.dispatchEvent(new Event("change"));
-}
-
-function askTabs(old) {
-  return new Promise((resolve) => {
-    const hear = ({ data }) => data.session && data.session.access !== old && resolve(data.session);
-    tabs.addEventListener("message", hear);
-    tell({ wanted: old ?? "any" });
-    setTimeout(() => {
-      tabs.removeEventListener("message", hear);
-      resolve(null);
-    }, PATIENCE);
-  });
-}
-
-tabs.addEventListener("message", ({ data }) => {
-  if ("session" in data) adopt(data.session);
-  else if (isFresh() && session.access !== data.wanted) tell({ session });
-});

@@ -1,0 +1,153 @@
+/**
+ * @typedef {object} User
+ * @property {string} id
+ * @property {string} account_id
+ * @property {string} email
+ * @property {string} first_name
+ * @property {string} last_name
+ * @property {"admin" | "member"} role
+ * @property {string} created_at
+ * @property {string | null} consultant_id
+ * @property {{ language: string }} settings
+ * @property {boolean} is_manager
+ */
+/**
+ * What every way to sign in answers.
+ * @typedef {object} AuthResponse
+ * @property {string} access_token
+ * @property {string} refresh_token
+ * @property {string} token_type
+ * @property {User} user
+ */
+/**
+ * The body of an error; `fields` where the request failed validation, by field.
+ * @typedef {object} ErrorBody
+ * @property {string} error
+ * @property {string} [message]
+ * @property {Record<string, any>} [fields]
+ */
+/** @typedef {{ access: string, ends: number, user: User }} Session */
+/**
+ * @typedef {object} Options
+ * @property {string} [baseUrl] the API's origin, without a slash at its end; this page's by default
+ * @property {RequestCredentials} [credentials] "include" where the API has an origin of its own
+ */
+/** An answer that is an error. */
+export class Refused extends Error {
+    /**
+     * @param {number} status
+     * @param {ErrorBody} body
+     * @param {number} wait
+     */
+    constructor(status: number, body: ErrorBody, wait: number);
+    status: number;
+    body: ErrorBody;
+    /** Seconds after which a 429 may be tried again; else 0. */
+    wait: number;
+}
+/**
+ * A browser's session with the API. Its events: "change" whenever somebody signs in or out or the
+ * user's data change, in this tab or another; "wait" while a call waits for a limit to let it through
+ * (a CustomEvent, with `detail.seconds`), and "resume" when it goes on.
+ */
+export class Client extends EventTarget {
+    /** @param {Options} [options] */
+    constructor({ baseUrl, credentials }?: Options);
+    /** The signed-in user, as the API last told; null while nobody is known to be signed in. */
+    get user(): User | null;
+    /**
+     * The role of whoever was signed in last and has not signed out: no secret and no proof, but enough
+     * to draw a navigation while `refresh` finds the session again. Null where a refresh is in vain.
+     */
+    get lastRole(): string | null;
+    /**
+     * A call without a session: sign-up, log-in, links. Throws Refused, or what fetch throws.
+     * @template [Answer=any]
+     * @param {string} method
+     * @param {string} path
+     * @param {unknown} [body]
+     * @returns {Promise<Answer>}
+     */
+    send<Answer = any>(method: string, path: string, body?: unknown): Promise<Answer>;
+    /**
+     * A call as the signed-in user, with all that keeps a session alive around it. A limit that is
+     * reached is waited for. Throws Refused (a 401 where nobody is signed in any more), or what fetch
+     * throws.
+     * @template [Answer=any]
+     * @param {string} method
+     * @param {string} path
+     * @param {unknown} [body]
+     * @returns {Promise<Answer>}
+     */
+    call<Answer = any>(method: string, path: string, body?: unknown): Promise<Answer>;
+    /**
+     * A new access token, from another tab or from the API; also how a page that has just been loaded
+     * finds its session again. However often it is called meanwhile, it is done once.
+     */
+    refresh(): Promise<void>;
+    /**
+     * Keep the answer of a way to sign in as the session, in every tab.
+     * @param {AuthResponse} answer
+     */
+    signIn({ access_token: access, user }: AuthResponse): void;
+    /**
+     * The user as a call has just answered it.
+     * @param {User} user
+     */
+    update(user: User): void;
+    /**
+     * Sign out here, or everywhere. No refresh of another tab may fall in between: it would set the
+     * cookie again. A 401 means that the session has ended already.
+     * @param {{ everywhere?: boolean }} [options]
+     */
+    signOut({ everywhere }?: {
+        everywhere?: boolean;
+    }): Promise<void>;
+    #private;
+}
+export type User = {
+    id: string;
+    account_id: string;
+    email: string;
+    first_name: string;
+    last_name: string;
+    role: "admin" | "member";
+    created_at: string;
+    consultant_id: string | null;
+    settings: {
+        language: string;
+    };
+    is_manager: boolean;
+};
+/**
+ * What every way to sign in answers.
+ */
+export type AuthResponse = {
+    access_token: string;
+    refresh_token: string;
+    token_type: string;
+    user: User;
+};
+/**
+ * The body of an error; `fields` where the request failed validation, by field.
+ */
+export type ErrorBody = {
+    error: string;
+    message?: string | undefined;
+    fields?: Record<string, any> | undefined;
+};
+export type Session = {
+    access: string;
+    ends: number;
+    user: User;
+};
+export type Options = {
+    /**
+     * the API's origin, without a slash at its end; this page's by default
+     */
+    baseUrl?: string | undefined;
+    /**
+     * "include" where the API has an origin of its own
+     */
+    credentials?: RequestCredentials | undefined;
+};

@@ -1,0 +1,100 @@
+"""A front-end on an origin of its own, in a real browser, with the client that the pages use."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Site, serve
+from tests.client.test_client import FOLDER
+from tests.conftest import PASSWORD, Service
+from tests.servers import free_port, wait_for_port
+
+pytestmark = pytest.mark.client
+
+
+@pytest.fixture
+def site(new_service: Callable[..., Service], browser: Any) -> Iterator[Site]:
+    """The service, and `site.frontend`: where Vite serves what it has built."""
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    site = Site(serve(new_service(FRONTEND_URL=origin, CORS_ALLOWED_ORIGINS=origin)), browser)
+    build = ["npm", "run", "--silent", "frontend"]
+    subprocess.run(build, cwd=FOLDER, env=os.environ | {"VITE_API": site.service.url}, check=True)
+    built = ["--outDir", "../made/frontend", "--host", "127.0.0.1", "--port", str(port)]
+    vite = ["node", "node_modules/vite/bin/vite.js", "preview", "frontend", "--strictPort"]
+    with subprocess.Popen([*vite, *built], cwd=FOLDER, stdout=subprocess.DEVNULL) as server:
+        wait_for_port(port)
+        site.frontend = origin
+        yield site
+        server.terminate()
+    for context in site.contexts:
+        context.close()
+
+
+def person(page: Any) -> None:
+    page.get_by_text("Ada Lovelace, admin").wait_for()
+
+
+def fill(page: Any, form: str, **fields: str) -> None:
+    for name, value in fields.items():
+        page.locator(f"{form} [name={name}]").fill(value)
+    page.locator(f"{form} button").click()
+
+
+def sign_up(site: Site) -> Any:
+    page = site.tab(site.frontend)
+    fill(page, "#ask", email="ada@example.com")
+    page.get_by_text("If the address is available").wait_for()
+    page.goto(site.mailed_link())
+    names = {"first_name": "Ada", "last_name": "Lovelace"}
+    fill(page, "#complete", account_name="Analytical Engines", password=PASSWORD, **names)
+    person(page)
+    return page
+
+
+def test_session_outlives_a_reload_and_reaches_other_tabs(site: Site) -> None:
+    page = sign_up(site)
+    page.reload()
+    person(page)
+    other = page.context.new_page()
+    refreshes: list[str] = []
+    other.on("request", lambda request: refreshes.append(request.url))
+    other.goto(site.frontend)
+    person(other)
+    assert not [url for url in refreshes if url.endswith("/auth/refresh")]
+
+    page.get_by_role("button", name="Sign out").click()
+
+    other.locator("#login").wait_for()
+    assert page.context.cookies() == []
+
+
+def test_log_in_is_refused_in_words_and_then_calls_are_made(site: Site) -> None:
+    page = sign_up(site)
+    page.get_by_role("button", name="Sign out").click()
+    page.goto(site.frontend)
+    fill(page, "#login", email="ada@example.com", password="wrong guess")
+    page.get_by_text("wrong e-mail or password").wait_for()
+
+    fill(page, "#login", email="ada@example.com", password=PASSWORD)
+    person(page)
+    page.get_by_role("button", name="Ask who I am").click()
+
+    page.get_by_text("You are ada@example.com").wait_for()
+
+
+def test_old_token_is_refreshed_by_the_cookie_of_the_other_origin(site: Site) -> None:
+    page = sign_up(site)
+    page.clock.install()
+    page.reload()
+    person(page)
+    page.clock.fast_forward("59:40")
+
+    with page.expect_response("**/auth/refresh") as refreshed:
+        page.get_by_role("button", name="Ask who I am").click()
+
+    assert refreshed.value.ok
+    page.get_by_text("You are ada@example.com").wait_for()
