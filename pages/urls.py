@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.urls import path
 
-from pages.views import DocsView, PageView
+from pages import views
 
 PAGES = [
     "signup",
@@ -16,9 +16,18 @@ PAGES = [
     "change-password",
 ]
 
-urlpatterns = [path("docs", DocsView.as_view())]
+documents = [path("docs", views.DocsView.as_view())]
+calls = []
 if settings.SERVES_PAGES:
-    urlpatterns += [path("", PageView.as_view(name="home"))]
-    urlpatterns += [path(name, PageView.as_view(name=name)) for name in PAGES]
+    documents += [path("", views.PageView.as_view(name="home"))]
+    documents += [path(name, views.PageView.as_view(name=name)) for name in PAGES]
+    calls += [
+        path("pages/link", views.LinkView.as_view()),
+        path("pages/company", views.CompanyView.as_view()),
+        path(".well-known/change-password", views.ChangePasswordView.as_view()),
+        *(path(f"{name}/<path:rest>", views.MissingView.as_view()) for name in PAGES),
+        *(path(f"{name}/", views.MissingView.as_view()) for name in PAGES),
+    ]
 
-PATHS = frozenset(f"/{found.pattern}" for found in urlpatterns)
+urlpatterns = documents + calls
+PATHS = frozenset(f"/{found.pattern}" for found in documents)

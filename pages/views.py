@@ -1,23 +1,40 @@
-"""The pages: each a template, counted in the public tier; all else is done by their script."""
+"""The pages: each a template, counted in the public tier. All else is done by their script, with
+the API's calls and two of the pages' own."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.templatetags.static import static
 from django.utils import translation
+from rest_framework import serializers
 from rest_framework.request import Request
+from rest_framework.response import Response
 
+from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
+from accounts.models import SignupLink
+from accounts.serializers import OneOfField, TextField
+from invitations.models import Invitation
 from pages.words import WORDS
+from passwords.models import PasswordChange
 from throttling.views import CountedView
+
+# What pages.js imports: named in the page, so that the browser need not find out one by one.
+SCRIPTS = ["client", "forms", "navigation", "people", "screen"]
+LINKS = {kind.page: kind for kind in (SignupLink, Invitation, PasswordChange)}
 
 
 def page(request: Request, name: str, status: int = 200, **context: Any) -> HttpResponse:
     """A page in the language of Django's language cookie, else of Accept-Language."""
     language = translation.get_language_from_request(request)
     with translation.override(language):
-        words = {key: str(said) for key, said in WORDS.items()}
-        context = {"language": language, "languages": settings.LANGUAGES, "words": words} | context
+        context = {
+            "language": language,
+            "languages": settings.LANGUAGES,
+            "words": {key: str(said) for key, said in WORDS.items()},
+            "scripts": [static(f"pages/{script}.js") for script in SCRIPTS],
+        } | context
         return render(request, f"pages/{name}.html", context, status=status)
 
 
@@ -34,7 +51,11 @@ class PageView(CountedView):
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         answer = super().handle_exception(exc)
         response = page(
-            self.request, "error", answer.status_code, wait=answer.headers.get("Retry-After")
+            self.request,
+            "error",
+            answer.status_code,
+            wait=answer.headers.get("Retry-After"),
+            missing=answer.status_code == 404,
         )
         for name, value in answer.headers.items():
             response.headers.setdefault(name, value)
@@ -45,3 +66,50 @@ class DocsView(PageView):
     """GET /docs: read the API's schema, and try it."""
 
     name = "docs"
+
+
+class MissingView(PageView):
+    """GET of an address below a page's: what somebody mistyped in a browser is answered there."""
+
+    def get(self, request: Request, rest: str = "") -> NoReturn:
+        raise Http404
+
+
+class ChangePasswordView(PageView):
+    """GET /.well-known/change-password: where password managers lead people (W3C, A Well-Known URL
+    for Changing Passwords)."""
+
+    def get(self, request: Request) -> HttpResponse:
+        return HttpResponseRedirect("/forgot-password")
+
+
+class LinkSerializer(serializers.Serializer[Any]):
+    token = TextField(max_length=512)
+    page = OneOfField(LINKS)
+
+
+class LinkView(CredentialView):
+    """POST /pages/link {token, page} -> {email, company}: what a mailed link is for.
+
+    The link is not used up, and nobody is told more than stands in its mail: the address it went
+    to and, of an invitation, the company. A dead or forged token is the 400 that its use would be,
+    and counts as the same guess. Whether the address is locked makes no difference.
+    """
+
+    schema = None
+
+    def post(self, request: Request) -> Response:
+        data = valid(LinkSerializer, request)
+        link = LINKS[data["page"]].objects.find(data["token"])
+        company = link.account.name if isinstance(link, Invitation) else None
+        return Response({"email": link.email, "company": company})
+
+
+class CompanyView(ProtectedView):
+    """GET /pages/company -> {name}: the signed-in person's, for the pages' header."""
+
+    schema = None
+    http_method_names = ["get", "head"]
+
+    def get(self, request: SignedInRequest) -> Response:
+        return Response({"name": request.user.account.name})

@@ -11,12 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests import servers
 from tests.conftest import PASSWORD, Service, query
 
 SCREENSHOTS = Path("screenshots")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 320, "height": 640}
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +31,23 @@ def browser() -> Iterator[Any]:
         yield playwright.chromium.launch(executable_path=program, args=FLAGS)
 
 
+def fill(page: Any, **fields: str) -> None:
+    """Fill fields of the page's form by their names, and send it."""
+    for name, value in fields.items():
+        page.locator(f"main [name={name}]").fill(value)
+    page.locator("main form button:not([type])").click()
+
+
+def heading(page: Any, text: str) -> None:
+    """Wait for the page that is headed so."""
+    page.get_by_role("heading", name=text, level=1).wait_for()
+
+
+def says(page: Any, text: str) -> None:
+    """Wait until the status region says this."""
+    page.locator("#status", has_text=text).wait_for()
+
+
 class Site:
     """A service with its pages and mails, and browsers of several people before it."""
 
@@ -38,6 +56,7 @@ class Site:
         self.mails = service.folder / "mails"
         self.hosts: set[str] = set()
         self.complaints: list[str] = []
+        self.contexts: list[Any] = []
 
     def person(self, **options: Any) -> Any:
         """A browser context of somebody's own: cookies, storage and tabs."""
@@ -45,10 +64,18 @@ class Site:
             base_url=self.service.url, **{"viewport": DESKTOP, "locale": "en"} | options
         )
         context.set_default_timeout(8000)
+        self.contexts.append(context)
         context.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
         context.on("console", self.listen)
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))
         return context
+
+    def leave(self) -> None:
+        """Close the browsers; no request has left the host and no policy was violated."""
+        for context in self.contexts:
+            context.close()
+        assert self.hosts <= {urlsplit(self.service.url).netloc}
+        assert self.complaints == []
 
     def listen(self, message: Any) -> None:
         if "Content Security Policy" in message.text:
@@ -61,9 +88,7 @@ class Site:
 
     def log_in(self, page: Any, password: str = PASSWORD) -> Any:
         page.goto("/login")
-        page.get_by_label("E-mail address").fill("ada@example.com")
-        page.get_by_label("Password").fill(password)
-        page.locator("form button").click()
+        fill(page, email="ada@example.com", password=password)
         return page
 
     def operator(self) -> None:
@@ -80,10 +105,10 @@ class Site:
         )
 
     def mailed_link(self) -> str:
-        """The link in the first mail, when it has come."""
+        """The link in the newest mail, when it has come."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
-            for file in self.mails.glob("*"):
+            for file in sorted(self.mails.glob("*"), key=lambda file: -file.stat().st_mtime_ns):
                 mail = email.message_from_bytes(file.read_bytes())
                 text = mail.get_payload(0).get_payload(decode=True) if mail.is_multipart() else b""
                 if found := re.search(r"http://\S+#token=\S+", text.decode()):
@@ -94,31 +119,77 @@ class Site:
 
 @pytest.fixture
 def new_site(new_service: Callable[..., Service], browser: Any) -> Iterator[Callable[..., Site]]:
-    """Makes sites; afterwards no request has left the host and no policy was violated."""
+    """Makes sites with settings of their own."""
     made: list[Site] = []
 
     def make(**environment: str) -> Site:
-        environment = {"RATE_LIMIT_CREDENTIAL": "1000"} | environment
-        service = new_service(**environment)
-        service.environment["EMAIL_URL"] = f"filemail:///{service.folder}/mails"
-        (service.folder / "mails").mkdir()
-        service.start()
-        service.spawn("manage.py", "sendmail")
-        made.append(Site(service, browser))
+        made.append(Site(serve(new_service(**environment)), browser))
         return made[-1]
 
     yield make
     for site in made:
-        assert site.hosts <= {urlsplit(site.service.url).netloc}
-        assert site.complaints == []
+        site.leave()
+
+
+def serve(service: Service) -> Service:
+    """Start a service that writes its mails into its folder."""
+    (service.folder / "mails").mkdir()
+    service.environment["EMAIL_URL"] = f"filemail:///{service.folder}/mails"
+    service.start()
+    service.spawn("manage.py", "sendmail")
+    return service
+
+
+@pytest.fixture(scope="session")
+def shared_service(
+    tmp_path_factory: pytest.TempPathFactory, migrated_template: str
+) -> Iterator[Service]:
+    """One service for all tests that need no settings of their own: a start takes a while."""
+    servers.POSTGRES.execute(f"CREATE DATABASE browser TEMPLATE {migrated_template}")
+    limits = {f"RATE_LIMIT_{tier}": "10000" for tier in ("AUTHENTICATED", "PUBLIC", "CREDENTIAL")}
+    folder = tmp_path_factory.mktemp("browser")
+    service = serve(Service(folder, DATABASE_URL=servers.POSTGRES.url("browser"), **limits))
+    yield service
+    service.stop()
+
+
+def empty(service: Service) -> None:
+    """Forget everybody and every mail."""
+    url = service.environment["DATABASE_URL"]
+    apps = "'accounts', 'audit', 'invitations', 'passwords', 'throttling'"
+    named = query(
+        url, f"SELECT tablename FROM pg_tables WHERE split_part(tablename, '_', 1) IN ({apps})"
+    )
+    query(url, f"TRUNCATE {', '.join(name for (name,) in named)} CASCADE")
+    for file in (service.folder / "mails").iterdir():
+        file.unlink()
 
 
 @pytest.fixture
-def site(new_site: Callable[..., Site]) -> Site:
-    return new_site()
+def site(shared_service: Service, browser: Any) -> Iterator[Site]:
+    empty(shared_service)
+    site = Site(shared_service, browser)
+    yield site
+    site.leave()
+
+
+@pytest.fixture(scope="session")
+def rows_of_ada() -> dict[str, list[Any]]:
+    """Ada and her company as the database keeps them, once the command has made them."""
+    return {}
 
 
 @pytest.fixture
-def site_of_ada(site: Site) -> Site:
-    site.operator()
+def site_of_ada(site: Site, rows_of_ada: dict[str, list[Any]]) -> Site:
+    url = site.service.environment["DATABASE_URL"]
+    if not rows_of_ada:
+        site.operator()
+        for table in ("accounts_account", "accounts_user"):
+            found = query(url, f"SELECT to_json(t)::text FROM {table} t")
+            rows_of_ada[table] = [row for (row,) in found]
+        return site
+    for table, rows in rows_of_ada.items():
+        for row in rows:
+            insert = f"INSERT INTO {table} SELECT (json_populate_record(NULL::{table}, %s)).*"
+            query(url, insert, row)
     return site

@@ -1,5 +1,6 @@
 """The pages as a browser gets them: counted, guarded by headers, in three languages."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.request import Request, urlopen
@@ -55,6 +56,33 @@ def test_post_to_a_page_is_405_and_a_page(api: API) -> None:
     assert response["Allow"] == "GET, HEAD"
 
 
+@pytest.mark.parametrize("path", ["/login/", "/people/42", "/account/a/b"])
+def test_address_below_a_page_is_a_404_and_a_page(api: API, path: str) -> None:
+    response = api.get(path)
+
+    assert response.status_code == 404
+    assert "Page not found" in response.content.decode()
+    assert "x-ratelimit-remaining" in response.headers
+
+
+def test_no_form_can_put_a_password_into_an_address(api: API) -> None:
+    for path in sorted(PATHS):
+        page = api.get(path).content.decode()
+
+        forms = re.findall(
+            r"<form [^>]*>\s*(?:<h1.*</h1>\s*)?(?:<p.*</p>\s*)?<fieldset disabled", page
+        )
+        assert page.count("<form method=") == page.count("<form ")
+        assert page.count('<form method="post"') == len(forms)
+
+
+def test_password_managers_find_the_change(api: API) -> None:
+    response = api.get("/.well-known/change-password")
+
+    assert (response.status_code, response["Location"]) == (302, "/forgot-password")
+    assert "x-ratelimit-remaining" in response.headers
+
+
 @pytest.mark.parametrize(
     ("headers", "word"),
     [
@@ -84,9 +112,11 @@ def test_https_page_asks_for_https_from_now_on(new_service: Callable[..., Servic
 
 def test_pages_stay_away_when_there_is_a_front_end(new_service: Callable[..., Service]) -> None:
     service = new_service(FRONTEND_URL="https://app.example.com").start()
-    statuses = [fetch_status(f"{service.url}{path}") for path in ("/login", "/", "/docs")]
+    away = ["/login", "/", "/login/", "/pages/link", "/.well-known/change-password"]
+    statuses = {fetch_status(f"{service.url}{path}") for path in away}
 
-    assert statuses == [(404, "application/json"), (404, "application/json"), (200, "text/html")]
+    assert statuses == {(404, "application/json")}
+    assert fetch_status(f"{service.url}/docs") == (200, "text/html")
 
 
 def fetch_status(url: str) -> tuple[int, str]:

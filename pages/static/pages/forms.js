@@ -1,0 +1,240 @@
+/* The pages' forms: `data-call` says which call a form makes. What is wrong with a field is said when
+it is left, and by the API once more. */
+
+import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
+import { all, announce, attempt, one, problem, say, withProgress } from "./screen.js";
+
+const TYPED = "typed-address"; // in sessionStorage: the e-mail address last typed in this tab
+
+/* ---- Links in mails: the token leaves the address bar, and is the tab's until it is used ---- */
+
+const key = (path) => `link:${path}`;
+const linkToken = () => sessionStorage.getItem(key(location.pathname));
+
+export function takeToken() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return;
+  sessionStorage.setItem(key(location.pathname), token);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
+function refuseLink(form, text) {
+  sessionStorage.removeItem(key(location.pathname));
+  form.hidden = true;
+  const dead = one("main .dead");
+  one("p", dead).textContent = text;
+  dead.hidden = false;
+  one("h1", dead).focus();
+}
+
+/* What the link is for, without using it up. If that cannot be learned now, sending will tell. */
+async function openLink(form) {
+  if (!linkToken()) return refuseLink(form, say("no link"));
+  try {
+    const body = { token: linkToken(), page: location.pathname.slice(1) };
+    const link = await client.send("POST", "/pages/link", body);
+    for (const part of all("[data-link-text]", form.closest("main"))) {
+      part.textContent = say(part.dataset.linkText, link);
+    }
+    showAddress(form, link.email);
+  } catch (error) {
+    if (error.status === 400) refuseLink(form, problem(error));
+  }
+}
+
+/* Whose password is set: for password managers, and for people. */
+function showAddress(form, email) {
+  const field = form.elements.username;
+  field.value = email;
+  field.closest(".field").hidden = false;
+}
+
+/* ---- A form that becomes usable ---- */
+
+whenShown(async (main) => {
+  for (const form of all("form[data-call]", main)) {
+    if ("fill" in form.dataset) fill(form, client.user);
+    if ("link" in form.dataset) await withProgress(() => openLink(form));
+    else prefillAddress(form);
+  }
+  if (client.user) fillText(main, client.user);
+});
+
+client.addEventListener("change", () => all("form[data-call]").forEach(prefillAddress));
+
+const at = (values, name) => name.split(".").reduce((found, part) => found[part], values);
+
+function fill(form, values) {
+  for (const field of form.elements) if (field.name) field.value = at(values, field.name);
+}
+
+export function fillText(root, values) {
+  for (const element of all("[data-text]", root)) {
+    element.textContent = values[element.dataset.text] ?? "";
+  }
+  for (const element of all("[data-word]", root)) {
+    element.textContent = say(values[element.dataset.word] ?? "");
+  }
+}
+
+/* The address that was typed on another of the pages, or the signed-in person's. */
+function prefillAddress(form) {
+  const field = one("input[name=email][data-known]", form);
+  if (field && !field.value) field.value = client.user?.email ?? sessionStorage.getItem(TYPED) ?? "";
+}
+
+/* ---- Fields ---- */
+
+function mark(field, text) {
+  const error = document.getElementById(`${field.id}-error`);
+  if (!error) return;
+  field.ariaInvalid = text ? "true" : null;
+  error.textContent = text;
+}
+
+/* What the browser finds wrong with a field, in our words. */
+function wrong(field) {
+  const { validity, minLength, value } = field;
+  if (validity.valueMissing) return say("This field is required.");
+  if (validity.typeMismatch) return say("Enter a valid email address.");
+  if (minLength > 0 && value.length < minLength) return say("too short", { count: minLength });
+  return "";
+}
+
+/* Mark all fields of a form; false, with the focus in the first wrong one, if any is. */
+function check(form, find) {
+  for (const field of form.elements) mark(field, find(field) || "");
+  const first = one("[aria-invalid]", form);
+  first?.focus();
+  return !first;
+}
+
+document.addEventListener("focusout", ({ target, relatedTarget }) => {
+  if (!target.matches("form[data-call] input") || !target.value || target.readOnly) return;
+  // Whoever leaves for "Show" comes back, and whoever leaves for the form's button is told by that.
+  if (relatedTarget?.matches("button") || target.closest(".field").contains(relatedTarget)) return;
+  mark(target, wrong(target));
+});
+
+document.addEventListener("input", ({ target }) => {
+  if (!target.matches("form[data-call] input")) return;
+  if (target.ariaInvalid && !wrong(target)) mark(target, "");
+  if (target.matches("[data-known]")) sessionStorage.setItem(TYPED, target.value);
+  if (target.minLength > 0) countDown(target);
+});
+
+/* The live hint of a new password: how many characters are still missing. */
+function countDown(field) {
+  const hint = document.getElementById(`${field.id}-hint`);
+  const left = field.minLength - field.value.length;
+  hint.dataset.met = String(left <= 0);
+  hint.textContent = left > 0 ? say("more characters", { count: left }) : say("long enough");
+}
+
+function reveal(button) {
+  const field = document.getElementById(button.getAttribute("aria-controls"));
+  const show = field.type === "password";
+  field.type = show ? "text" : "password";
+  button.ariaPressed = String(show);
+}
+
+/* ---- Sending ---- */
+
+/* The form's fields as the call's body; `settings.language` names a member of a member. */
+function body(form) {
+  const values = "link" in form.dataset ? { token: linkToken() ?? "" } : {};
+  for (const [name, value] of new FormData(form)) {
+    const [outer, inner] = name.split(".");
+    if (inner) values[outer] = { ...values[outer], [inner]: value };
+    else if (name !== "username") values[name] = value;
+  }
+  return values;
+}
+
+async function submit(form) {
+  if (!check(form, (field) => field.willValidate && wrong(field))) return;
+  all("[aria-pressed=true]", form).forEach(reveal); // so that no browser keeps it as plain text
+  const [method, path] = form.dataset.call.split(" ");
+  const send = form.closest("[data-members]") ? call : client.send.bind(client);
+  let answer;
+  const error = await attempt(one("button:not([type])", form), async () => {
+    answer = await send(method, path, body(form));
+  });
+  if (!error) return succeed(form, answer);
+  if ("link" in form.dataset && error.message === "invalid or expired token") {
+    announce("");
+    refuseLink(form, problem(error));
+  }
+  const fields = error.body?.fields ?? {};
+  check(form, ({ name }) => [].concat(fields[name] ?? []).map((text) => say(text)).join(" "));
+}
+
+function succeed(form, answer) {
+  const text = form.dataset.say && say(form.dataset.say, Object.fromEntries(new FormData(form)));
+  if ("sent" in form.dataset) return showSent(form);
+  if ("fill" in form.dataset) {
+    client.update(answer);
+    return goOn(answer, location.pathname, text);
+  }
+  if ("then" in form.dataset) return enter(form, answer, text);
+  form.reset();
+  announce(text);
+  form.dispatchEvent(new CustomEvent("done", { bubbles: true }));
+}
+
+/* Signed in: by a link, which is used up now, or on the page for guests. */
+function enter(form, answer, text) {
+  sessionStorage.removeItem(key(location.pathname));
+  const path = form.dataset.then || afterLogIn();
+  form.closest("[data-guests]")?.removeAttribute("data-guests");
+  client.signIn(answer);
+  return goOn(answer.user, path, text);
+}
+
+/* ---- "Check your mail" ---- */
+
+function showSent(form) {
+  const sent = one("main .sent");
+  one("[data-address]", sent).textContent = form.elements.email.value;
+  toggleSent(form, true);
+  one("h1", sent).focus();
+}
+
+function toggleSent(form, sent) {
+  one("main .ask").hidden = sent;
+  one("main .sent").hidden = !sent;
+}
+
+async function sendAgain(button, form) {
+  const [method, path] = form.dataset.call.split(" ");
+  const error = await attempt(button, () => client.send(method, path, body(form)));
+  if (!error) announce(say("sent again"));
+}
+
+function askForAnother(form) {
+  announce("");
+  toggleSent(form, false);
+  form.elements.email.select();
+}
+
+/* ---- Events, for all forms at once ---- */
+
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("form[data-call]")) return;
+  event.preventDefault();
+  submit(event.target);
+});
+
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest("button");
+  if (!button) return;
+  if ("reveal" in button.dataset) reveal(button);
+  if ("again" in button.dataset) sendAgain(button, one("main form"));
+  if ("another" in button.dataset) askForAnother(one("main form"));
+});
+
+addEventListener("hashchange", () => {
+  const before = linkToken();
+  takeToken();
+  if (linkToken() !== before) visit(location.pathname, { push: false });
+});

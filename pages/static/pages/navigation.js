@@ -1,0 +1,178 @@
+/* The pages are plain documents; a link exchanges <main>, so that the access token stays in memory.
+Here is who may see which page, and what makes a page that has come ready: `whenShown`. */
+
+import { Client } from "./client.js";
+import { all, announce, announceNext, one, problem, say, withProgress } from "./screen.js";
+
+const COMPANY = "company"; // in sessionStorage: the signed-in person's company
+
+export const client = new Client();
+
+const setups = []; // called with the page's <main> when it may be used
+export const whenShown = (setup) => setups.push(setup);
+
+let turn = 0; // counts the pages shown: an answer that comes too late finds another number
+let shown = location.pathname;
+let wanted = null; // the page that asked for a log-in first
+
+/* Go to a page of ours; `push` as a new entry of the browser's history. */
+export async function visit(path, { push = true, text = "" } = {}) {
+  const mine = ++turn;
+  announce("");
+  const page = await withProgress(() => load(path)).catch(() => null);
+  if (mine !== turn) return;
+  if (page === null) return announce(say("unreachable"), "bad");
+  if (push) history.pushState(null, "", path);
+  shown = path;
+  document.title = page.title;
+  one("main").replaceWith(one("main", page));
+  scrollTo(0, 0);
+  announce(text);
+  await show({ focus: true });
+}
+
+async function load(path) {
+  const response = await fetch(path);
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+
+/* Make the page at hand ready for whoever is there. */
+export async function show({ focus = false } = {}) {
+  const mine = ++turn;
+  const main = one("main");
+  const members = one("[data-members]", main);
+  drawSession();
+  if (!members) await prepare(main, focus);
+  try {
+    if (client.lastRole && !client.user) await client.refresh();
+    if (mine !== turn) return;
+    if (one("[data-guests]", main) && client.user) return await visit(afterLogIn());
+    if (members) await showMembers(main, members, focus);
+  } catch (error) {
+    if (mine !== turn) return;
+    if (members && error.status === 401) await toLogIn();
+    else if (error.status !== 401) offerAgain(error);
+  }
+}
+
+async function showMembers(main, members, focus) {
+  if (!client.user) return toLogIn();
+  const allowed = !members.dataset.members || client.user.role === members.dataset.members;
+  all("[data-members]", main).forEach((part) => (part.hidden = !allowed));
+  all("[data-otherwise]", main).forEach((part) => (part.hidden = allowed));
+  main.ariaBusy = String(allowed);
+  if (allowed) await prepare(main, focus);
+  main.ariaBusy = "false";
+  members.toggleAttribute("data-shown", allowed);
+}
+
+async function prepare(main, focus) {
+  if (focus) (one("[data-focus]", main) ?? one("h1", main))?.focus();
+  for (const setup of setups) await setup(main);
+  all("form > fieldset", main).forEach((fields) => (fields.disabled = false));
+  const first = all("[data-focus] input:enabled", main).find((field) => !field.value && field.checkVisibility());
+  first?.focus({ preventScroll: true });
+}
+
+/* Said with a way to try again, since the page is of no use as it is. */
+function offerAgain(error) {
+  announce(problem(error), "bad");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "plain";
+  button.textContent = say("try again");
+  button.addEventListener("click", () => visit(location.pathname, { push: false }));
+  one("#status").append(" ", button);
+}
+
+function toLogIn() {
+  wanted = location.pathname;
+  return visit("/login");
+}
+
+/* A call as the signed-in person. A 403 means that the role has changed meanwhile. */
+export async function call(method, path, body) {
+  try {
+    return await client.call(method, path, body);
+  } catch (error) {
+    if (error.status === 403) client.update(await client.call("GET", "/auth/me"));
+    throw error;
+  }
+}
+
+export async function signOut(everywhere = false) {
+  await client.signOut({ everywhere });
+  wanted = null; // the next person here begins anew
+}
+
+/* The page that asked for a log-in, else the account. */
+export function afterLogIn() {
+  const path = wanted ?? "/account";
+  wanted = null;
+  return path;
+}
+
+/* The navigation of whoever is signed in, or was when this browser last knew. */
+function drawSession() {
+  const role = client.user?.role ?? client.lastRole;
+  document.body.dataset.session = role ? `in ${role}` : "out";
+  for (const link of all("header nav a")) {
+    link.ariaCurrent = link.pathname === location.pathname ? "page" : null;
+  }
+  drawCompany().catch(() => {}); // an ornament: what is wrong will be said by the page itself
+}
+
+/* The company's name beside ours, asked for once in a tab. */
+async function drawCompany() {
+  const place = one("[data-company]");
+  if (!client.user && !client.lastRole) sessionStorage.removeItem(COMPANY);
+  place.textContent = sessionStorage.getItem(COMPANY) ?? "";
+  if (!client.user || place.textContent) return;
+  const { name } = await client.call("GET", "/pages/company");
+  sessionStorage.setItem(COMPANY, name);
+  place.textContent = name;
+}
+
+client.addEventListener("change", () => {
+  drawSession();
+  const members = one("main [data-shown]");
+  if (!client.user && members) {
+    wanted = shown;
+    visit("/login", { text: say("signed out") });
+  } else if (client.user && one("main [data-guests]")) visit(afterLogIn());
+  else if (members?.dataset.members && client.user?.role !== members.dataset.members) {
+    visit("/account", { text: say("your role has changed") });
+  }
+});
+client.addEventListener("wait", () => announce(say("goes on by itself"), "wait"));
+client.addEventListener("resume", () => announce(""));
+
+/* ---- Languages ---- */
+
+/* Django's language cookie decides the pages' language; a person's own choice decides the cookie. */
+export function speak(language, path = location.pathname, text = "") {
+  document.cookie = `django_language=${language};path=/;max-age=31536000;samesite=lax`;
+  if (text) announceNext(text);
+  location.assign(path);
+}
+
+/* Go on as the person who has just signed in or changed, in the person's language. */
+export function goOn(person, path, text) {
+  const { language } = person.settings;
+  if (language !== document.documentElement.lang) return speak(language, path, text);
+  return path === location.pathname ? announce(text) : visit(path, { text });
+}
+
+/* ---- Links and the browser's back button ---- */
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.target) return;
+  if (link.origin !== location.origin || link.hash || "leave" in link.dataset) return;
+  event.preventDefault();
+  visit(link.pathname);
+});
+addEventListener("popstate", () => {
+  // Also fired when only the fragment changes, as by the skip link.
+  if (location.pathname !== shown) visit(location.pathname, { push: false });
+});

@@ -1,0 +1,146 @@
+/* The page of a company's people and their invitations. */
+
+import { fillText } from "./forms.js";
+import { call, client, signOut, whenShown } from "./navigation.js";
+import { all, announce, attempt, confirmed, one, say } from "./screen.js";
+
+const PAUSE = 250; // milliseconds without a key before a search is asked
+const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium" });
+
+whenShown(async (main) => {
+  if (one("[data-list]", main)) await loadAll();
+});
+
+const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
+
+/* A page of a list; the first one takes the place of what is shown. */
+async function load(list, page = 1) {
+  const [path, query] = list.dataset.list.split("?");
+  const asked = new URLSearchParams(query);
+  asked.set("page", page);
+  if (list.dataset.search) asked.set("search", list.dataset.search);
+  const mine = (list.dataset.asked = String(Math.random())); // a newer search overtakes this one
+  const answer = await call("GET", `${path}?${asked}`);
+  if (list.dataset.asked !== mine) return;
+  if (page === 1) list.replaceChildren();
+  list.append(...answer.items.map((item) => row(list.dataset.row, item)));
+  list.dataset.total = answer.total;
+  showMore(list, page, page * answer.per_page < answer.total);
+}
+
+function showMore(list, page, more) {
+  const section = list.closest("section");
+  const lists = all("[data-list]", section);
+  const total = lists.reduce((sum, { dataset }) => sum + Number(dataset.total ?? 0), 0);
+  one("table", section).hidden = total === 0;
+  one(".empty", section).hidden = total > 0;
+  one("[data-count]", section).textContent = total || "";
+  const button = one(`[data-more="${list.id}"]`, section);
+  button.hidden = !more;
+  button.onclick = () => attempt(button, () => load(list, page + 1));
+}
+
+/* ---- Rows ---- */
+
+function row(template, item) {
+  const made = document.getElementById(template).content.cloneNode(true);
+  const facts = { ...item, ...standing(item) };
+  facts.name = `${item.first_name ?? ""} ${item.last_name ?? ""}`.trim() || item.email;
+  fillText(made, facts);
+  all("[data-kind]", made).forEach((badge) => (badge.dataset.kind = facts.kind));
+  all("[data-initials]", made).forEach((mark) => initials(mark, facts.name));
+  all("[data-you]", made).forEach((badge) => (badge.hidden = item.id !== client.user.id));
+  all("[data-for]", made).forEach((act) => (act.hidden = !facts.acts.includes(act.dataset.for)));
+  one("summary", made).ariaLabel = say("actions", facts);
+  made.firstElementChild.dataset.id = item.id;
+  made.firstElementChild.facts = facts;
+  return made;
+}
+
+/* How somebody stands: its word, its colour, and what can be done about it. */
+function standing(item) {
+  if (item.expires_at) {
+    const date = day.format(new Date(item.expires_at));
+    const until = say(item.status === "expired" ? "expired on" : "open until", { date });
+    return { kind: item.status, standing: item.status, until, acts: ["resend", "revoke"] };
+  }
+  if (item.is_active === false) return { kind: "inactive", standing: "deactivated", acts: ["activate"] };
+  const other = item.role === "admin" ? "make member" : "make admin";
+  return { kind: "active", standing: "active", acts: [other, "deactivate"] };
+}
+
+function initials(mark, name) {
+  const parts = name.split(/[\s@.]+/).filter(Boolean);
+  const letters = parts.length > 1 ? parts[0][0] + parts.at(-1)[0] : name.slice(0, 2);
+  mark.textContent = letters.toUpperCase();
+}
+
+/* ---- What can be done about somebody ---- */
+
+const ACTS = {
+  "make admin": { call: (id) => ["PATCH", `/users/${id}`, { role: "admin" }], ask: true },
+  "make member": { call: (id) => ["PATCH", `/users/${id}`, { role: "member" }], ask: true },
+  deactivate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: false }], ask: true },
+  activate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: true }] },
+  resend: { call: (id) => ["POST", `/invitations/${id}/resend`] },
+  revoke: { call: (id) => ["DELETE", `/invitations/${id}`], ask: true },
+};
+
+async function act(button) {
+  const menu = button.closest("details");
+  const { facts } = button.closest("tr");
+  const { call: of, ask } = ACTS[button.dataset.for];
+  menu.open = false;
+  one("summary", menu).focus();
+  if (ask && !(await confirmed(button, ...question(button, facts)))) return;
+  const error = await attempt(one("summary", menu), () => change(facts, of(facts.id)));
+  if (error || client.user?.role !== "admin") return; // who is no admin any more is led away
+  announce(say(`${button.dataset.for}: done`, facts));
+  const again = one(`tr[data-id="${facts.id}"] summary`) ?? one("main h1");
+  again.focus();
+}
+
+function question(button, facts) {
+  const self = facts.id === client.user.id ? ", yourself" : "";
+  const name = `${button.dataset.for}: `;
+  return [say(`${name}sure${self}`, facts), say(`${name}then${self}`, facts)];
+}
+
+async function change(facts, request) {
+  const answer = await call(...request);
+  if (facts.id === client.user.id) {
+    if (answer.is_active) client.update({ ...client.user, role: answer.role });
+    else await signOut();
+  }
+  if (client.user?.role === "admin") await loadAll();
+}
+
+/* ---- Events ---- */
+
+document.addEventListener("click", ({ target }) => {
+  for (const menu of all("details.menu[open]")) if (!menu.contains(target)) menu.open = false;
+  const button = target.closest(".menu button");
+  if (button) act(button);
+});
+
+document.addEventListener("keydown", ({ key, target }) => {
+  const menu = key === "Escape" && target.closest("details.menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  one("summary", menu).focus();
+});
+
+document.addEventListener("done", loadAll);
+
+let typing;
+document.addEventListener("input", ({ target }) => {
+  if (!target.matches("[data-search]")) return;
+  clearTimeout(typing);
+  typing = setTimeout(() => search(target), PAUSE);
+});
+
+function search(field) {
+  const list = document.getElementById(field.getAttribute("aria-controls"));
+  list.dataset.search = field.value.trim();
+  return attempt(list, () => load(list));
+}

@@ -1,0 +1,212 @@
+"""Forms: nothing secret leaks, a link is not lost, failures look like failures, fields help."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Site, fill, heading, says
+from tests.conftest import PASSWORD
+
+pytestmark = pytest.mark.browser
+
+DEAD = f"/change-password#token={'A' * 64}"
+
+
+def test_without_javascript_only_the_notice_is_there(site: Site) -> None:
+    page = site.tab("/login", java_script_enabled=False)
+
+    assert page.locator("noscript p").is_visible()
+    assert not page.locator("main").is_visible()
+    assert page.locator("main form").get_attribute("method") == "post"
+    assert page.locator("main form [name]").first.is_disabled()
+
+
+def test_form_is_dead_until_its_script_has_come(site: Site) -> None:
+    context = site.person()
+    context.route("**/pages.js", lambda route: route.abort())
+    page = context.new_page()
+    page.goto("/login")
+
+    page.get_by_role("button", name="Log in").click(force=True)
+
+    assert page.locator("main [name=password]").is_disabled()
+    assert page.url.endswith("/login")
+
+
+def test_token_of_a_link_outlives_reload_and_language(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/forgot-password")
+    fill(page, email="ada@example.com")
+    page.goto(site_of_ada.mailed_link())
+    heading(page, "Set a new password")
+    assert "#" not in page.url
+    page.reload()
+    page.get_by_role("button", name="Svenska").click()
+    heading(page, "Välj ett nytt lösenord")
+
+    fill(page, password=PASSWORD)
+
+    heading(page, "Your account")  # Ada's own language
+    assert page.evaluate("sessionStorage.getItem('link:/change-password')") is None
+
+
+def test_dead_link_is_said_before_the_form_is_filled_in(site: Site) -> None:
+    page = site.tab(DEAD)
+
+    heading(page, "This link does not work")
+    assert not page.locator("[name=password]").is_visible()
+    page.get_by_role("link", name="Ask for a new link").click()
+    heading(page, "Ask for a new password")
+
+
+def test_link_that_dies_meanwhile_is_said_on_sending(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/forgot-password")
+    fill(page, email="ada@example.com")
+    link = site_of_ada.mailed_link()
+    page.goto(link)
+    other = site_of_ada.tab(link)
+    fill(other, password=PASSWORD)
+    heading(other, "Your account")
+
+    fill(page, password=PASSWORD)
+
+    heading(page, "This link does not work")
+
+
+def test_page_of_a_link_without_one_says_so(site: Site) -> None:
+    page = site.tab("/accept-invitation")
+
+    heading(page, "This link does not work")
+    page.get_by_text("This page needs the link from your e-mail.").wait_for()
+
+
+def test_lost_network_looks_like_a_failure(site: Site) -> None:
+    page = site.tab("/login")
+    page.context.set_offline(True)
+    fill(page, email="ada@example.com", password=PASSWORD)
+
+    says(page, "The service cannot be reached.")
+    assert page.locator("#status").get_attribute("data-kind") == "bad"
+    page.get_by_role("link", name="Sign up", exact=True).click()
+    says(page, "The service cannot be reached.")
+    page.context.set_offline(False)
+    page.get_by_role("link", name="Sign up", exact=True).click()
+    heading(page, "Sign up your company")
+    assert page.locator("#status").inner_text() == ""
+
+
+def test_page_that_could_not_load_offers_another_try(site_of_ada: Site) -> None:
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    page.route("**/users?*", lambda route: route.abort())
+    page.get_by_role("link", name="People").click()
+    says(page, "The service cannot be reached.")
+    assert page.locator("main form [name]").first.is_disabled()
+
+    page.unroute("**/users?*")
+    page.get_by_role("button", name="Try again").click()
+
+    page.get_by_text("ada@example.com").wait_for()
+    assert page.locator("#status").inner_text() == ""
+
+
+def test_field_is_judged_when_it_is_left(site: Site) -> None:
+    page = site.tab("/login")
+    page.locator("[name=email]").fill("no address")
+    page.locator("[name=password]").focus()
+
+    page.get_by_text("Enter a valid e-mail address.").wait_for()
+    page.locator("[name=email]").fill("ada@example.com")
+    assert page.locator("[aria-invalid]").count() == 0
+
+
+def test_empty_form_is_refused_in_the_pages_own_words(site: Site) -> None:
+    page = site.tab("/login")
+
+    page.get_by_role("button", name="Log in").click()
+
+    assert page.get_by_text("This field is required.").count() == 2
+    assert page.evaluate("document.activeElement.name") == "email"
+
+
+def test_fields_say_what_the_service_finds_wrong(site_of_ada: Site) -> None:
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+
+    fill(page, first_name="   ")
+
+    page.get_by_text("This field may not be blank.").wait_for()
+    assert page.locator("[name=first_name]").get_attribute("aria-invalid") == "true"
+    assert page.evaluate("document.activeElement.name") == "first_name"
+
+
+def test_password_is_shown_counted_and_hidden_again(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/forgot-password")
+    fill(page, email="ada@example.com")
+    page.goto(site_of_ada.mailed_link())
+    password = page.locator("[name=password]")
+    password.fill("short")
+    page.get_by_text("3 more to go.").wait_for()
+    password.fill(PASSWORD)
+    page.get_by_text("Long enough.").wait_for()
+
+    page.get_by_role("button", name="Show").click()
+
+    assert password.get_attribute("type") == "text"
+    page.get_by_role("button", name="Set the password").click()
+    heading(page, "Your account")
+
+
+def test_busy_button_says_so_and_sends_once(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/login")
+    calls: list[Any] = []
+
+    def hold(route: Any) -> None:
+        calls.append(route)
+
+    page.route("**/auth/login", hold)
+    fill(page, email="ada@example.com", password=PASSWORD)
+    button = page.get_by_role("button", name="One moment…")
+    button.wait_for()
+    assert not page.locator("#progress").is_hidden()
+
+    button.click(force=True)
+    assert len(calls) == 1
+    calls[0].continue_()
+    heading(page, "Your account")
+
+
+def test_mail_is_asked_for_again_and_for_another_address(site: Site) -> None:
+    page = site.tab("/signup")
+    fill(page, email="ada@example.com")
+    heading(page, "Check your mail")
+    page.get_by_text("ada@example.com").wait_for()
+    with page.expect_response("**/auth/signup") as sent:
+        page.get_by_role("button", name="Send again").click()
+    assert sent.value.ok
+    says(page, "It has been sent again.")
+
+    page.get_by_role("button", name="Use another address").click()
+
+    assert page.locator("[name=email]").input_value() == "ada@example.com"
+    fill(page, email="bob@example.com")
+    page.get_by_text("bob@example.com").wait_for()
+
+
+def test_address_is_known_on_the_next_page(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/login")
+    page.locator("[name=email]").fill("ada@example.com")
+
+    page.get_by_role("link", name="Forgot your password?").click()
+
+    heading(page, "Ask for a new password")
+    assert page.locator("[name=email]").input_value() == "ada@example.com"
+
+
+def test_password_managers_are_led_to_the_change(site_of_ada: Site) -> None:
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+
+    page.goto("/.well-known/change-password")
+
+    heading(page, "Ask for a new password")
+    page.wait_for_function("document.querySelector('[name=email]').value === 'ada@example.com'")

@@ -1,0 +1,144 @@
+"""The page of a company's people: who sees it, what is asked before it is done."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Site, fill, heading, says
+from tests.conftest import PASSWORD, query
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def people(site_of_ada: Site) -> Any:
+    """Ada before the page; Bob is a member of her company."""
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    page.get_by_role("link", name="People").click()
+    fill(page, email="bob@example.com")
+    says(page, "bob@example.com")
+    other = site_of_ada.tab(site_of_ada.mailed_link())
+    fill(other, first_name="Bob", last_name="Boole", password=PASSWORD)
+    heading(other, "Your account")
+    page.reload()
+    page.get_by_text("Bob Boole").wait_for()
+    page.bob = other
+    return page
+
+
+def act(page: Any, name: str, action: str, *, confirm: str = "") -> None:
+    page.get_by_label(f"Actions for {name}").click()
+    page.get_by_role("button", name=action, exact=True).click()
+    if confirm:
+        page.get_by_role("heading", name=confirm).wait_for()
+        page.locator("dialog [value=yes]").click()
+
+
+def row_of(page: Any, name: str) -> Any:
+    return page.locator("tr", has_text=name)
+
+
+def focused(page: Any) -> str:
+    return str(page.evaluate("document.activeElement.ariaLabel"))
+
+
+def test_role_changes_after_a_question_and_the_focus_stays(people: Any) -> None:
+    act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
+
+    says(people, "Bob Boole is an admin now.")
+    assert focused(people) == "Actions for Bob Boole"
+    row_of(people, "Bob Boole").locator("td", has_text="Admin").first.wait_for()
+
+
+def test_nothing_is_done_when_the_answer_is_no(people: Any) -> None:
+    act(people, "Bob Boole", "Make admin")
+    people.get_by_role("button", name="Cancel").click()
+
+    assert not people.locator("dialog").is_visible()
+    assert focused(people) == "Actions for Bob Boole"
+    people.reload()
+    row_of(people, "Bob Boole").locator("td", has_text="Member").first.wait_for()
+
+
+def test_admin_who_gives_up_the_role_leaves_the_page(people: Any) -> None:
+    act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
+    says(people, "Bob Boole is an admin now.")
+
+    act(people, "Ada Lovelace", "Make member", confirm="Give up your own admin role?")
+
+    heading(people, "Your account")
+    says(people, "Your role has changed.")
+    assert not people.get_by_role("link", name="People").is_visible()
+
+
+def test_last_admin_stays_one(people: Any) -> None:
+    act(people, "Ada Lovelace", "Make member", confirm="Give up your own admin role?")
+
+    says(people, "A company needs at least one admin.")
+    heading(people, "People")
+
+
+def test_member_is_told_that_the_page_is_for_admins(people: Any) -> None:
+    people.bob.goto("/people")
+
+    heading(people.bob, "For admins")
+    assert not people.bob.locator("table").first.is_visible()
+    assert not people.bob.locator("[name=email]").is_visible()
+
+
+def test_somebody_is_deactivated_and_reactivated(people: Any) -> None:
+    row = row_of(people, "Bob Boole")
+    act(people, "Bob Boole", "Deactivate", confirm="Deactivate Bob Boole?")
+    says(people, "Bob Boole has been deactivated.")
+    row.locator(".badge", has_text="Deactivated").wait_for()
+
+    act(people, "Bob Boole", "Reactivate")
+
+    says(people, "Bob Boole can log in again.")
+    row.locator(".badge", has_text="Active").wait_for()
+
+
+def test_people_are_searched(people: Any) -> None:
+    people.get_by_label("Search people").fill("boole")
+
+    people.get_by_text("Ada Lovelace").wait_for(state="detached")
+    assert people.get_by_text("Bob Boole").is_visible()
+    people.get_by_label("Search people").fill("nobody at all")
+    people.get_by_text("Nobody is found.").wait_for()
+
+
+def test_invitation_is_sent_again_and_revoked(people: Any) -> None:
+    fill(people, email="cleo@example.com")
+    act(people, "cleo@example.com", "Send again")
+    says(people, "The invitation to cleo@example.com has been sent again.")
+
+    act(people, "cleo@example.com", "Revoke", confirm="Revoke the invitation to cleo@example.com?")
+
+    says(people, "The invitation to cleo@example.com has been revoked.")
+    people.get_by_text("There is none.").wait_for()
+
+
+def test_expired_invitation_is_listed(site_of_ada: Site) -> None:
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    page.get_by_role("link", name="People").click()
+    fill(page, email="cleo@example.com")
+    says(page, "cleo@example.com")
+    url = site_of_ada.service.environment["DATABASE_URL"]
+    query(url, "UPDATE invitations_invitation SET expires_at = now() - interval '1 day'")
+
+    page.reload()
+
+    page.locator(".badge", has_text="Expired").wait_for()
+    act(page, "cleo@example.com", "Send again")
+    page.locator(".badge", has_text="Pending").wait_for()
+
+
+def test_menu_closes_on_escape(people: Any) -> None:
+    people.get_by_label("Actions for Bob Boole").click()
+
+    people.keyboard.press("Escape")
+
+    assert people.locator("details.menu[open]").count() == 0
+    assert focused(people) == "Actions for Bob Boole"

@@ -1,0 +1,86 @@
+"""POST /pages/link: what a mailed link is for, told without using it up."""
+
+import pytest
+
+from invitations.models import Invitation
+from tests.conftest import mailed_token
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+DEAD = {"error": "invalid or expired token"}
+
+
+@pytest.fixture
+def invitation(ada):
+    return Invitation.objects.invite(ada, "charles@example.com")
+
+
+def ask(api, token, page="accept-invitation"):
+    return api.post("/pages/link", {"token": token, "page": page})
+
+
+def test_invitation_names_the_address_and_the_company(api, invitation):
+    response = ask(api, mailed_token())
+
+    assert response.status_code == 200
+    assert response.json() == {"email": "charles@example.com", "company": "Analytical Engines"}
+    assert response["Cache-Control"] == "no-store"
+
+
+def test_link_still_works_afterwards(api, invitation):
+    token = mailed_token()
+    for _ in range(3):
+        ask(api, token)
+
+    person = {"first_name": "Charles", "last_name": "Babbage", "password": "a difference engine"}
+    assert api.post("/invitations/accept", person | {"token": token}).status_code == 200
+    assert (ask(api, token).status_code, ask(api, token).json()) == (400, DEAD)
+
+
+@pytest.mark.parametrize(
+    ("call", "page"),
+    [("/auth/signup", "complete-signup"), ("/password-changes", "change-password")],
+)
+def test_other_links_name_their_address_alone(api, ada, call, page):
+    email = "ada@example.com" if page == "change-password" else "new@example.com"
+    api.post(call, {"email": email})
+
+    assert ask(api, mailed_token(), page).json() == {"email": email, "company": None}
+
+
+def test_token_of_another_page_is_dead(api, invitation):
+    response = ask(api, mailed_token(), "change-password")
+
+    assert (response.status_code, response.json()) == (400, DEAD)
+
+
+def test_forged_token_is_dead(api, invitation):
+    forged = invitation.token[:-4] + "AAAA"
+
+    assert (ask(api, forged).status_code, ask(api, forged).json()) == (400, DEAD)
+
+
+def test_lock_of_the_address_makes_no_difference(api, invitation):
+    token = mailed_token()
+    for _ in range(5):
+        Lockout.objects.record_failure("charles@example.com")
+
+    assert ask(api, token).status_code == 200
+
+
+def test_guess_counts_as_a_credential_call(api, settings):
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    ask(api, "A" * 64)
+
+    response = ask(api, "A" * 64)
+
+    assert response.status_code == 429
+    assert response.json() == {"error": "too many attempts; please try again later"}
+    assert "x-ratelimit-remaining" not in response.headers
+
+
+def test_unknown_page_is_refused(api):
+    response = ask(api, "A" * 64, "people")
+
+    assert response.status_code == 400
+    assert "page" in response.json()["fields"]
