@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, QueryDict
+from django.http import Http404, HttpRequest, QueryDict
 from django.urls import resolve
 from mcp_types.jsonrpc import INVALID_PARAMS
 from rest_framework.exceptions import APIException, NotFound
@@ -210,7 +210,9 @@ class ToolRequest(Request):
     """What a REST view's method gets in a tool's call: the caller, a query and a body."""
 
     def __init__(self, request: Request, query: QueryDict, content: type_dict) -> None:
-        super().__init__(request._request)
+        plain = HttpRequest()
+        plain.META = request.META
+        super().__init__(plain)
         self.user, self.auth = request.user, request.auth
         self.query, self.content = query, content
 

@@ -17,7 +17,6 @@ from audit.origin import current
 from config.postgresql.breaker import breaker
 
 # What no line shows need not be found out for each (the logging HOWTO, "Optimization").
-logging._srcfile = None
 logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
