@@ -1,11 +1,14 @@
 """A project with nothing in it: no middleware, no database, no authentication."""
 
+import os
+
 SECRET_KEY = "a benchmark signs nothing"
 ALLOWED_HOSTS = ["127.0.0.1"]
 ROOT_URLCONF = "benchmarks.floor.urls"
 USE_TZ = True
 PASSWORD_HASHERS = ["accounts.hashers.OwaspArgon2PasswordHasher"]
 INSTALLED_APPS = ["rest_framework"]
+WEB_THREADS = int(os.environ["WEB_THREADS"])  # which the hasher reads
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
