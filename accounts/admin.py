@@ -70,9 +70,8 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         again = 0
         with transaction.atomic():
-            for mail in queryset.filter(
-                state__in=[State.READY, State.FAILED], link_id__isnull=False
-            ):
+            mails = queryset.filter(state__in=[State.READY, State.FAILED], link_id__isnull=False)
+            for mail in mails.select_for_update(skip_locked=True):  # not what is just being sent
                 mail.set_state(State.READY, due_at=timezone.now())
                 trail.record(Kind.MAIL_RETRIED, actor=request.user, subject=mail.email)  # type: ignore[arg-type]
                 again += 1

@@ -47,7 +47,7 @@ def check_credentials(email: str, password: str, *, staff: bool = False) -> User
             raise WrongCredentials
         raise TooManyAttempts
     if not Lockout.objects.clear_unless_locked(email):
-        trail.record(Kind.LOGIN_LOCKED, subject=email)
+        Lockout.objects.record_refusal(email)
         raise TooManyAttempts
     if staff and not user.is_staff:  # the password is right: no guess to be counted
         trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
@@ -63,7 +63,10 @@ def count_failure(email: str) -> bool:
     """
     with transaction.atomic():
         counted = Lockout.objects.record_failure(email)
-        trail.record(Kind.LOGIN_FAILED if counted else Kind.LOGIN_LOCKED, subject=email)
+        if counted:
+            trail.record(Kind.LOGIN_FAILED, subject=email)
+    if not counted:
+        Lockout.objects.record_refusal(email)
     return counted
 
 
@@ -81,12 +84,12 @@ def renewal(user: User | None) -> Callable[[str], None]:
 
 
 def refuse_locked(email: str, locked: bool | None = None) -> None:
-    """Record and raise TooManyAttempts while the address is locked; for every way in.
+    """Raise TooManyAttempts while the address is locked; for every way in.
 
     `locked` says so where a query has told it already.
     """
     if Lockout.objects.is_locked(email) if locked is None else locked:
-        trail.record(Kind.LOGIN_LOCKED, subject=email)
+        Lockout.objects.record_refusal(email)
         raise TooManyAttempts
 
 

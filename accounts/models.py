@@ -22,6 +22,7 @@ from accounts.emails import CanonicalEmailField
 from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.mail.links import EmailedLink
 from accounts.mail.outbox import OutgoingMail
+from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind
 from throttling.models import Lockout
@@ -56,7 +57,7 @@ class Account(models.Model):
     """A company."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=200, validators=[validate_name])
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     objects = AccountManager()
@@ -175,8 +176,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     account = models.ForeignKey(Account, models.PROTECT, related_name="users")
     email = CanonicalEmailField("e-mail address", unique=True)
-    first_name = models.CharField(max_length=150, blank=True)
-    last_name = models.CharField(max_length=150, blank=True)
+    first_name = models.CharField(max_length=150, blank=True, validators=[validate_name])
+    last_name = models.CharField(max_length=150, blank=True, validators=[validate_name])
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
     is_active = models.BooleanField(
@@ -283,7 +284,7 @@ class Consultant(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     account = models.ForeignKey(Account, models.CASCADE, related_name="consultants")
-    name = models.CharField(max_length=200, blank=True)
+    name = models.CharField(max_length=200, blank=True, validators=[validate_name])
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="consultant"
     )

@@ -2,6 +2,7 @@
 
 from django.apps import apps
 
+from accounts.mail.budget import MailBudget
 from accounts.mail.links import EmailedLink
 from accounts.mail.outbox import OutgoingMail
 from audit.models import Record
@@ -16,6 +17,7 @@ def prune() -> dict[str, int]:
         if issubclass(model, EmailedLink)
     }
     deleted["outgoing mails"] = OutgoingMail.objects.prune()
+    deleted["mail budgets"] = MailBudget.objects.prune()
     deleted["lockouts"] = Lockout.objects.prune()
     deleted["audit records"] = Record.objects.prune_old()
     return deleted

@@ -19,6 +19,7 @@ from rest_framework.validators import ProhibitSurrogateCharactersValidator
 from accounts.emails import canonical_email
 from accounts.models import Role, User
 from accounts.openapi import ADA_RESPONSE
+from accounts.validators import validate_name
 
 # C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
 REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -81,8 +82,11 @@ class NewPasswordField(PasswordField):
 
 
 class NameField(TextField):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=150, **options)
+    """A person's or a company's name."""
+
+    def __init__(self, max_length: int = 150, **options: Any) -> None:
+        super().__init__(max_length=max_length, **options)
+        self.validators.append(validate_name)
 
 
 class OneOfField(TextField):
@@ -143,7 +147,7 @@ class LoginSerializer(serializers.Serializer[Any]):
 
 class CompleteSignupSerializer(serializers.Serializer[Any]):
     token = TextField(max_length=512)
-    account_name = TextField(max_length=200)
+    account_name = NameField(max_length=200)
     first_name = NameField()
     last_name = NameField()
     password = NewPasswordField()

@@ -1,4 +1,6 @@
-"""What a password must not be."""
+"""What a password and a name must not be."""
+
+import unicodedata
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
@@ -17,3 +19,10 @@ class MaximumLengthValidator:
     def get_help_text(self) -> str:
         text = _("Your password must contain at most %(max_length)d characters.")
         return text % {"max_length": self.max_length}
+
+
+def validate_name(name: str) -> None:
+    """Refuses links: people's and companies' names are mailed to strangers from our own domain."""
+    plain = unicodedata.normalize("NFKC", name).lower()
+    if "://" in plain or "www." in plain:
+        raise ValidationError("A name cannot hold a link.", code="link")

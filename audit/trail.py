@@ -27,14 +27,15 @@ def record(
     actor: Person | None = None,
     subject: str = "",
     account_id: UUID | None = None,
+    origin: Origin | None = None,
     **detail: Any,
 ) -> None:
     """Record that `actor` did `kind` to `subject` (an address, a name or a `kid`).
 
-    Call it in the transaction of what it tells of. The address and the agent are those of the
-    request in hand. `detail` is what JSON can hold; a password, token or link never goes in.
+    Call it in the transaction of what it tells of. `origin` is where it was asked for, unless by
+    the request in hand. `detail` is what JSON can hold; a password, token or link never goes in.
     """
-    origin = current.get()
+    origin = origin or current.get()
     Record.objects.create(
         kind=kind,
         actor_id=actor.pk if actor else None,

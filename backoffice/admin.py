@@ -157,8 +157,7 @@ class UserAdmin(PanelAdmin):
         sent = 0
         for user in self.changeable(request, queryset):
             if user.is_active:
-                actor = cast(User, request.user)
-                PasswordChange.objects.request(user.email, user.language, actor)
+                PasswordChange.objects.mail_to(user, actor=cast(User, request.user))
                 sent += 1
             else:
                 self.message_user(request, f"Not for {user}, who is not active.", messages.ERROR)

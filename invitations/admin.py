@@ -9,18 +9,11 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from rest_framework.exceptions import APIException
 
 from accounts.admin import ReadOnlyAdmin
 from accounts.models import User
 from audit.models import Kind
-from invitations.exceptions import (
-    AlreadyInvited,
-    AlreadyMember,
-    InvitationClosed,
-    MailLimitReached,
-    UnknownConsultant,
-)
+from invitations.exceptions import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, InvitationQuerySet, Status
 
 FORM_FIELDS = ["account", "email", "role", "consultant", "language"]
@@ -53,8 +46,8 @@ class InviteForm(forms.ModelForm):
             except UnknownConsultant:
                 text = "Belongs to another company, or has a user."
                 raise ValidationError({"consultant": text}) from None
-            except (AlreadyMember, AlreadyInvited) as error:
-                raise ValidationError({"email": f"The address is {error.detail}."}) from None
+            except InvitationRefused as error:
+                raise ValidationError({"email": f"Refused: {error.detail}."}) from None
         return self.cleaned_data
 
 
@@ -81,7 +74,7 @@ class InvitationAdmin(ReadOnlyAdmin):
         return self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        Invitation.objects.add(obj)
+        Invitation.objects.send(obj)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         obj.record(Kind.INVITATION_CREATED, request.user)
@@ -89,11 +82,7 @@ class InvitationAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Send again, with a new link", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        def send(invitation: Invitation) -> None:
-            if not invitation.resend():
-                raise MailLimitReached
-
-        self.each(request, queryset, send, Kind.INVITATION_RESENT, "sent again")
+        self.each(request, queryset, Invitation.resend, Kind.INVITATION_RESENT, "sent again")
 
     @admin.action(description="Revoke: the link stops working", permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
@@ -114,13 +103,9 @@ class InvitationAdmin(ReadOnlyAdmin):
                 with transaction.atomic():
                     step(invitation)
                     invitation.record(kind, cast(User, request.user))
-            except (InvitationClosed, AlreadyMember, AlreadyInvited, MailLimitReached) as error:
-                self.refused(request, invitation, error)
+            except InvitationRefused as error:
+                text = f"Refused for {invitation.email}: {error.detail}."
+                self.message_user(request, text, messages.ERROR)
             else:
                 count += 1
         self.message_user(request, f"Invitations {done}: {count}.")
-
-    def refused(self, request: HttpRequest, invitation: Invitation, error: APIException) -> None:
-        self.message_user(
-            request, f"Refused for {invitation.email}: {error.detail}.", messages.ERROR
-        )

@@ -3,32 +3,40 @@
 from rest_framework.exceptions import APIException, ValidationError
 
 
-class AlreadyMember(APIException):
-    """The address is a user of the inviting company. Nobody learns of another company's users."""
+class InvitationRefused(APIException):
+    """The company may not send this invitation; subclasses say why."""
 
     status_code = 409
+
+
+class AlreadyMember(InvitationRefused):
+    """The address is a user of the inviting company. Nobody learns of another company's users."""
+
     default_detail = "already a member"
 
 
-class AlreadyInvited(APIException):
+class AlreadyInvited(InvitationRefused):
     """The company has a pending invitation for the address."""
 
-    status_code = 409
     default_detail = "already invited"
 
 
-class InvitationClosed(APIException):
+class InvitationClosed(InvitationRefused):
     """The invitation has been accepted or revoked."""
 
-    status_code = 409
     default_detail = "invitation is no longer open"
 
 
-class MailLimitReached(APIException):
-    """The address has had its mails of the hour. Told to operators alone, so far."""
+class MailLimitReached(InvitationRefused):
+    """The company has had its mails of the hour to this address."""
 
-    status_code = 409
-    default_detail = "has had its mails of the hour"
+    default_detail = "too many mails to this address"
+
+
+class InvitationLimitReached(InvitationRefused):
+    """The company has sent its invitations of the day."""
+
+    default_detail = "no more invitations today"
 
 
 class UnknownConsultant(ValidationError):

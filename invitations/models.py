@@ -9,8 +9,10 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from accounts.emails import canonical_email
+from accounts.mail.budget import DAY, HOUR, MailBudget
 from accounts.mail.links import EmailedLink, LinkQuerySet
-from accounts.mail.message import one_line
+from accounts.mail.message import harmless
 from accounts.mail.outbox import OutgoingMail
 from accounts.models import Account, Consultant, Role, User
 from audit import trail
@@ -19,6 +21,8 @@ from invitations.exceptions import (
     AlreadyInvited,
     AlreadyMember,
     InvitationClosed,
+    InvitationLimitReached,
+    MailLimitReached,
     UnknownConsultant,
 )
 
@@ -70,11 +74,16 @@ class InvitationQuerySet(LinkQuerySet):
         """Save a new invitation, and ask for its mail; raises as `refuse`."""
         with transaction.atomic():
             self.refuse(invitation)
-            invitation.save(force_insert=True)
-            OutgoingMail.objects.announce(invitation)
+            self.send(invitation)
+
+    def send(self, invitation: "Invitation") -> None:
+        """Save an invitation that `refuse` has let pass in this transaction, and mail it."""
+        invitation.save(force_insert=True)
+        OutgoingMail.objects.announce(invitation)
 
     def refuse(self, invitation: "Invitation") -> None:
-        """Raise UnknownConsultant, AlreadyMember or AlreadyInvited for what may not be added.
+        """Raise UnknownConsultant, AlreadyMember, AlreadyInvited, MailLimitReached or
+        InvitationLimitReached for what may not be added; else it is counted as sent.
 
         Of requests that race for one address one succeeds, since they hold the company's row one
         after another until their transactions end.
@@ -84,6 +93,7 @@ class InvitationQuerySet(LinkQuerySet):
         if consultant_id and not free_consultants(account_id, consultant_id).exists():
             raise UnknownConsultant
         self.refuse_insider(account_id, invitation.email)
+        count_mail(account_id, invitation.email)
 
     def refuse_insider(self, account_id: UUID, email: str) -> None:
         """Raise AlreadyMember or AlreadyInvited for an address that is in or has a way in."""
@@ -96,6 +106,19 @@ class InvitationQuerySet(LinkQuerySet):
 def expiry() -> datetime:
     """When an invitation that is made or sent again now will expire."""
     return timezone.now() + Invitation.life()
+
+
+def count_mail(account_id: UUID, email: str) -> None:
+    """Raise MailLimitReached or InvitationLimitReached when the company may not mail the address.
+
+    Its own mails are all that is counted: what strangers and other companies ask for must change
+    nothing that an admin sees.
+    """
+    to_address = MailBudget.objects.take(f"invitations {account_id} {canonical_email(email)}", HOUR)
+    if to_address > settings.MAIL_PER_ADDRESS_PER_HOUR:
+        raise MailLimitReached
+    if MailBudget.objects.take(f"invitations {account_id}", DAY) > settings.INVITATIONS_PER_DAY:
+        raise InvitationLimitReached
 
 
 def free_consultants(account_id: UUID, consultant_id: UUID) -> models.QuerySet[Consultant]:
@@ -158,12 +181,11 @@ class Invitation(EmailedLink):
             kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
         )
 
-    def resend(self) -> bool:
+    def resend(self) -> None:
         """Make a new link with a new expiry, which ends the old one, and ask for its mail.
 
-        When the address has had its mails of the hour, the mail is dropped, the older link stays
-        as it is, and the answer is False. Raises InvitationClosed, or AlreadyMember or
-        AlreadyInvited when the address has got another way in since.
+        Raises InvitationClosed; AlreadyMember or AlreadyInvited when the address has got another
+        way in since; MailLimitReached or InvitationLimitReached. The older link works on then.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -172,13 +194,11 @@ class Invitation(EmailedLink):
             if not same.exists():
                 raise InvitationClosed
             others.refuse_insider(self.account_id, self.email)
-            renewed = {"generation": F("generation") + 1, "expires_at": expiry()}
-            # The mail's text is made when it is sent: it will carry the new link.
-            announced = OutgoingMail.objects.announce(self)
-            if announced and not same.update(**renewed):
+            count_mail(self.account_id, self.email)
+            if not same.update(generation=F("generation") + 1, expires_at=expiry()):
                 raise InvitationClosed
+            OutgoingMail.objects.announce(self)
         self.refresh_from_db()
-        return announced
 
     def revoke(self) -> None:
         """End the invitation; one conditional UPDATE decides against an acceptance that races."""
@@ -212,6 +232,7 @@ class Invitation(EmailedLink):
     def mail_context(self) -> dict[str, Any]:
         by = self.invited_by
         return {
-            "company": one_line(self.account.name),
-            "inviter": one_line(by.get_full_name() or by.email) if by else "",
+            "welcome": not User.objects.filter(account=self.account_id).exists(),
+            "company": harmless(self.account.name),
+            "inviter": harmless(by.get_full_name() or by.email) if by else "",
         }

@@ -19,7 +19,13 @@ from accounts.openapi import ADA, COOKIE, Raises, body
 from accounts.serializers import AuthResponse
 from audit import trail
 from audit.models import Kind
-from invitations.exceptions import AlreadyInvited, AlreadyMember, InvitationClosed
+from invitations.exceptions import (
+    AlreadyInvited,
+    AlreadyMember,
+    InvitationClosed,
+    InvitationLimitReached,
+    MailLimitReached,
+)
 from invitations.models import Invitation
 from invitations.serializers import (
     AcceptSerializer,
@@ -27,6 +33,8 @@ from invitations.serializers import (
     InvitationSerializer,
     InviteSerializer,
 )
+
+REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 
 
 class InvitationsView(AdminView, ListAPIView):
@@ -40,7 +48,7 @@ class InvitationsView(AdminView, ListAPIView):
         description="Mails a link. That the address is a user of another company is told only to "
         "whoever accepts.",
         request=InviteSerializer,
-        responses={201: InvitationSerializer, 409: Raises(AlreadyMember, AlreadyInvited)},
+        responses={201: InvitationSerializer, 409: Raises(*REFUSALS)},
         examples=body("A colleague", email="bob@example.com", role="member"),
     )
     def post(self, request: SignedInRequest) -> Response:
@@ -96,14 +104,14 @@ class ResendView(InvitationView):
         request=None,
         responses={
             200: InvitationSerializer,
-            409: Raises(InvitationClosed, AlreadyMember, AlreadyInvited),
+            409: Raises(InvitationClosed, *REFUSALS),
         },
     )
     def post(self, request: SignedInRequest, invitation_id: UUID) -> Response:
         invitation = self.invitation(request, invitation_id)
         with transaction.atomic():
-            if invitation.resend():
-                invitation.record(Kind.INVITATION_RESENT, request.user)
+            invitation.resend()
+            invitation.record(Kind.INVITATION_RESENT, request.user)
         return Response(InvitationSerializer(invitation).data)
 
 

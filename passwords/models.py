@@ -1,5 +1,6 @@
 """Password changes: an e-mailed link with which a user sets a new password."""
 
+from datetime import datetime
 from typing import ClassVar, cast
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from accounts.mail.outbox import OutgoingMail
 from accounts.models import User, raised_version
 from audit import trail
 from audit.models import Kind
+from audit.origin import Origin
 
 
 class PasswordChangeQuerySet(LinkQuerySet):
@@ -26,18 +28,22 @@ class PasswordChangeQuerySet(LinkQuerySet):
             raise InvalidLink
         return link
 
-    def request(self, email: str, language: str, actor: User | None = None) -> None:
-        """Ask for a link to be mailed; whether the address has a user is found out by the worker.
-
-        `actor` asks for somebody else. The queries are the same for every address.
-        """
+    def mail_to(self, user: User, actor: User) -> None:
+        """Mail a link to an active user; `actor`, one of the staff, asked for it."""
         with transaction.atomic():
-            OutgoingMail.objects.request(PasswordChange, email, language)
-            trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=email)
+            OutgoingMail.objects.announce(self.make(user))
+            trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user.email)
+
+    def make(self, user: User) -> "PasswordChange":
+        """A new link, instead of those whose mail has not been sent yet."""
+        unsent = self.live().filter(user=user, expires_at=None)
+        unsent.update(expires_at=timezone.now())
+        link: PasswordChange = self.create(user=user, email=user.email, language=user.language)
+        return link
 
 
 class PasswordChange(EmailedLink):
-    """A user's way to a new password; the newest one alone works."""
+    """A user's way to a new password. The one in the last mail that was sent works."""
 
     page = "change-password"
     mail_name = "password_change"
@@ -53,12 +59,21 @@ class PasswordChange(EmailedLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """A new link in place of the older ones; nothing for an address without an active user."""
+        """A new link; nothing for an address without an active user."""
         user = User.objects.filter(email=mail.email, is_active=True).first()
         if user is None:
             return None
-        cls.objects.live().filter(user=user).update(expires_at=timezone.now())
-        return cls.objects.create(user=user, email=user.email, language=user.language)
+        origin = Origin(**mail.origin)
+        trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user.email, origin=origin)
+        return cls.objects.make(user)
+
+    def mail_was_sent(self, now: datetime) -> None:
+        """The link's life begins, and the user's older ones end only now: while this mail waits,
+        the one before it holds a link that works."""
+        same = PasswordChange.objects.filter(pk=self.pk, used_at=None)
+        older = PasswordChange.objects.live().filter(user=self.user_id, expires_at__isnull=False)
+        older.exclude(pk=self.pk).update(expires_at=now)
+        same.update(expires_at=now + self.life())
 
     def of_user(self) -> models.QuerySet[User]:
         """The user, as long as the link is theirs."""

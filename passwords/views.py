@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from accounts.backends import clear_lockout, refuse_locked
 from accounts.exceptions import InvalidLink
 from accounts.generics import CredentialView, valid
+from accounts.mail.outbox import OutgoingMail
 from accounts.openapi import ADA, COOKIE, Raises, body
 from accounts.serializers import AuthResponse, EmailSerializer, Message
 from audit import trail
@@ -34,7 +35,7 @@ class PasswordChangesView(CredentialView):
     def post(self, request: Request) -> Response:
         email = valid(EmailSerializer, request)["email"]
         language = get_language_from_request(request)
-        PasswordChange.objects.request(email, language)
+        OutgoingMail.objects.request(PasswordChange, email, language)
         said = "If the address has a user, a link is on its way."
         return Response(Message({"message": said}).data)
 

@@ -3,7 +3,7 @@
 import ast
 import re
 from datetime import timedelta
-from email.header import decode_header, make_header
+from html import unescape
 from pathlib import Path
 
 import polib
@@ -11,7 +11,9 @@ import pytest
 from django.conf import settings
 from django.core import mail
 from django.utils import timezone
+from django.utils.html import strip_tags
 from django.utils.translation.template import templatize
+from linkify_it import LinkifyIt
 
 from accounts.mail.outbox import OutgoingMail
 from accounts.mail.worker import Worker
@@ -39,6 +41,17 @@ def messages() -> set[str]:
         found |= {ast.literal_eval(text) for text in CALL.findall(code)}
         found |= {ast.literal_eval(one) for one, _ in PLURAL.findall(code)}
     return found
+
+
+def visible(text: str) -> str:
+    """The text without the signs that keep mail clients from making links."""
+    return text.replace("\u2060", "")
+
+
+def links_in(text: str) -> list[str]:
+    """What a mail client would make links of."""
+    linkify = LinkifyIt(options={"fuzzy_ip": True}).tlds("test", keep_old=True)
+    return [found.raw for found in linkify.match(text) or []]
 
 
 def placeholders(text: str) -> set[str]:
@@ -91,9 +104,9 @@ def test_password_change_speaks_the_users_language(bob, language, subject, life)
 @pytest.mark.parametrize(
     ("language", "subject", "words"),
     [
-        ("en", "Your invitation to Analytical Engines", "Ada Lovelace invites you to join"),
-        ("de", "Ihre Einladung zu Analytical Engines", "Ada Lovelace lädt Sie ein, Analytical"),
-        ("sv", "Din inbjudan till Analytical Engines", "Ada Lovelace bjuder in dig till"),
+        ("en", "Your invitation", "“Ada Lovelace” invites you to join “Analytical Engines”."),
+        ("de", "Ihre Einladung", "„Ada Lovelace“ lädt Sie ein, „Analytical Engines“ beizutreten."),
+        ("sv", "Din inbjudan", "”Ada Lovelace” bjuder in dig till ”Analytical Engines”."),
     ],
 )
 def test_invitation_speaks_the_inviters_language(ada, language, subject, words):
@@ -123,9 +136,10 @@ def test_names_are_escaped_in_html_alone(ada):
 
     message = mailed()
 
-    assert message.subject == "Your invitation to <b>Tom & Jerry</b>"
-    assert "<script> O'Hara invites you to join <b>Tom & Jerry</b>." in message.body
-    html = message.alternatives[0].content
+    assert visible("“<script> O'Hara” invites you to join “<b>Tom & Jerry</b>”.") in visible(
+        message.body
+    )
+    html = visible(message.alternatives[0].content)
     assert "&lt;script&gt; O&#x27;Hara" in html
     assert "&lt;b&gt;Tom &amp; Jerry&lt;/b&gt;" in html
 
@@ -138,28 +152,60 @@ def test_names_add_no_header_and_no_line(ada, break_):
 
     message = mailed()
 
-    assert message.subject == "Your invitation to Engines Bcc: eve@example.org"
+    assert message.subject == "Your invitation"
     assert "Bcc" not in message.message()
-    assert "Ada Click here Lovelace invites you to join Engines Bcc: eve@" in message.body
+    assert "“Ada Click here Lovelace” invites you to join “Engines Bcc: eve@" in visible(
+        message.body
+    )
 
 
-def test_long_company_name_survives_the_subject(ada):
+def test_names_are_cut_and_cannot_close_their_quotation_marks(ada):
     Account.objects.update(name="Å" * 200)
+    User.objects.update(first_name="Ada” asks for your password: “", last_name="")
     Invitation.objects.invite(ada, "c@example.com")
 
-    subject = mailed().message()["Subject"]
+    body = visible(mailed().body)
 
-    assert str(make_header(decode_header(subject))) == "Your invitation to " + "Å" * 200
+    assert "“Ada' asks for your password: '” invites" in body
+    assert "join “" + "Å" * 59 + "…”." in body
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["evil.test", "EVIL.COM", "a@evil.com", "evil.com/x?y=z", "http://evil.com", "www.evil.com",
+     "//evil.com", "mailto:a@evil.com", "evil.com:8080", "192.0.2.1", "bücher.de", "evil。com",
+     "evil\uff0ecom", "tel:+4670123456", "+46 70 123 45 67", "evil.co.uk", "\u2060e.com"],
+)  # fmt: skip
+def test_names_become_no_links_in_a_mail_client(ada, name):
+    Account.objects.update(name=name)
+    User.objects.update(first_name=name, last_name="")
+    invitation = Invitation.objects.invite(ada, "c@example.com")
+
+    message = mailed()
+
+    html = unescape(strip_tags(message.alternatives[0].content))
+    for text in (message.body, html):
+        assert visible(name) in visible(text)
+        assert links_in(text) == [invitation.url]
+        assert not re.search(r"\d{2,}", text.replace(invitation.url, ""))
+
+
+def test_link_maker_of_these_tests_finds_links():
+    assert links_in("evil.test, a@evil.com or www.evil.com") == [
+        "evil.test",
+        "a@evil.com",
+        "www.evil.com",
+    ]
 
 
 def test_inviter_without_a_name_or_gone(ada):
     User.objects.update(first_name="", last_name="")
     Invitation.objects.invite(ada, "c@example.com")
-    assert "ada@example.com invites you to join" in mailed().body
+    assert "“ada@example.com” invites you to join" in visible(mailed().body)
 
     invitation = Invitation.objects.invite(ada, "d@example.com")
     Invitation.objects.filter(pk=invitation.pk).update(invited_by=None)
-    assert "you are invited to join Analytical Engines." in mailed().body
+    assert "you are invited to join “Analytical Engines”." in mailed().body
 
 
 def test_late_mail_promises_no_more_than_is_left(ada, time_machine):

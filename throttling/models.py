@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import connections, models, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from audit import trail
@@ -60,8 +60,17 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             cursor.execute(RECORD_FAILURE, values)
             counted = cursor.fetchone()
         if counted and counted[0]:
-            trail.record(Kind.LOCK_SET, subject=email)
+            trail.record(Kind.LOCK_SET, subject=email, refusals_so_far=counted[1])
         return counted is not None
+
+    def record_refusal(self, email: str) -> None:
+        """Count a call that met the address's lock. The first that meets it is recorded in the
+        audit trail, and no other: a flood at a locked address must not fill it."""
+        locked = self.locked().filter(email=email)
+        with transaction.atomic(using=self.db):
+            locked.update(refusals=F("refusals") + 1)
+            if locked.filter(met=False).update(met=True):
+                trail.record(Kind.LOGIN_LOCKED, subject=email)
 
     def clear_unless_locked(self, email: str) -> bool:
         """Forget the failures after a success. False when the address is locked now.
@@ -78,10 +87,12 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
     def unlock(self, email: str, actor: trail.Person | None = None) -> bool:
         """Delete the address's record, and tell the audit trail; whether there was one."""
         with transaction.atomic(using=self.db):
-            cleared, _ = self.filter(email=email).delete()
-            if cleared:
-                trail.record(Kind.LOCK_CLEARED, actor=actor, subject=email)
-        return bool(cleared)
+            lockout = self.select_for_update().filter(email=email).first()
+            if lockout:
+                lockout.delete()
+                refusals = lockout.refusals
+                trail.record(Kind.LOCK_CLEARED, actor=actor, subject=email, refusals=refusals)
+        return lockout is not None
 
     def prune(self) -> int:
         """Delete the forgotten records; how many."""
@@ -95,6 +106,10 @@ class Lockout(models.Model):
     failures = models.PositiveIntegerField()
     failed_at = models.DateTimeField(db_index=True)
     locked_until = models.DateTimeField(null=True)
+    met = models.BooleanField(default=False, help_text="Whether a call has met the present lock.")
+    refusals = models.PositiveIntegerField(
+        default=0, help_text="Calls refused for a lock since the address last signed in."
+    )
 
     objects = LockoutQuerySet.as_manager()
 
@@ -107,10 +122,11 @@ class Lockout(models.Model):
 
 # A count that is forgotten, or whose lock is over (the WHERE leaves no other lock), begins anew.
 RECORD_FAILURE = """
-INSERT INTO throttling_lockout AS record (email, failures, failed_at, locked_until)
-VALUES (%(email)s, 1, %(now)s, %(first_lock)s)
+INSERT INTO throttling_lockout AS record (email, failures, failed_at, locked_until, met, refusals)
+VALUES (%(email)s, 1, %(now)s, %(first_lock)s, FALSE, 0)
 ON CONFLICT (email) DO UPDATE SET
     failed_at = excluded.failed_at,
+    met = FALSE,
     failures = CASE
         WHEN record.locked_until IS NOT NULL OR record.failed_at <= %(forgotten)s THEN 1
         ELSE record.failures + 1
@@ -121,5 +137,5 @@ ON CONFLICT (email) DO UPDATE SET
         WHEN record.failures + 1 >= %(threshold)s THEN %(lock)s
     END
 WHERE record.locked_until IS NULL OR record.locked_until <= %(now)s
-RETURNING locked_until
+RETURNING locked_until, refusals
 """

@@ -111,12 +111,9 @@ class EmailedLink(models.Model):
 
     @classmethod
     def for_mail(cls, mail: Any) -> Self | None:
-        """The link that an `accounts.mail.OutgoingMail` is to carry; None when there is nothing to
-        send. Called inside a transaction, one mail at a time.
-
-        Here the link that was announced; a kind that is requested instead makes its link now.
-        """
-        return cls._default_manager.filter(pk=mail.link_id).first()
+        """The link for a requested mail (OutgoingMail), made now, in the transaction that decides
+        on it; None when there is nothing to send. For the kinds that can be requested."""
+        raise NotImplementedError
 
     def mail_context(self) -> dict[str, Any]:
         """What the mail's templates see besides `url`, `days`, `hours` and `minutes`."""

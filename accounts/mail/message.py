@@ -1,6 +1,7 @@
 """How a mail reads: its subject, text and HTML, made from the templates of its link's kind."""
 
 import math
+import re
 from datetime import timedelta
 from email.utils import parseaddr
 from uuid import UUID
@@ -12,11 +13,23 @@ from django.utils import timezone, translation
 
 from accounts.mail.links import EmailedLink
 
+LONGEST_NAME = 60  # characters
+QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')
+# Mail clients make links of `evil.test`, of addresses and of telephone numbers, with no scheme
+# before them. With a word joiner (invisible, no break) on both sides they see no such thing.
+LINKABLE = re.compile(r"[.:/@\d]")
 
-def one_line(name: str) -> str:
-    """A name as a mail may show it: no line breaks, controls or signs that turn the reading
-    direction, by which a name could pass for the mail's own words or headers."""
-    return " ".join("".join(c if c.isprintable() else " " for c in name).split())
+
+def harmless(name: str) -> str:
+    """A name as a mail may show it in quotation marks: it passes for none of the mail's own words,
+    links or headers.
+
+    On one line, without controls or signs that turn the reading direction, at most 60 characters.
+    """
+    line = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    if len(line) > LONGEST_NAME:
+        line = line[: LONGEST_NAME - 1].rstrip() + "…"
+    return LINKABLE.sub("\u2060\\g<0>\u2060", QUOTATION_MARKS.sub("'", line))
 
 
 def compose(mail_id: UUID, link: EmailedLink, language: str) -> EmailMultiAlternatives:

@@ -1,29 +1,30 @@
 """The outbox: mails that were asked for, and what has become of each.
 
-A mail is requested by a row, in the transaction of what it announces. The worker then decides what
-the request comes to (which link, or nothing: the address may have a user already, or have had its
-mails of the hour) and sends it. Both steps can be cut off at any point and are taken up again;
-only a kill between the server's acceptance and our note of it sends a mail twice, with the same
-link and the same Message-ID.
+What a stranger asks for is *requested*: the worker finds out what it comes to, a link or nothing.
+The mail of a link that exists already is *announced*, in the transaction that makes the link. The
+worker can be cut off at any point, and the mail is taken up again. Only a kill between the mail
+server's acceptance and our note of it sends a mail twice, with the same link and Message-ID.
 """
 
 import contextlib
 import logging
 import smtplib
 import uuid
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.db import DatabaseError, connection, models, transaction
+from django.db import DatabaseError, models
 from django.db.models import Q
 from django.utils import timezone
 
 from accounts.emails import CanonicalEmailField
+from accounts.mail.budget import DAY, HOUR, MailBudget
 from accounts.mail.links import KEPT_FOR, EmailedLink
 from accounts.mail.message import compose
+from audit.origin import current
 from audit.pruning import delete_in_batches
 
 logger = logging.getLogger(__name__)
@@ -47,31 +48,49 @@ class State(models.TextChoices):
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
-    def request(self, kind: type[EmailedLink], email: str, language: str) -> "OutgoingMail":
-        """Ask for a mail with a link of this kind; what comes of it is decided by the worker."""
-        return self.create(kind=kind._meta.label_lower, email=email, language=language)
+    def request(self, kind: type[EmailedLink], email: str, language: str) -> None:
+        """Ask for a mail with a link of this kind to a canonical address, for a stranger.
 
-    def announce(self, link: EmailedLink) -> bool:
-        """Ask for the mail of a link that exists already, in the transaction that made it.
-
-        Decided at once: False when the address has had its mails of the hour.
+        MAIL_PER_ADDRESS_PER_HOUR of each kind are taken for each address, and more are dropped.
+        They count whether or not a mail comes of them: if only the mails that were sent did, the
+        budget would tell who has a user here.
         """
-        with deciding():
-            mail = self.create(kind=link._meta.label_lower, email=link.email, link_id=link.pk)
-            mail.decide(timezone.now())
-        return mail.state == State.READY
+        label, limit = kind._meta.label_lower, settings.MAIL_PER_ADDRESS_PER_HOUR
+        number = MailBudget.objects.take(f"{label} {email}", HOUR)
+        if number <= limit:
+            origin = asdict(current.get())
+            self.create(kind=label, email=email, language=language, origin=origin)
+        elif number == limit + 1:  # once an hour: a flood must not fill the log
+            logger.warning("more than %d requests an hour for one address: %s", limit, label)
+
+    def announce(self, link: EmailedLink) -> None:
+        """Ask for the mail of a link, in the transaction that has made or renewed it."""
+        self.create(
+            kind=link._meta.label_lower,
+            email=link.email,
+            language=link.language,
+            link_id=link.pk,
+            state=State.READY,
+        )
+
+    def waiting(self) -> models.QuerySet["OutgoingMail"]:
+        """What is still to be decided or sent, what is tried again later included."""
+        return self.filter(state__in=[State.REQUESTED, State.READY])
+
+    def oldest_waiting(self) -> timedelta:
+        """The age of the mail that has waited longest; zero when none waits."""
+        oldest = self.waiting().order_by("created_at").first()
+        return timezone.now() - oldest.created_at if oldest else timedelta()
 
     def prune(self) -> int:
-        """Delete what was sent, dropped or given up and is 30 days old; how many."""
-        old = self.filter(created_at__lte=timezone.now() - KEPT_FOR)
-        return delete_in_batches(old.exclude(state__in=[State.REQUESTED, State.READY]))
+        """Delete what was dropped a day ago, and what was sent or given up 30 days ago; how many.
 
-    def is_flooded(self, email: str) -> bool:
-        """Whether an address has had its mails of the hour."""
-        an_hour_ago = timezone.now() - timedelta(hours=1)
-        recent = self.filter(email=email, decided_at__gt=an_hour_ago)
-        recent = recent.filter(state__in=[State.READY, State.SENT])
-        return recent.count() >= settings.MAIL_PER_ADDRESS_PER_HOUR
+        Anybody can ask for mails that come to nothing, so those go sooner.
+        """
+        now = timezone.now()
+        dropped = Q(state=State.DROPPED, created_at__lte=now - DAY)
+        ended = Q(state__in=[State.SENT, State.FAILED], created_at__lte=now - KEPT_FOR)
+        return delete_in_batches(self.filter(dropped | ended))
 
 
 class OutgoingMail(models.Model):
@@ -84,11 +103,11 @@ class OutgoingMail(models.Model):
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
     state = models.CharField(max_length=10, choices=State.choices, default=State.REQUESTED)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    decided_at = models.DateTimeField(null=True, editable=False)
     due_at = models.DateTimeField(default=timezone.now, editable=False)
     sent_at = models.DateTimeField(null=True, editable=False)
     attempts = models.PositiveIntegerField(default=0, editable=False)
     problem = models.CharField(max_length=200, blank=True, editable=False)
+    origin = models.JSONField(default=dict, editable=False)  # of the request: audit.origin.Origin
 
     objects = OutgoingMailManager()
 
@@ -102,7 +121,6 @@ class OutgoingMail(models.Model):
                 condition=Q(state__in=["requested", "ready"]),
                 name="mail_waiting",
             ),
-            models.Index(fields=["email", "decided_at"], name="mail_of_the_hour"),
             models.Index(fields=["created_at"], name="mail_by_age"),
         ]
 
@@ -129,17 +147,13 @@ class OutgoingMail(models.Model):
             setattr(self, name, value)
         self.save(update_fields=["state", *fields])
 
-    def decide(self, now: datetime) -> None:
-        """Turn a request into a mail that is ready to be sent, or drop it."""
-        if OutgoingMail.objects.is_flooded(self.email):
-            logger.warning("mail %s dropped: the address has had its mails of the hour", self.pk)
-            self.set_state(State.DROPPED, decided_at=now, problem="too many mails in an hour")
-            return
+    def decide(self) -> None:
+        """Find out what a request comes to: a mail that is ready to be sent, or nothing."""
         link = self.model.for_mail(self)
         if link is None:
-            self.set_state(State.DROPPED, decided_at=now, problem="nothing to send")
+            self.set_state(State.DROPPED, problem="nothing to send")
         else:
-            self.set_state(State.READY, decided_at=now, link_id=link.pk, language=link.language)
+            self.set_state(State.READY, link_id=link.pk, language=link.language)
 
     def send(self, server: Any) -> bool:
         """Send through an open connection, and note what came of it.
@@ -187,17 +201,3 @@ def failure_summary(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         code = next(iter(error.recipients.values()))[0]
     return type(error).__name__ + (f" {code}" if code else "")
-
-
-@contextlib.contextmanager
-def deciding() -> Iterator[None]:
-    """A transaction in which nobody else decides on mails.
-
-    Requests are decided one after another over all workers and calls, so that the mails of an
-    hour are counted exactly; it is a matter of milliseconds.
-    """
-    with transaction.atomic():
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_xact_lock(hashtext('accounts.mail.decide'))")
-        yield

@@ -13,7 +13,7 @@ from django.core.mail import get_connection
 from django.db import DatabaseError, close_old_connections, connection, transaction
 from django.utils import timezone
 
-from accounts.mail.outbox import PROBLEMS, OutgoingMail, State, deciding, failure_summary, pause
+from accounts.mail.outbox import PROBLEMS, OutgoingMail, State, failure_summary, pause
 
 logger = logging.getLogger(__name__)
 
@@ -33,27 +33,27 @@ def one_sender() -> Iterator[None]:
 
 
 def decide_next() -> bool:
-    """Decide on the oldest request; False when there is none."""
-    with deciding():
-        mail = OutgoingMail.objects.filter(state=State.REQUESTED).order_by("created_at").first()
+    """Decide on the oldest request that no other worker has in hand; False when there is none."""
+    with transaction.atomic():
+        requests = OutgoingMail.objects.filter(state=State.REQUESTED).order_by("created_at")
+        mail = requests.select_for_update(skip_locked=True).first()
         if mail is not None:
-            mail.decide(timezone.now())
+            mail.decide()
     return mail is not None
 
 
 def send_next(server: Any) -> bool:
     """Send the mail that has been due longest; False when none is, or the server is in trouble.
 
-    Where rows can be locked, the row is, for as long as the mail server takes: a worker that is
-    killed lets go at once, and no lease has to run out. On SQLite a transaction would block every
-    writer meanwhile, so `one_sender` stands in.
+    The row is locked for as long as the mail server takes, so that a worker that is killed lets go
+    of it at once. Nobody waits for that lock: everybody who changes a waiting mail skips locked
+    ones. On SQLite, which locks no rows, a transaction would keep all others from writing, so
+    `one_sender` stands in.
     """
     lockable = connection.features.has_select_for_update_skip_locked
     with transaction.atomic() if lockable else contextlib.nullcontext():
         due = OutgoingMail.objects.filter(state=State.READY, due_at__lte=timezone.now())
-        if lockable:
-            due = due.select_for_update(skip_locked=True)
-        mail = due.order_by("due_at").first()
+        mail = due.order_by("due_at").select_for_update(skip_locked=True).first()
         return mail is not None and mail.send(server)
 
 

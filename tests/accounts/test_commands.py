@@ -8,9 +8,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.mail.outbox import OutgoingMail, State
-from accounts.models import Account, SignupLink, User
+from accounts.models import SignupLink
 from audit.models import Record
-from tests.conftest import PASSWORD, mailed_token
 from tests.servers import free_port
 from throttling import counter
 from throttling.models import Lockout
@@ -43,34 +42,6 @@ def test_each_command_has_help(capsys, command):
 
     assert ended.value.code == 0
     assert "usage:" in capsys.readouterr().out
-
-
-def test_createcompany_mails_its_admin_a_link_to_set_a_password(capsys, api):
-    made = json.loads(run(capsys, "createcompany", "Engines", "Ada@Example.com", "--json"))
-    user = User.objects.get(email="ada@example.com")
-    assert (made["user_id"], user.role, user.account.name) == (str(user.pk), "admin", "Engines")
-
-    new = {"token": mailed_token(), "password": PASSWORD}
-    assert api.post("/password-changes/redeem", new).status_code == 200
-    steps = ["company.created", "password.link", "password.changed"]
-    assert list(Record.objects.order_by("id").values_list("kind", flat=True)) == steps
-
-
-@pytest.mark.parametrize(
-    ("name", "email", "problem"),
-    [
-        ("", "ada@example.com", "cannot be blank"),
-        ("Engines", "ada", "valid email"),
-        ("Engines", "bob@example.com", "registered already"),
-    ],
-)
-def test_createcompany_refuses(bob, name, email, problem):
-    companies = Account.objects.count()
-
-    with pytest.raises(CommandError, match=problem):
-        call_command("createcompany", name, email)
-    assert Account.objects.count() == companies
-    assert not OutgoingMail.objects.exists()
 
 
 def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):

@@ -70,7 +70,8 @@ def server(settings: Any) -> Iterator[MailServer]:
 
 
 def request(address: str = "new@example.com") -> OutgoingMail:
-    return OutgoingMail.objects.request(SignupLink, address, "en")
+    OutgoingMail.objects.request(SignupLink, address, "en")
+    return OutgoingMail.objects.get(email=address)
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 15) -> None:

@@ -43,6 +43,16 @@ def test_form_refuses_what_the_api_refuses(operator, ada, invitation, email):
     assert (Invitation.objects.count(), Record.objects.count()) == (1, 0)
 
 
+def test_form_refuses_what_the_days_limit_refuses(operator, ada, invitation, settings):
+    settings.INVITATIONS_PER_DAY = 1
+    answer = add(operator, ada.account, "c@example.com")
+
+    assert answer.context["adminform"].form.errors["email"] == [
+        "Refused: no more invitations today."
+    ]
+    assert Invitation.objects.get() == invitation
+
+
 def test_form_refuses_another_companys_consultant(operator, ada, eve):
     consultant = Consultant.objects.create(account=eve.account)
     answer = add(operator, ada.account, "c@example.com", consultant=consultant.pk)
@@ -66,7 +76,7 @@ def test_send_again_says_when_the_address_has_had_its_mails(operator, invitation
     settings.MAIL_PER_ADDRESS_PER_HOUR = 1
     page = act(operator, "resend", invitation)
 
-    assert "has had its mails of the hour" in page
+    assert f"Refused for {invitation.email}: too many mails to this address." in page
     assert "sent again: 0." in page
     assert not Record.objects.exists()
 

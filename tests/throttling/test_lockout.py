@@ -10,6 +10,8 @@ import pytest
 from django.db import IntegrityError, connection
 
 from audit import pruning
+from audit.models import Record
+from tests.conftest import race
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -21,6 +23,8 @@ import django; django.setup()
 from concurrent.futures import ThreadPoolExecutor
 from django.core.management import call_command
 from django.db import connection
+from audit.models import Record
+from tests.conftest import race
 from throttling.models import Lockout
 
 def guess(_):
@@ -269,3 +273,50 @@ def test_sqlite_counts_the_same(tmp_path):
     output = subprocess.check_output(command, env=environment, text=True, timeout=60)
 
     assert output.splitlines() == ["5", "True", "True", "1 None", "True 0"]
+
+
+def refuse(times: int) -> None:
+    for _ in range(times):
+        Lockout.objects.record_refusal(ADA)
+
+
+def test_lock_that_is_met_is_recorded_once_and_counted(time):
+    fail(5)
+    refuse(30)
+    time.shift(900)
+    fail(5)
+    refuse(3)
+
+    assert Lockout.objects.get().refusals == 33
+    kinds = ["lock.set", "login.locked"] * 2
+    records = Record.objects.order_by("id")
+    assert [record.kind for record in records] == kinds
+    assert [record.detail for record in records] == [
+        {"refusals_so_far": 0}, {}, {"refusals_so_far": 30}, {}
+    ]  # fmt: skip
+
+
+def test_refusals_are_told_when_the_lock_is_cleared():
+    fail(5)
+    refuse(3)
+    Lockout.objects.unlock(ADA)
+
+    assert Record.objects.get(kind="lock.cleared").detail == {"refusals": 3}
+
+
+def test_nothing_is_counted_without_a_lock(time):
+    fail(5)
+    time.shift(900)
+    refuse(1)
+
+    assert Lockout.objects.get().refusals == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_parallel_refusals_are_recorded_once_and_counted_exactly():
+    fail(5)
+
+    race(*[lambda: Lockout.objects.record_refusal(ADA)] * 10)
+
+    assert Lockout.objects.get().refusals == 10
+    assert Record.objects.filter(kind="login.locked").count() == 1

@@ -19,6 +19,8 @@ class Migration(migrations.Migration):
                 ('failures', models.PositiveIntegerField()),
                 ('failed_at', models.DateTimeField(db_index=True)),
                 ('locked_until', models.DateTimeField(null=True)),
+                ('met', models.BooleanField(default=False, help_text='Whether a call has met the present lock.')),
+                ('refusals', models.PositiveIntegerField(default=0, help_text='Calls refused for a lock since the address last signed in.')),
             ],
         ),
     ]

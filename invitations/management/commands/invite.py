@@ -10,7 +10,7 @@ from django.db import transaction
 
 from accounts.models import Account, Role
 from audit.models import Kind
-from invitations.exceptions import AlreadyInvited, AlreadyMember
+from invitations.exceptions import InvitationRefused
 from invitations.models import Invitation
 
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
                 invitation.record(Kind.INVITATION_CREATED)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        except (AlreadyMember, AlreadyInvited) as error:
+        except InvitationRefused as error:
             raise CommandError(f"{invitation.email}: {error.detail}.") from None
         if options["json"]:
             self.stdout.write(json.dumps({"invitation_id": str(invitation.pk)}))

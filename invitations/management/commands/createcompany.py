@@ -1,0 +1,55 @@
+"""`manage.py createcompany`: a company, and the invitation of its first admin."""
+
+import json
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from accounts.models import Account, Role, User
+from audit import trail
+from audit.models import Kind
+from invitations.models import Invitation
+
+
+class Command(BaseCommand):
+    help = "Make a company, and invite its first admin, who is mailed a link to come in."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="the company's name")
+        parser.add_argument("email", help="the admin's e-mail address")
+        parser.add_argument("--language", default="en", help="the mail's: en, sv or de")
+        parser.add_argument("--json", action="store_true", help="report as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        account = Account(name=options["name"].strip())
+        invitation = Invitation(
+            account=account,
+            email=options["email"].strip(),
+            role=Role.ADMIN,
+            language=options["language"],
+        )
+        try:
+            account.full_clean()
+            invitation.clean_fields(exclude=["account"])
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        if User.objects.filter(email=invitation.email).exists():
+            raise CommandError(f"{invitation.email} is registered already.")
+        create(account, invitation)
+        if options["json"]:
+            made = {"account_id": str(account.pk), "invitation_id": str(invitation.pk)}
+            self.stdout.write(json.dumps(made))
+        else:
+            self.stdout.write(f"{invitation.email} is invited to be the admin of {account.name}")
+
+
+def create(account: Account, invitation: Invitation) -> None:
+    with transaction.atomic():
+        account.save()
+        trail.record(
+            Kind.COMPANY_CREATED, subject=invitation.email, account_id=account.pk, name=account.name
+        )
+        Invitation.objects.add(invitation)
+        invitation.record(Kind.INVITATION_CREATED)

@@ -1,0 +1,62 @@
+"""`manage.py createcompany`: a company, and the invitation of its first admin."""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accounts.mail.outbox import OutgoingMail
+from accounts.models import Account
+from audit.models import Record
+from tests.conftest import mailed, mailed_token
+from tests.invitations.conftest import PERSON
+
+pytestmark = pytest.mark.django_db
+
+
+def test_first_admin_is_invited_for_a_week_and_comes_in(capsys, api):
+    call_command("createcompany", "Engines", "Charles@Example.com", "--json")
+    made = json.loads(capsys.readouterr().out)
+    answer = api.post("/invitations/accept", PERSON | {"token": mailed_token()})
+
+    user = answer.json()["user"]
+    assert (answer.status_code, user["role"], user["account_id"]) == (
+        200,
+        "admin",
+        made["account_id"],
+    )
+    steps = ["company.created", "invitation.created", "invitation.accepted"]
+    assert list(Record.objects.order_by("id").values_list("kind", flat=True)) == steps
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "life"),
+    [
+        ("en", "welcome: your company “Engines” has been set up.", "7 days."),
+        ("de", "willkommen: Ihr Unternehmen „Engines“ ist eingerichtet.", "7 Tage."),
+        ("sv", "välkommen: ditt företag ”Engines” är upplagt.", "7 dagar."),
+    ],
+)
+def test_mail_welcomes(db, language, words, life):
+    call_command("createcompany", "Engines", "charles@example.com", "--language", language)
+
+    assert words in mailed().body
+    assert life in mailed().body
+
+
+@pytest.mark.parametrize(
+    ("name", "email", "problem"),
+    [
+        ("", "ada@example.com", "cannot be blank"),
+        ("See www.evil.test", "ada@example.com", "cannot hold a link"),
+        ("Engines", "ada", "valid email"),
+        ("Engines", "bob@example.com", "registered already"),
+    ],
+)
+def test_refuses_in_words(bob, name, email, problem):
+    companies = Account.objects.count()
+
+    with pytest.raises(CommandError, match=problem):
+        call_command("createcompany", name, email)
+    assert Account.objects.count() == companies
+    assert not OutgoingMail.objects.exists()

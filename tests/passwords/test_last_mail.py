@@ -1,0 +1,81 @@
+"""The last password mail that was sent always holds the link that works."""
+
+import datetime
+
+import pytest
+from django.core import mail
+from django.utils import timezone
+
+from accounts.mail.outbox import OutgoingMail, State
+from accounts.mail.worker import Worker, decide_next
+from accounts.models import User
+from passwords.models import PasswordChange
+from tests.passwords.conftest import new_token, redeem
+
+pytestmark = pytest.mark.django_db
+
+
+def ask(user: User) -> None:
+    OutgoingMail.objects.request(PasswordChange, user.email, "en")
+
+
+def test_older_link_works_until_the_newer_mail_is_sent(api, bob):
+    sent = new_token(bob)
+    ask(bob)
+    assert decide_next()
+
+    assert redeem(api, sent).status_code == 200
+
+
+def test_of_two_waiting_mails_the_newer_is_sent(api, bob):
+    ask(bob)
+    ask(bob)
+    Worker().round()
+
+    assert sorted(OutgoingMail.objects.values_list("state", flat=True)) == ["dropped", "sent"]
+    assert len(mail.outbox) == 1
+    assert redeem(api, mail.outbox[0].body.partition("#token=")[2].split()[0]).status_code == 200
+
+
+def test_mail_that_was_under_way_when_a_newer_was_asked_for_holds_a_link_that_works(api, bob):
+    ask(bob)
+    decide_next()
+    under_way = PasswordChange.objects.get()
+    ask(bob)
+    decide_next()
+
+    under_way.mail_was_sent(timezone.now())
+
+    assert redeem(api, under_way.token).status_code == 200
+
+
+def test_older_mail_that_is_tried_again_after_the_newer_is_dropped(bob):
+    ask(bob)
+    decide_next()
+    OutgoingMail.objects.update(due_at=timezone.now() + datetime.timedelta(minutes=1))
+    newer = new_token(bob)
+    OutgoingMail.objects.update(due_at=timezone.now())
+    Worker().round()
+
+    assert len(mail.outbox) == 1
+    assert newer in mail.outbox[0].body
+    assert OutgoingMail.objects.filter(state=State.DROPPED).count() == 1
+
+
+def test_strangers_sign_ups_suppress_no_password_mail(api, bob):
+    for _ in range(6):
+        api.post("/auth/signup", {"email": bob.email})
+    ask(bob)
+    Worker().round()
+
+    assert [message.subject for message in mail.outbox] == ["Change your password"]
+
+
+@pytest.mark.parametrize("email", ["bob@example.com", "nobody@example.com"])
+def test_requests_count_whether_or_not_a_mail_comes_of_them(bob, email, caplog):
+    for _ in range(8):
+        OutgoingMail.objects.request(PasswordChange, email, "en")
+
+    assert OutgoingMail.objects.count() == 5
+    assert caplog.text.count("more than 5 requests an hour") == 1
+    assert email not in caplog.text
