@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.mail.outbox import OutgoingMail, State
-from accounts.models import SignupLink
+from accounts.models import SignupLink, User
 from audit.models import Record
 from tests.servers import free_port
 from throttling import counter
