@@ -1,5 +1,6 @@
 """Typed reading of environment variables; a bad value ends the start with one line."""
 
+import ipaddress
 import os
 import re
 import secrets
@@ -97,6 +98,16 @@ def host_names(name: str, default: str, *, example: str) -> list[str]:
         if not HOST.fullmatch(host):
             stop(name, f"{host!r} is no host name (no scheme, port or path)", example)
     return hosts
+
+
+def ip_address(name: str, default: str) -> str:
+    """An IP address, in the brackets that IPv6 needs before a port."""
+    value = os.environ.get(name, default)
+    try:
+        parsed = ipaddress.ip_address(value)
+    except ValueError:
+        stop(name, f"{value!r} is no IP address", default)
+    return f"[{parsed}]" if parsed.version == 6 else str(parsed)
 
 
 def directory(name: str, default: Path) -> Path:

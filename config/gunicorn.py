@@ -3,6 +3,7 @@
 import functools
 import gc
 import json
+from collections import Counter
 from typing import Any
 
 from gunicorn import util
@@ -11,7 +12,7 @@ from config import settings
 from config.logs import new_request_id
 from throttling import counter
 
-bind = f"127.0.0.1:{settings.PORT}"
+bind = f"{settings.BIND}:{settings.PORT}"
 workers = settings.WEB_CONCURRENCY
 worker_class = "config.worker.Worker"
 threads = settings.WEB_THREADS
@@ -25,6 +26,25 @@ logconfig_dict = settings.LOGGING
 control_socket_disable = True
 # Django decides whom to believe (TRUSTED_PROXY_COUNT); gunicorn believes nobody.
 forwarded_allow_ips = ""
+
+
+def pre_fork(server: Any, worker: Any) -> None:
+    """Give a process its number: the one that the fewest of the others have."""
+    taken = Counter(other.number for other in server.WORKERS.values())
+    worker.number = min(range(workers), key=lambda number: taken[number])
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """Share several listening sockets out among the processes, as consulting.socket has one for
+    each: nginx then gives each process its part of the requests. From a socket that all listen on,
+    whoever is quickest takes most of the connections, and kept connections stay with it."""
+    worker.sockets = share(worker.sockets, worker.number)
+
+
+def share(sockets: list[Any], number: int) -> list[Any]:
+    """The sockets of the process with that number; each socket is somebody's."""
+    own = number % len(sockets)
+    return [sock for place, sock in enumerate(sockets) if place % workers == own]
 
 
 def when_ready(server: Any) -> None:

@@ -1,5 +1,6 @@
 """System checks of the limits: what would count wrongly, or make no sense."""
 
+import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,6 +66,22 @@ def check_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Chec
             "There seems to be a proxy, but none is trusted: all its clients share one count.",
             hint="Set TRUSTED_PROXY_COUNT to the number of reverse proxies in front.",
             id="throttling.W002",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_bind_address(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Whoever reaches gunicorn past the proxy claims any address, and holds threads by sending
+    slowly."""
+    bind = ipaddress.ip_address(settings.BIND.strip("[]"))
+    if bind.is_private and not bind.is_unspecified:
+        return []
+    return [
+        Warning(
+            f"gunicorn listens on {bind}, where clients may reach it past the proxy.",
+            hint="Set BIND to 127.0.0.1, or to an address that only the proxy reaches.",
+            id="throttling.W007",
         )
     ]
 

@@ -81,6 +81,9 @@ def test_silent_in_production() -> None:
         ("EMAIL_HOST", "mail.example.com", "accounts.E003"),
         ("DEFAULT_FROM_EMAIL", "no-reply@example.com", "accounts.E003"),
         ("TRUSTED_PROXY_COUNT", 0, "throttling.W002"),
+        ("BIND", "0.0.0.0", "throttling.W007"),
+        ("BIND", "[::]", "throttling.W007"),
+        ("BIND", "93.184.216.34", "throttling.W007"),
     ],
 )
 def test_speaks_up(settings: Any, setting: str, value: object, expected: str) -> None:

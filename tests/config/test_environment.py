@@ -35,6 +35,7 @@ BAD = {
     "RATE_LIMIT_WINDOW_SECONDS": ["0", "86401"],
     "LOCKOUT_THRESHOLD": ["0"],
     "TRUSTED_PROXY_COUNT": ["-1", "all"],
+    "BIND": ["localhost", "127.0.0.1:8000", "127.1", "*", ""],
     "PASSWORD_REJECT_COMMON": ["perhaps"],
     "WEB_CONCURRENCY": ["0", "auto"],
     "LOG_FORMAT": ["", "xml"],

@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 from django.urls import resolve
 
 from accounts import hashers
+from config import gunicorn
 from config.worker import SIGN_INS, Lanes, is_sign_in
 from tests.conftest import Service
 from tests.requests import ask
@@ -119,6 +121,30 @@ def test_error_is_handed_back(
         raise OSError("gone")
 
     assert str(lanes.submit(fail, connect(sent)).exception(5)) == "gone"
+
+
+@pytest.mark.parametrize("sockets", range(1, 6))
+@pytest.mark.parametrize("processes", range(1, 6))
+def test_sockets_are_shared_out_evenly(
+    monkeypatch: pytest.MonkeyPatch, sockets: int, processes: int
+) -> None:
+    monkeypatch.setattr(gunicorn, "workers", processes)
+    shares = [gunicorn.share(list(range(sockets)), number) for number in range(processes)]
+
+    assert set(sum(shares, [])) == set(range(sockets))
+    sizes = [len(share) for share in shares]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_gunicorn_listens_where_bind_says(new_service: Callable[..., Service]) -> None:
+    service = new_service(BIND="127.0.0.2")
+    server = service.spawn("-m", "gunicorn", "config.wsgi")
+    with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:
+        answer = client.get(f"http://127.0.0.2:{service.port}/health")
+
+    assert (answer.status_code, server.poll()) == (200, None)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{service.url}/health")
 
 
 def test_gunicorn_answers_others_before_a_crowd_has_logged_in(

@@ -26,6 +26,13 @@ def test_processes_need_a_shared_store(settings):
     assert checks.check_shared_store(None) == []
 
 
+@pytest.mark.parametrize("bind", ["127.0.0.1", "[::1]", "10.1.2.3"])
+def test_address_that_only_a_proxy_reaches_is_silent(settings, bind):
+    settings.BIND = bind
+
+    assert checks.check_bind_address(None) == []
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
