@@ -131,7 +131,7 @@ def test_sockets_are_shared_out_evenly(
     monkeypatch.setattr(gunicorn, "workers", processes)
     shares = [gunicorn.share(list(range(sockets)), number) for number in range(processes)]
 
-    assert set(sum(shares, [])) == set(range(sockets))
+    assert {sock for share in shares for sock in share} == set(range(sockets))
     sizes = [len(share) for share in shares]
     assert max(sizes) - min(sizes) <= 1
 

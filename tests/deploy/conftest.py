@@ -2,8 +2,10 @@
 
 import datetime
 import os
+import socket
 import ssl
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -36,10 +38,42 @@ def self_signed(folder: Path) -> tuple[Path, Path]:
     return folder / "cert.pem", folder / "key.pem"
 
 
+class Sockets:
+    """What consulting.socket does: two that listen, and are handed to each start of gunicorn."""
+
+    def __init__(self, first_port: int) -> None:
+        self.ports = [first_port, servers.free_port()]
+        self.listeners = [
+            socket.create_server(("127.0.0.1", port), backlog=2048) for port in self.ports
+        ]
+
+    def serve(self, service: Service) -> "subprocess.Popen[bytes]":
+        """gunicorn with the sockets as file descriptors 3 and 4, as sd_listen_fds(3) wants it."""
+        first, second = (listener.fileno() for listener in self.listeners)
+        # Out of the way first: a descriptor may be 3 or 4 already.
+        script = f"exec 8<&{first} 9<&{second}; exec 3<&8 4<&9 8<&- 9<&-; "
+        script += 'export LISTEN_FDS=2 LISTEN_PID=$$; exec "$@"'
+        with service.log_path.open("ab") as log:
+            service.server = subprocess.Popen(
+                ["bash", "-c", script, "-", sys.executable, "-m", "gunicorn", "config.wsgi"],
+                env=service.environment,
+                pass_fds=[first, second],
+                stdout=log,
+                stderr=log,
+            )
+        service.processes.append(service.server)
+        httpx.get(f"{service.url}/health", timeout=30)
+        return service.server
+
+    def close(self) -> None:
+        for listener in self.listeners:
+            listener.close()
+
+
 class Nginx:
     """One nginx in front of one service; `client` gives HTTPS clients of a loopback address."""
 
-    def __init__(self, folder: Path, upstream_port: int) -> None:
+    def __init__(self, folder: Path, upstream_ports: list[int]) -> None:
         self.port, self.http_port = servers.free_port(), servers.free_port()
         self.log_path = folder / "access.log"
         self.certificate, key = self_signed(folder)
@@ -49,7 +83,8 @@ class Nginx:
             "    listen [::]:443 ssl http2;\n": "",
             "listen 80;": f"listen 127.0.0.1:{self.http_port};",
             "listen 443 ": f"listen 127.0.0.1:{self.port} ",
-            "127.0.0.1:8000": f"127.0.0.1:{upstream_port}",
+            "127.0.0.1:8000": f"127.0.0.1:{upstream_ports[0]}",
+            "127.0.0.1:8001": f"127.0.0.1:{upstream_ports[1]}",
             f"/etc/letsencrypt/live/{HOST}/fullchain.pem": str(self.certificate),
             f"/etc/letsencrypt/live/{HOST}/privkey.pem": str(key),
             "/var/log/nginx/consulting.log": str(self.log_path),
@@ -112,9 +147,17 @@ class ToLoopback(httpx.BaseTransport):
 
 
 @pytest.fixture
-def service(new_service: Callable[..., Service], tmp_path: Path) -> Service:
+def sockets() -> Iterator[Sockets]:
+    sockets = Sockets(servers.free_port())
+    yield sockets
+    sockets.close()
+
+
+@pytest.fixture
+def service(new_service: Callable[..., Service], sockets: Sockets, tmp_path: Path) -> Service:
     """Two processes of two threads each, as the units run them, with Ada as their operator."""
     service = new_service(
+        PORT=str(sockets.ports[0]),
         REDIS_URL=servers.REDIS.url,
         ALLOWED_HOSTS=f"{HOST},127.0.0.1",
         TRUSTED_PROXY_COUNT="1",
@@ -126,12 +169,15 @@ def service(new_service: Callable[..., Service], tmp_path: Path) -> Service:
         DJANGO_SUPERUSER_EMAIL="ada@example.com",
         DJANGO_SUPERUSER_PASSWORD=PASSWORD,
     )
+    service.port = sockets.ports[0]
+    service.url = f"http://127.0.0.1:{service.port}"
     service.manage("createsuperuser", "--noinput")
-    return service.start()
+    sockets.serve(service)
+    return service
 
 
 @pytest.fixture
-def nginx(service: Service, tmp_path: Path) -> Iterator[Nginx]:
-    nginx = Nginx(tmp_path, service.port).start()
+def nginx(service: Service, sockets: Sockets, tmp_path: Path) -> Iterator[Nginx]:
+    nginx = Nginx(tmp_path, sockets.ports).start()
     yield nginx
     nginx.stop()

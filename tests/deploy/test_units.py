@@ -3,17 +3,16 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.conftest import Service
+from tests.deploy.conftest import Sockets
 
 pytestmark = pytest.mark.deploy
 
@@ -50,30 +49,7 @@ def test_systemd_finds_nothing_to_say(tmp_path: Path) -> None:
     assert (done.returncode, said) == (0, []), done.stderr
 
 
-class Socket:
-    """What consulting.socket does: it listens, and hands the socket to each start of gunicorn."""
-
-    def __init__(self, port: int) -> None:
-        self.listener = socket.create_server(("127.0.0.1", port), backlog=2048)
-
-    def serve(self, service: Service) -> "subprocess.Popen[bytes]":
-        """gunicorn with the socket as file descriptor 3, as sd_listen_fds(3) wants it."""
-        script = f'exec 3<&{self.listener.fileno()}; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
-        with service.log_path.open("ab") as log:
-            process = subprocess.Popen(
-                ["bash", "-c", script, "-", sys.executable, "-m", "gunicorn", "config.wsgi"],
-                env=service.environment,
-                pass_fds=[self.listener.fileno()],
-                stdout=log,
-                stderr=log,
-            )
-        service.processes.append(process)
-        return process
-
-
-def test_restart_fails_no_request(new_service: Callable[..., Service]) -> None:
-    service = new_service(WEB_CONCURRENCY="2")
-    held = Socket(service.port)
+def test_restart_fails_no_request(service: Service, sockets: Sockets) -> None:
     statuses: list[int] = []
     restarted = threading.Event()
 
@@ -82,19 +58,16 @@ def test_restart_fails_no_request(new_service: Callable[..., Service]) -> None:
             answer = httpx.get(f"{service.url}/health", headers={"Connection": "close"}, timeout=20)
             statuses.append(answer.status_code)
 
-    first = held.serve(service)
-    assert httpx.get(f"{service.url}/health", timeout=20).status_code == 200
+    first = service.server
     callers = [threading.Thread(target=call) for _ in range(4)]
     for caller in callers:
         caller.start()
     os.kill(first.pid, signal.SIGTERM)
     assert first.wait(15) == 0
-    held.serve(service)
-    httpx.get(f"{service.url}/health", timeout=20)
+    sockets.serve(service)
     restarted.set()
     for caller in callers:
         caller.join()
-    held.listener.close()
 
     assert len(statuses) >= 4
     assert set(statuses) == {200}

@@ -1,0 +1,267 @@
+"""What nginx answers by itself: the service's JSON and the right status, whatever was sent."""
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import h2.config
+import h2.connection
+import h2.events
+import pytest
+
+from tests import servers
+from tests.conftest import Service
+from tests.deploy.conftest import HOST, Nginx, Sockets
+
+pytestmark = pytest.mark.deploy
+
+END = f"Host: {HOST}\r\nConnection: close\r\n\r\n"
+UNAVAILABLE = (503, {"error": "service unavailable"})
+
+
+@pytest.fixture(scope="module")
+def lone_nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
+    """nginx with nobody behind it: what it answers otherwise than by 503 is its own."""
+    ports = [servers.free_port(), servers.free_port()]
+    nginx = Nginx(tmp_path_factory.mktemp("nginx"), ports).start()
+    yield nginx
+    nginx.stop()
+
+
+def connect(nginx: Nginx, protocol: str = "http/1.1") -> ssl.SSLSocket:
+    context = nginx.tls()
+    context.set_alpn_protocols([protocol])
+    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=10)
+    return context.wrap_socket(plain, server_hostname=HOST)
+
+
+def read(connection: socket.socket) -> tuple[int, dict[str, str], str]:
+    """Status, headers and body of an answer, to the end of the connection."""
+    raw = b""
+    while part := connection.recv(65536):
+        raw += part
+    head, _, body = raw.decode().partition("\r\n\r\n")
+    first, *lines = head.split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+    return int(first.split()[1]), headers, body
+
+
+def send(nginx: Nginx, text: str) -> tuple[int, dict[str, str], str]:
+    with connect(nginx) as connection:
+        connection.sendall(text.encode("latin-1"))
+        return read(connection)
+
+
+LINES = {
+    "long path": (f"GET /{'x' * 12_000} HTTP/1.1\r\n", 414, "request-uri too long"),
+    "NUL in the path": ("GET /auth\0/me HTTP/1.1\r\n", 400, "bad request"),
+    "encoded NUL": ("GET /auth/%00 HTTP/1.1\r\n", 400, "bad request"),
+    "broken escape": ("GET /%zz HTTP/1.1\r\n", 400, "bad request"),
+    "out of the root": ("GET /../../etc/passwd HTTP/1.1\r\n", 400, "bad request"),
+    "lower-case method": ("get /health HTTP/1.1\r\n", 400, "bad request"),
+    "no method": ("/health HTTP/1.1\r\n", 400, "bad request"),
+    "OPTIONS *": ("OPTIONS * HTTP/1.1\r\n", 400, "bad request"),
+    "CONNECT": ("CONNECT / HTTP/1.1\r\n", 405, "method not allowed"),
+    "CONNECT to a host": ("CONNECT evil.example:443 HTTP/1.1\r\n", 400, "bad request"),
+    "TRACE": ("TRACE /health HTTP/1.1\r\n", 405, "method not allowed"),
+    "version 3": ("GET /health HTTP/3.0\r\n", 505, "http version not supported"),
+    "unknown transfer coding": (
+        "POST /auth/login HTTP/1.1\r\nTransfer-Encoding: gzip\r\n",
+        501,
+        "not implemented",
+    ),
+    "length and chunked": (
+        "POST /auth/login HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        400,
+        "bad request",
+    ),
+    "two lengths": (
+        "POST /auth/login HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n",
+        400,
+        "bad request",
+    ),
+    "two hosts": ("GET /health HTTP/1.1\r\nHost: evil.example\r\n", 400, "bad request"),
+    "long header": (
+        f"GET /health HTTP/1.1\r\nX-Long: {'x' * 12_000}\r\n",
+        431,
+        "request header fields too large",
+    ),
+    "large body": (
+        "POST /auth/login HTTP/1.1\r\nContent-Length: 70000\r\n",
+        413,
+        "request too large",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_http_1_refusal_is_the_services_json(lone_nginx: Nginx, name: str) -> None:
+    start, expected, error = LINES[name]
+
+    status, headers, body = send(lone_nginx, start + END)
+
+    assert (status, json.loads(body)) == (expected, {"error": error})
+    assert headers["content-type"] == "application/json"
+    assert (headers["cache-control"], len(headers["x-request-id"])) == ("no-store", 32)
+
+
+def test_log_names_what_was_sent_without_its_query(lone_nginx: Nginx) -> None:
+    _, headers, _ = send(lone_nginx, f"TRACE /auth/%00?token=secret HTTP/1.1\r\n{END}")
+
+    time.sleep(0.2)  # it logs after it has answered
+    [line] = [
+        one
+        for one in lone_nginx.log_path.read_text().splitlines()
+        if headers["x-request-id"] in one
+    ]
+    assert " TRACE /auth/%00 400 " in line
+
+
+def test_plain_http_on_the_tls_port_is_answered_in_json(lone_nginx: Nginx) -> None:
+    with socket.create_connection(("127.0.0.1", lone_nginx.port), timeout=10) as connection:
+        connection.sendall(f"GET /health HTTP/1.1\r\n{END}".encode())
+        status, _, body = read(connection)
+
+    assert (status, json.loads(body)) == (400, {"error": "bad request"})
+
+
+def test_port_80_answers_in_json_too(lone_nginx: Nginx) -> None:
+    with socket.create_connection(("127.0.0.1", lone_nginx.http_port), timeout=10) as connection:
+        connection.sendall(f"get /health HTTP/1.1\r\n{END}".encode())
+        status, _, body = read(connection)
+
+    assert (status, json.loads(body)) == (400, {"error": "bad request"})
+
+
+def send_2(nginx: Nginx, **pseudo: str) -> tuple[int, str]:
+    """A request over HTTP/2 with those pseudo-headers; `content_length` is of a body to come."""
+    config = h2.config.H2Configuration(
+        client_side=True, validate_outbound_headers=False, normalize_outbound_headers=False
+    )
+    conn = h2.connection.H2Connection(config)
+    given = {"method": "GET", "scheme": "https", "authority": HOST, "path": "/health"} | pseudo
+    more = [(name.replace("_", "-"), given.pop(name)) for name in list(given) if "_" in name]
+    status, body = 0, b""
+    with connect(nginx, "h2") as connection:
+        conn.initiate_connection()
+        headers = [(f":{name}", value) for name, value in given.items() if value]
+        conn.send_headers(1, headers + more, end_stream=not more)
+        connection.sendall(conn.data_to_send())
+        while True:
+            for event in conn.receive_data(connection.recv(65536)):
+                if isinstance(event, h2.events.ResponseReceived):
+                    status = int(dict(event.headers)[b":status"])
+                elif isinstance(event, h2.events.DataReceived):
+                    body += event.data
+                elif isinstance(event, h2.events.StreamEnded):
+                    return status, body.decode()
+                elif isinstance(event, h2.events.ConnectionTerminated | h2.events.StreamReset):
+                    raise AssertionError(event)
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected", "error"),
+    [
+        ({"path": "/auth/%00"}, 400, "bad request"),
+        ({"path": "/../../etc/passwd"}, 400, "bad request"),
+        ({"method": "get"}, 400, "bad request"),
+        ({"method": "OPTIONS", "path": "*"}, 400, "bad request"),
+        ({"method": "CONNECT", "scheme": "", "path": ""}, 400, "bad request"),
+        ({"method": "TRACE"}, 405, "method not allowed"),
+        ({"method": "POST", "content_length": "70000"}, 413, "request too large"),
+    ],
+    ids=str,
+)
+def test_http_2_refusal_is_the_services_json(
+    lone_nginx: Nginx, sent: dict[str, str], expected: int, error: str
+) -> None:
+    status, body = send_2(lone_nginx, **sent)
+
+    assert (status, json.loads(body)) == (expected, {"error": error})
+
+
+@contextmanager
+def seconds() -> Iterator[list[float]]:
+    """How long the block took, once it is over."""
+    taken: list[float] = []
+    begun = time.monotonic()
+    yield taken
+    taken.append(time.monotonic() - begun)
+
+
+def health(nginx: Nginx) -> tuple[int, object]:
+    with nginx.client() as client:
+        answer = client.get("/health")
+    assert answer.headers["Retry-After"] == "5"
+    return answer.status_code, answer.json()
+
+
+def test_nobody_listening_is_said_at_once(lone_nginx: Nginx) -> None:
+    with seconds() as taken:
+        assert health(lone_nginx) == UNAVAILABLE
+
+    assert taken[0] < 2
+
+
+def test_hung_service_is_said_within_five_seconds(nginx: Nginx, service: Service) -> None:
+    processes = [service.server.pid, *children(service.server.pid)]
+    for pid in processes:
+        os.kill(pid, signal.SIGSTOP)
+
+    with seconds() as taken:
+        assert health(nginx) == UNAVAILABLE
+    for pid in processes:
+        os.kill(pid, signal.SIGCONT)
+
+    assert taken[0] < 5
+    with nginx.client() as client:
+        assert client.get("/health").status_code == 200  # at once: nginx holds nothing against it
+
+
+def children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_crash_loop_is_said_within_five_seconds(
+    sockets: Sockets, service: Service, nginx: Nginx
+) -> None:
+    """gunicorn dies at each start, while the sockets are held."""
+    service.server.terminate()
+    service.server.wait(15)
+    broken = service.environment | {"WEB_THREADS": "many"}
+    died = subprocess.run(
+        [sys.executable, "-m", "gunicorn", "config.wsgi"], env=broken, check=False
+    )
+
+    with seconds() as taken:
+        assert health(nginx) == UNAVAILABLE
+
+    assert died.returncode
+    assert taken[0] < 5
+    sockets.serve(service)
+    with nginx.client() as client:
+        assert client.get("/health").status_code == 200
+
+
+def test_hundred_requests_at_a_time_are_one_addresss_share(nginx: Nginx) -> None:
+    """A hundred whose bodies are still to come; neighbours are served."""
+    head = f"POST /auth/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 9\r\n\r\n{{"
+    with ExitStack() as opened:
+        for _ in range(100):
+            opened.enter_context(connect(nginx)).sendall(head.encode())
+        time.sleep(0.5)  # until nginx has read them
+        with nginx.client() as client, nginx.client("127.0.0.2") as neighbour:
+            refused, served = client.get("/auth/me"), neighbour.get("/auth/me")
+
+    assert (refused.status_code, refused.json()["error"]) == (429, "rate_limited")
+    assert (refused.headers["Retry-After"], refused.headers["x-ratelimit-remaining"]) == ("1", "0")
+    assert isinstance(refused.json()["message"], str)
+    assert served.status_code == 401
