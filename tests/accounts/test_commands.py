@@ -27,8 +27,10 @@ def run(capsys, *words: str) -> str:
     [
         "createcompany",
         "invite",
+        "keys",
         "limits",
         "locks",
+        "makekey",
         "prune",
         "rotatekeys",
         "sendmail",
