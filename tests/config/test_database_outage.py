@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from django.db import connection as default_connection
 
+from accounts import keys
 from config.postgresql.base import Connection
 from tests.conftest import Service, query
 from tests.requests import Answer, ask
@@ -26,10 +27,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
     server.stop()
 
 
+@pytest.fixture(scope="module")
+def key_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The signing keys of all services on the one database."""
+    folder = tmp_path_factory.mktemp("keys")
+    (folder / "one.pem").write_bytes(keys.new_pem())
+    return str(folder)
+
+
 @pytest.fixture
-def service(server: PostgresServer, new_service: Callable[..., Service]) -> Service:
+def service(
+    server: PostgresServer, key_folder: str, new_service: Callable[..., Service]
+) -> Service:
     return new_service(
-        DATABASE_URL=server.url(), RATE_LIMIT_CREDENTIAL="100000", RATE_LIMIT_PUBLIC="100000"
+        DATABASE_URL=server.url(),
+        JWT_KEYS_DIR=key_folder,
+        RATE_LIMIT_CREDENTIAL="100000",
+        RATE_LIMIT_PUBLIC="100000",
     ).start()
 
 
@@ -169,10 +183,10 @@ def test_locked_table_is_said_at_once_and_leaves_no_query_behind(
 
 
 def test_driver_says_why_but_no_password(
-    server: PostgresServer, new_service: Callable[..., Service]
+    server: PostgresServer, key_folder: str, new_service: Callable[..., Service]
 ) -> None:
     url = server.url().replace("postgres@", "postgres:hunter2secret@")
-    service = new_service(DATABASE_URL=url).start()
+    service = new_service(DATABASE_URL=url, JWT_KEYS_DIR=key_folder).start()
     server.stop()
     try:
         assert log_in(service).status == 503
