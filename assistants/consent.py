@@ -202,7 +202,9 @@ class AuthorizeView(CountedView):
         request = self.request
         language = translation.get_language_from_request(request)
         with translation.override(language):
-            context |= {"language": language, "query": request.GET.urlencode()}
+            again = request.GET.copy()
+            again.pop("step", None)
+            context |= {"language": language, "query": again.urlencode()}
             response = render(request, f"assistants/{name}.html", context, status=status)
         asked: AuthorizationRequest | None = context.get("asked")
         response["Content-Security-Policy"] = asked.policy() if asked else POLICY

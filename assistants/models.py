@@ -24,6 +24,7 @@ from audit.pruning import delete_in_batches
 CODE_LIFE = timedelta(seconds=60)
 KEPT_FOR = timedelta(days=30)  # after a grant's end, so that support can see what became of it
 UNUSED_CLIENT_LIFE = timedelta(days=1)
+MOST_UNUSED = 10_000  # clients
 VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 §4.1
 CODES = signing.Signer(salt="assistants.code")
 REFRESH_TOKENS = signing.Signer(salt="assistants.refresh_token")
@@ -36,6 +37,14 @@ class ClientQuerySet(models.QuerySet["Client"]):
             return self.get(pk=uuid.UUID(client_id))
         except (ValueError, Client.DoesNotExist):
             raise InvalidClient("This client_id is not registered here.") from None
+
+    def register(self, name: str, redirect_uris: list[str]) -> "Client":
+        """A new client. Anybody may ask for one, so there is room for so many that nobody has let
+        in; for one more, the oldest of them goes."""
+        unused = self.filter(grants=None).order_by("-created_at")
+        for oldest in unused.values_list("created_at", flat=True)[MOST_UNUSED - 1 : MOST_UNUSED]:
+            delete_in_batches(unused.filter(created_at__lte=oldest))
+        return self.create(name=name, redirect_uris=redirect_uris)
 
     def prune(self) -> int:
         """Delete the clients that nobody has let in within a day, or whose grants are all gone."""
@@ -168,11 +177,14 @@ class Grant(models.Model):
         now = timezone.now()
         unused = Grant.objects.filter(pk=self.pk, redeemed_at=None, ended_at=None)
         young = unused.filter(created_at__gt=now - CODE_LIFE)
-        if not self.is_live() or not young.update(redeemed_at=now, used_at=now):
+        with transaction.atomic():
+            redeemed = self.is_live() and young.update(redeemed_at=now, used_at=now)
+            if redeemed:
+                trail.record(Kind.ASSISTANT_LET_IN, actor=self.user, **self.detail())
+        if not redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
                 self.end(reason="code used twice")
             raise InvalidGrant("The code does not hold, or no longer.")
-        trail.record(Kind.ASSISTANT_LET_IN, actor=self.user, **self.detail())
 
     def rotate(self, generation: int) -> None:
         """Make the refresh token of this generation the older one. InvalidGrant where it is older

@@ -109,7 +109,7 @@ class RegisterView(CountedView):
     def post(self, request: Request) -> Response:
         metadata = self.metadata(request)
         name = metadata.pop("client_name")
-        client = Client.objects.create(name=name, redirect_uris=metadata["redirect_uris"])
+        client = Client.objects.register(name, metadata["redirect_uris"])
         issued_at = int(client.created_at.timestamp())
         issued = {"client_id": str(client.pk), "client_id_issued_at": issued_at}
         return Response(issued | {"client_name": name} | metadata | {"scope": SCOPE}, 201)

@@ -46,14 +46,14 @@ class Kind(models.TextChoices):
 
 
 class RecordQuerySet(models.QuerySet["Record"]):
-    def prune(self, before: datetime) -> int:
+    def prune_before(self, before: datetime) -> int:
         """Delete the records older than `before`; how many. PostgreSQL refuses every other DELETE
         (migration 0002)."""
         return delete_in_batches(self.filter(at__lt=before), self.allow_deleting)
 
-    def prune_old(self) -> int:
+    def prune(self) -> int:
         """Delete what is older than AUDIT_KEEP_DAYS."""
-        return self.prune(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
+        return self.prune_before(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
 
     def allow_deleting(self) -> None:
         """Let this transaction, and no other, delete records."""

@@ -84,7 +84,7 @@ def test_export_asks_for_a_chunk_at_a_time_in_bounded_memory() -> None:
 def test_prune_deletes_hundreds_of_thousands_in_bounded_memory() -> None:
     then = timezone.now() - datetime.timedelta(minutes=RECORDS // 2)
     tracemalloc.start()
-    deleted = Record.objects.prune(then)
+    deleted = Record.objects.prune_before(then)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

@@ -90,7 +90,7 @@ def test_prune_deletes_in_batches_what_is_too_old(monkeypatch):
     Record.objects.bulk_create(Record(kind="login.failed", at=old) for _ in range(7))
     trail.record(Kind.LOCK_SET, subject="ada@example.com")
 
-    assert Record.objects.prune(timezone.now() - datetime.timedelta(days=400)) == 7
+    assert Record.objects.prune_before(timezone.now() - datetime.timedelta(days=400)) == 7
     assert kinds() == ["lock.set"]
 
 

@@ -1,0 +1,53 @@
+"""What the MCP endpoint costs, and that nobody pays who does not use it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.assistants.conftest import message, modern, send
+from tests.config.test_costs import Costs, costs  # noqa: F401
+
+pytestmark = pytest.mark.django_db
+
+LATE = ["mcp_types", "pydantic", "assistants.protocol", "assistants.tools"]
+
+
+def test_assistants_call_takes_two_queries_and_one_command(costs: Costs, assistant):  # noqa: F811
+    send(assistant, "tools/list")
+
+    call = costs(lambda: send(assistant, "tools/call", name="whoami"))
+
+    assert call == (200, 2, 1)
+
+
+def test_call_with_a_token_of_the_api_takes_one_query(costs: Costs, as_ada):  # noqa: F811
+    send(as_ada, "tools/list")
+
+    assert costs(lambda: send(as_ada, "tools/call", name="whoami")) == (200, 1, 1)
+
+
+def test_refused_call_takes_no_query(costs: Costs, as_ada, settings):  # noqa: F811
+    settings.RATE_LIMIT_PUBLIC = 1
+    send(as_ada, "tools/list")
+    body = message("tools/list")
+
+    assert costs(lambda: as_ada.post("/mcp", body, headers=modern(body))) == (429, 0, 1)
+
+
+def test_nothing_is_loaded_before_the_first_message():
+    """In a process of its own: this one has loaded it all."""
+    program = (
+        "import os, sys, django; django.setup(); "
+        "from django.test import Client; "
+        "Client().get('/unknown'); Client().get('/.well-known/oauth-protected-resource'); "
+        f"print([name for name in {LATE} if name in sys.modules]); "
+        "from assistants import protocol, tools; "
+        f"print([name for name in {LATE} if name not in sys.modules])"
+    )
+
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert said.stdout.splitlines() == ["[]", "[]"]

@@ -1,0 +1,172 @@
+"""Which assistants act for me, and how that ends."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from assistants import models
+from assistants.models import Client, Grant
+from audit.models import Kind, Record
+from tests.assistants.conftest import (
+    REDIRECT,
+    let_in,
+    redeem,
+    refresh,
+    send,
+)
+from tests.conftest import API, PASSWORD
+
+pytestmark = pytest.mark.django_db
+
+
+def is_in(assistant: API) -> bool:
+    return send(assistant, "tools/list").status_code == 200
+
+
+def test_grants_are_listed(as_ada, pair):
+    items = as_ada.get("/auth/grants").json()["items"]
+
+    grant = Grant.objects.get()
+    assert [(item["id"], item["client_name"], item["host"]) for item in items] == [
+        (str(grant.pk), "Testbench", "127.0.0.1")
+    ]
+    assert items[0]["created_at"] <= items[0]["used_at"] < items[0]["expires_at"]
+
+
+def test_each_sees_their_own(as_bob, pair):
+    assert as_bob.get("/auth/grants").json() == {"items": []}
+
+
+def test_code_that_nobody_has_redeemed_is_no_grant_yet(as_ada, client, ada):
+    let_in(client, ada)
+
+    assert as_ada.get("/auth/grants").json() == {"items": []}
+
+
+def test_grant_is_ended_by_its_person(as_ada, assistant, api, client, pair):
+    grant = Grant.objects.get()
+
+    assert as_ada.delete(f"/auth/grants/{grant.pk}").status_code == 204
+    assert as_ada.get("/auth/grants").json() == {"items": []}
+    assert not is_in(assistant)
+    assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
+    record = Record.objects.get(kind=Kind.ASSISTANT_ENDED)
+    assert (record.actor_email, record.detail["client"]) == ("ada@example.com", "Testbench")
+
+
+def test_grant_of_somebody_else_is_not_found(as_bob, assistant):
+    assert as_bob.delete(f"/auth/grants/{Grant.objects.get().pk}").status_code == 404
+    assert is_in(assistant)
+
+
+def test_grant_ends_once(as_ada, pair):
+    path = f"/auth/grants/{Grant.objects.get().pk}"
+    as_ada.delete(path)
+
+    assert as_ada.delete(path).status_code == 404
+    assert Record.objects.filter(kind=Kind.ASSISTANT_ENDED).count() == 1
+
+
+def log_out_everywhere(ada, api):
+    login = api.post("/auth/login", {"email": ada.email, "password": PASSWORD}).json()
+    bearer = {"authorization": f"Bearer {login['access_token']}"}
+    api.post("/auth/logout-everywhere", headers=bearer)
+
+
+def sign_out_by_command(ada, api):
+    call_command("signout", ada.email)
+
+
+def sign_everybody_out(ada, api):
+    call_command("signout", "--everybody")
+
+
+def change_the_password(ada, api):
+    ada.set_password("another password")
+    ada.save()
+
+
+def deactivate(ada, api):
+    type(ada).objects.filter(pk=ada.pk).update(is_active=False)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [log_out_everywhere, sign_out_by_command, sign_everybody_out, change_the_password, deactivate],
+)
+def test_what_ends_sessions_ends_grants(ada, api, client, assistant, pair, end):
+    end(ada, api)
+
+    assert not is_in(assistant)
+    assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
+    assert not Grant.objects.live().exists()
+
+
+def test_code_dies_with_the_sessions(ada, api, client):
+    code = let_in(client, ada)
+    ada.sign_out()
+
+    assert redeem(api, client, code).json()["error"] == "invalid_grant"
+
+
+def test_grant_lives_as_long_as_a_sign_in(ada, api, client, time_machine, settings):
+    time_machine.move_to("2026-11-21 10:00:00+00:00", tick=False)
+    settings.SESSION_MAX_SECONDS = 7200
+    tokens = redeem(api, client, let_in(client, ada)).json()
+    time_machine.shift(7199)
+    tokens = refresh(api, client, tokens["refresh_token"]).json()
+    assert tokens["expires_in"] == 1
+    time_machine.shift(1)
+
+    assert refresh(api, client, tokens["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_demoted_admin_loses_the_admins_tools(ada, assistant):
+    type(ada).objects.filter(pk=ada.pk).update(role="member")
+
+    tools = send(assistant, "tools/list").json()["result"]["tools"]
+
+    assert [tool["name"] for tool in tools] == ["whoami", "update_profile"]
+
+
+def test_clients_that_nobody_let_in_are_forgotten_after_a_day(client, pair, time_machine):
+    Client.objects.create(name="Flood", redirect_uris=[REDIRECT])
+    time_machine.move_to(timezone.now() + timedelta(days=1), tick=False)
+
+    call_command("prune")
+
+    assert list(Client.objects.all()) == [client]
+
+
+def test_grants_are_forgotten_a_month_after_their_end(pair, time_machine):
+    Grant.objects.get().end()
+    time_machine.move_to(timezone.now() + timedelta(days=29), tick=False)
+    call_command("prune")
+    assert Grant.objects.exists()
+    time_machine.move_to(timezone.now() + timedelta(days=2), tick=False)
+
+    call_command("prune")
+
+    assert not Grant.objects.exists()
+    assert not Client.objects.exists()
+
+
+def test_there_is_room_for_so_many_strangers(client, pair, monkeypatch):
+    monkeypatch.setattr(models, "MOST_UNUSED", 3)
+
+    names = [Client.objects.register(f"Flood {n}", [REDIRECT]).name for n in range(9)]
+
+    kept = Client.objects.filter(grants=None).values_list("name", flat=True)
+    assert sorted(kept) == names[-3:]
+    assert Client.objects.filter(pk=client.pk).exists()
+
+
+def test_refresh_tells_when_it_was_used(as_ada, api, client, pair, time_machine):
+    time_machine.move_to(timezone.now() + timedelta(minutes=5), tick=False)
+    refresh(api, client, pair["refresh_token"])
+
+    item = as_ada.get("/auth/grants").json()["items"][0]
+
+    assert item["used_at"] > item["created_at"]
