@@ -150,6 +150,7 @@ def test_grants_are_forgotten_a_month_after_their_end(pair, time_machine):
     call_command("prune")
 
     assert not Grant.objects.exists()
+    call_command("prune")
     assert not Client.objects.exists()
 
 

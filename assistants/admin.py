@@ -1,0 +1,68 @@
+"""Assistants in the admin site: which clients there are, whom they act for, and how to end that."""
+
+from typing import Any, cast
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from accounts.admin import ReadOnlyAdmin
+from accounts.models import User
+from assistants.models import Client, Grant, GrantQuerySet
+
+
+class LiveFilter(admin.SimpleListFilter):
+    title = "status"
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("live", "acts for its person"), ("over", "over, or never begun")]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[Grant]:
+        grants = cast(GrantQuerySet, queryset)
+        if self.value() == "live":
+            return grants.live()
+        return grants.exclude(pk__in=Grant.objects.live()) if self.value() else grants
+
+
+def end_all(request: HttpRequest, grants: QuerySet[Grant]) -> int:
+    """End these grants; how many had not ended before."""
+    actor = cast(User, request.user)
+    return sum(grant.end(actor=actor) for grant in grants.select_related("user", "client"))
+
+
+@admin.register(Grant)
+class GrantAdmin(ReadOnlyAdmin):
+    """No code and no token is to be seen: they are stored nowhere."""
+
+    list_display = ["user", "client", "host", "created_at", "redeemed_at", "used_at", "ended_at"]
+    list_select_related = ["user", "client"]
+    list_filter = [LiveFilter]
+    search_fields = ["user__email", "=client__name"]
+    search_help_text = "Part of an address, or a client's whole name."
+    fields = ["user", "client", "redirect_uri", "created_at", "redeemed_at", "used_at", "ended_at"]
+    actions = ["end"]
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("assistants.change_grant")
+
+    @admin.action(description="End: the assistant is shut out at once", permissions=["end"])
+    def end(self, request: HttpRequest, queryset: QuerySet[Grant]) -> None:
+        self.message_user(request, f"Grants ended: {end_all(request, queryset)}.")
+
+
+@admin.register(Client)
+class ClientAdmin(ReadOnlyAdmin):
+    list_display = ["name", "id", "redirect_uris", "created_at"]
+    search_fields = ["name", "=id"]
+    search_help_text = "Part of the name, or the whole client_id."
+    fields = ["id", "name", "redirect_uris", "created_at"]
+    actions = ["end_grants"]
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("assistants.change_grant")
+
+    @admin.action(description="End all that it was granted", permissions=["end"])
+    def end_grants(self, request: HttpRequest, queryset: QuerySet[Client]) -> None:
+        ended = end_all(request, Grant.objects.filter(client__in=queryset, ended_at=None))
+        self.message_user(request, f"Grants ended: {ended}.")

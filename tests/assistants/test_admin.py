@@ -1,0 +1,50 @@
+"""Operators see who is let in, and can end it; no secret is to be seen."""
+
+import pytest
+
+from assistants.models import Client, Grant
+from audit.models import Kind, Record
+from tests.assistants.conftest import send
+
+pytestmark = pytest.mark.django_db
+
+
+def test_lists_and_pages_show_no_token(operator, client, pair):
+    grant = Grant.objects.get()
+    for path in ("grant/", f"grant/{grant.pk}/change/", "client/", f"client/{client.pk}/change/"):
+        page = operator.get(f"/admin/assistants/{path}").content.decode()
+        assert "Testbench" in page
+        assert grant.code not in page
+        assert grant.refresh_token not in page
+
+
+@pytest.mark.parametrize(("status", "shown"), [("live", True), ("over", False)])
+def test_grants_are_filtered_by_status(operator, pair, status, shown):
+    page = operator.get(f"/admin/assistants/grant/?status={status}").content.decode()
+
+    assert ("field-client" in page) is shown
+
+
+@pytest.mark.parametrize(("model", "action"), [(Grant, "end"), (Client, "end_grants")])
+def test_operator_ends_a_grant(operator, assistant, model, action):
+    row = model.objects.get()
+    form = {"action": action, "_selected_action": [str(row.pk)]}
+
+    page = operator.post(f"/admin/assistants/{model._meta.model_name}/", form, follow=True)
+
+    assert "Grants ended: 1." in page.content.decode()
+    assert send(assistant, "tools/list").status_code == 401
+    assert Record.objects.get(kind=Kind.ASSISTANT_ENDED).actor_email == "op@example.com"
+
+
+def test_staff_without_the_permission_are_not_offered_it(operator, pair, new_user):
+    from django.contrib.auth.models import Permission
+
+    staff = new_user("staff@example.com", is_staff=True)
+    staff.user_permissions.add(Permission.objects.get(codename="view_grant"))
+    operator.force_login(staff)
+
+    page = operator.get("/admin/assistants/grant/").content.decode()
+
+    assert "Testbench" in page
+    assert "End: the assistant" not in page
