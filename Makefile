@@ -18,6 +18,7 @@ test-browser: .venv/.installed-browser
 # on an origin of its own, in Debian's chromium. `npm run types` writes client.d.ts after a change.
 test-client: .venv/.installed-browser
 	cd tests/client && npm ci --no-audit --no-fund --silent
+	cd tests/client/mcp && npm ci --no-audit --no-fund --silent
 	$(BIN)/python -m pytest -m client tests/client
 
 # The files of deploy/ at work: nginx in front of two processes, and the systemd units.
