@@ -151,7 +151,7 @@ def test_prune_forgets_what_is_past_its_keeping_time(capsys):
     deleted = json.loads(run(capsys, "prune", "--json"))
     assert {name: n for name, n in deleted.items() if n} == {
         "sign-up links": 1,
-        "outgoing mails": 1,
+        "outgoing mail": 1,
         "audit records": 1,
     }
     assert OutgoingMail.objects.count() == 2

@@ -1,0 +1,116 @@
+"""A person lets an assistant in, by hand and without JavaScript, on a phone and on a desk."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from tests.assistants.conftest import CHALLENGE
+from tests.browser.conftest import DESKTOP, PHONE, Site
+from tests.browser.test_pages import look
+from tests.conftest import PASSWORD
+from tests.requests import ask
+
+pytestmark = pytest.mark.browser
+
+CALLBACK = "http://localhost:3030/callback"
+
+
+def address(site: Site, callback: str = CALLBACK) -> str:
+    """Where an assistant that has just registered sends the browser."""
+    metadata = {"client_name": "Claudia", "redirect_uris": [callback]}
+    client = ask(site.service.url, "POST", "/oauth/register", metadata).json()
+    query = {
+        "response_type": "code",
+        "client_id": client["client_id"],
+        "redirect_uri": callback,
+        "code_challenge": CHALLENGE.decode(),
+        "code_challenge_method": "S256",
+        "resource": f"{site.service.url}/mcp",
+        "state": "of the client",
+    }
+    return f"/oauth/authorize?{urlencode(query)}"
+
+
+def open_page(site: Site, path: str, **options: Any) -> Any:
+    """A tab at the page; the assistant that it leads back to answers in the browser."""
+    page = site.tab(path, **options)
+    page.route(f"{CALLBACK}**", lambda route: route.fulfill(body="Back at the assistant"))
+    return page
+
+
+def sign_in(page: Any, password: str = PASSWORD) -> None:
+    page.get_by_label("E-mail address").fill("ada@example.com")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Log in").click()
+
+
+def told(site: Site, page: Any) -> dict[str, str]:
+    """What the assistant was told; its address is no foreign host that the page has called."""
+    page.get_by_text("Back at the assistant").wait_for()
+    site.hosts.discard(urlsplit(CALLBACK).netloc)
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+@pytest.mark.parametrize("javascript", [True, False])
+def test_person_lets_an_assistant_in(site_of_ada: Site, javascript: bool) -> None:
+    page = open_page(site_of_ada, address(site_of_ada), java_script_enabled=javascript)
+    sign_in(page, "wrong guess")
+    page.get_by_role("alert").wait_for()
+    sign_in(page)
+    page.get_by_role("button", name="Allow").click()
+
+    answer = told(site_of_ada, page)
+
+    assert answer["code"]
+    assert (answer["state"], answer["iss"]) == ("of the client", site_of_ada.service.url)
+
+
+def test_person_says_no(site_of_ada: Site) -> None:
+    page = open_page(site_of_ada, address(site_of_ada))
+    sign_in(page)
+    page.get_by_role("button", name="Deny").click()
+
+    assert told(site_of_ada, page)["error"] == "access_denied"
+
+
+def test_page_works_by_keyboard_alone(site_of_ada: Site) -> None:
+    page = open_page(site_of_ada, address(site_of_ada))
+    for keys in ("Tab", "ada@example.com", "Tab", PASSWORD, "Enter"):
+        page.keyboard.press(keys) if keys in {"Tab", "Enter"} else page.keyboard.type(keys)
+    page.get_by_role("button", name="Allow").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    assert told(site_of_ada, page)["code"]
+
+
+def test_form_cannot_lead_elsewhere(site_of_ada: Site) -> None:
+    page = open_page(site_of_ada, address(site_of_ada))
+    sign_in(page)
+    page.locator("form").evaluate("form => form.action = 'http://evil.test/'")
+
+    page.get_by_role("button", name="Allow").evaluate("button => button.click()")
+
+    page.wait_for_timeout(300)
+    assert any("form-action" in said for said in site_of_ada.complaints)
+    site_of_ada.complaints.clear()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
+def test_page_has_no_barrier(site_of_ada: Site, device: str, viewport: Any, scheme: str) -> None:
+    def shot(name: str) -> list[str]:
+        return look(page, f"assistant-{name}-{device}-{scheme}")
+
+    start = address(site_of_ada)
+    page = open_page(site_of_ada, start, viewport=viewport, color_scheme=scheme)
+    found = {"sign-in": shot("sign-in")}
+    sign_in(page, "wrong guess")
+    found["wrong"] = shot("wrong")
+    sign_in(page)
+    found["consent"] = shot("consent")
+    page.goto(start.replace("localhost", "evil"))
+    found["problem"] = shot("problem")
+
+    assert not any(found.values()), found
