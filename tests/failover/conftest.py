@@ -1,0 +1,92 @@
+"""Clients that write all the time, while servers die and others take over."""
+
+import contextlib
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.conftest import PASSWORD, Service
+from tests.requests import ask
+
+OPERATOR = "ada@example.com"
+GENEROUS = {
+    "RATE_LIMIT_AUTHENTICATED": "1000000",
+    "RATE_LIMIT_PUBLIC": "1000000",
+    "RATE_LIMIT_CREDENTIAL": "1000000",
+    "DJANGO_SUPERUSER_EMAIL": OPERATOR,
+    "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
+}
+
+
+class Writers:
+    """Six clients of a service that invite somebody new again and again.
+
+    `answers` are (time, status, seconds it took), `invited` the ids that were answered 201. An
+    invitation and its mail are written in one transaction.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        body = {"email": OPERATOR, "password": PASSWORD}
+        self.token = ask(service.url, "POST", "/auth/login", body).json()["access_token"]
+        self.answers: list[tuple[float, int, float]] = []
+        self.invited: list[str] = []
+        self.ended = threading.Event()
+
+    def write(self) -> int:
+        """One invitation; the status of its answer."""
+        begin = time.monotonic()
+        body = {"email": f"{uuid.uuid4().hex}@example.com"}
+        bearer = {"Authorization": f"Bearer {self.token}"}
+        answer = ask(self.service.url, "POST", "/invitations", body, **bearer)
+        now = time.monotonic()
+        self.answers.append((now, answer.status, now - begin))
+        if answer.status == 201:
+            self.invited.append(answer.json()["id"])
+        return answer.status
+
+    def write_on(self) -> None:
+        while not self.ended.is_set():
+            self.write()
+            time.sleep(0.02)
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        threads = [threading.Thread(target=self.write_on) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self.ended.set()
+            for thread in threads:
+                thread.join()
+
+    def wait_for_success(self, since: float, seconds: float) -> None:
+        """Return as soon as a request that began after `since` has succeeded."""
+        while not any(status == 201 and at - took > since for at, status, took in self.answers):
+            assert time.monotonic() < since + seconds, "nothing was written in time"
+            time.sleep(0.02)
+
+    def statuses(self) -> set[int]:
+        return {status for _, status, _ in self.answers}
+
+    def longest_wait(self) -> float:
+        return max(took for _, _, took in self.answers)
+
+
+@pytest.fixture
+def new_writers(new_service: Callable[..., Service]) -> Callable[..., Writers]:
+    """Makes a service on a migrated database that has an operator, and clients of it."""
+
+    def make(database_url: str, migrate_url: str | None = None) -> Writers:
+        service = new_service(DATABASE_URL=migrate_url or database_url, **GENEROUS)
+        service.manage("migrate", "-v0")
+        service.manage("createsuperuser", "--noinput")
+        service.environment["DATABASE_URL"] = database_url
+        return Writers(service.start())
+
+    return make

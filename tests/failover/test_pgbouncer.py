@@ -1,0 +1,141 @@
+"""Debian's pgbouncer between the service and PostgreSQL, in both of its modes."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests import servers
+from tests.conftest import Service, query
+from tests.failover.conftest import Writers
+
+pytestmark = pytest.mark.failover
+
+MODES = {
+    "session": "pool_mode=session\ndefault_pool_size=20",
+    "transaction": "pool_mode=transaction\ndefault_pool_size=2",  # fewer than the threads
+}
+
+
+class PgBouncer:
+    """One in front of the tests' PostgreSQL, with a pool a database."""
+
+    def __init__(self, folder: Path, mode: str) -> None:
+        self.port = servers.free_port()
+        self.mode = mode
+        (folder / "users").write_text('"postgres" ""\n')
+        self.ini = folder / "pgbouncer.ini"
+        self.ini.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={servers.POSTGRES.port}\n[pgbouncer]\n"
+            f"listen_addr=127.0.0.1\nlisten_port={self.port}\nunix_socket_dir=\n"
+            f"auth_type=trust\nauth_file={folder}/users\n{MODES[mode]}\n"
+        )
+        for path in [*folder.parents, folder][-2:]:
+            path.chmod(0o755)  # pgbouncer refuses to run as root
+        self.start()
+
+    def start(self) -> None:
+        user = servers.POSTGRES.user if os.geteuid() == 0 else None
+        command = ["pgbouncer", "-q", str(self.ini)]
+        self.process = subprocess.Popen(command, user=user, stderr=subprocess.DEVNULL)
+        servers.wait_for_port(self.port)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def url(self, direct: str) -> str:
+        """The way to a database of that server through this."""
+        url = direct.replace(str(servers.POSTGRES.port), str(self.port))
+        return url + "?disable_server_side_cursors=true" * (self.mode == "transaction")
+
+
+@pytest.fixture(params=MODES)
+def pgbouncer(request: pytest.FixtureRequest) -> Iterator[PgBouncer]:
+    folder = servers.FOLDER / f"pgbouncer-{request.param}-{time.monotonic_ns()}"
+    folder.mkdir()
+    pgbouncer = PgBouncer(folder, request.param)
+    yield pgbouncer
+    pgbouncer.stop()
+
+
+@pytest.fixture
+def direct(new_database: Callable[[], str]) -> str:
+    """The address of the database itself."""
+    return new_database()
+
+
+@pytest.fixture
+def writers(pgbouncer: PgBouncer, direct: str, new_writers: Callable[..., Writers]) -> Writers:
+    """Everything through pgbouncer, migrating included."""
+    return new_writers(pgbouncer.url(direct))
+
+
+def test_load_and_commands_work(writers: Writers) -> None:
+    with writers.at_work():
+        writers.wait_for_success(time.monotonic(), 10)
+        writers.service.manage("locks", "--all")
+        time.sleep(2)
+    for command in (["sendmail", "--once"], ["prune"]):
+        writers.service.manage(*command)
+
+    assert writers.statuses() == {201}
+
+
+def test_lost_and_found_again(writers: Writers, pgbouncer: PgBouncer) -> None:
+    with writers.at_work():
+        writers.wait_for_success(time.monotonic(), 10)
+        pgbouncer.stop()
+        time.sleep(1)
+        pgbouncer.start()
+        writers.wait_for_success(time.monotonic(), 3)
+
+    assert writers.statuses() == {201, 503}
+
+
+def test_locked_table_leaves_no_query_behind(writers: Writers, direct: str) -> None:
+    with psycopg.connect(direct) as locker, writers.at_work():
+        locker.execute("LOCK TABLE accounts_user IN ACCESS EXCLUSIVE MODE")
+        time.sleep(6)
+        behind = query(
+            direct,
+            "SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            " AND query_start < now() - interval '3.5 s'",
+        )
+
+    assert behind == []
+    assert writers.longest_wait() < 4
+    writers.wait_for_success(time.monotonic() - 1, 3)
+
+
+def test_timeouts_stay_with_the_web_server(writers: Writers, pgbouncer: PgBouncer) -> None:
+    """What a command gets from the pool has no timeout of a request's."""
+    with writers.at_work():
+        writers.wait_for_success(time.monotonic(), 10)
+    code = "from django.db import connection as c; k = c.cursor(); "
+    code += "print(k.execute('SHOW statement_timeout').fetchone()[0])"
+
+    assert writers.service.manage("shell", "--no-imports", "-c", code).strip() == "0"
+
+
+def test_check_tells_of_a_mode_that_the_address_does_not(
+    pgbouncer: PgBouncer, direct: str, new_service: Callable[..., Service]
+) -> None:
+    def warns(url: str) -> bool:
+        service = new_service(DATABASE_URL=url)
+        done = subprocess.run(
+            [sys.executable, "manage.py", "check", "--database", "default"],
+            env=service.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return "config.W001" in done.stderr
+
+    assert not warns(pgbouncer.url(direct))
+    assert warns(pgbouncer.url(direct).partition("?")[0]) == (pgbouncer.mode == "transaction")

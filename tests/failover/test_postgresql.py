@@ -1,0 +1,100 @@
+"""The primary dies, or hangs, under a service that writes; its standby is promoted."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.conftest import query
+from tests.failover.conftest import Writers
+from tests.servers import PostgresServer
+
+pytestmark = pytest.mark.failover
+
+
+@pytest.fixture
+def primary() -> Iterator[PostgresServer]:
+    server = PostgresServer(f"primary{time.monotonic_ns()}")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def standby(primary: PostgresServer) -> Iterator[PostgresServer]:
+    """A synchronous one: what has been answered is there."""
+    server = PostgresServer(f"{primary.data.name}-standby", primary)
+    primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+    primary.execute("SELECT pg_reload_conf()")
+    yield server
+    server.stop()
+
+
+def both(primary: PostgresServer, standby: PostgresServer) -> str:
+    hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+    return f"postgres://postgres@{hosts}/postgres?target_session_attrs=read-write"
+
+
+def promote(server: PostgresServer) -> float:
+    """Make it the primary; the time when it is."""
+    server.execute("SELECT pg_promote()")
+    return time.monotonic()
+
+
+def assert_nothing_lost(writers: Writers, server: PostgresServer) -> None:
+    """All that was answered 201 is there, and nothing by halves."""
+    [(invitations, mails)] = query(
+        server.url(),
+        "SELECT (SELECT array_agg(id::text) FROM invitations_invitation),"
+        " (SELECT count(*) FROM accounts_outgoingmail)",
+    )
+    assert set(writers.invited) <= set(invitations)
+    assert mails == len(invitations)
+
+
+def test_primary_dies_and_the_standby_takes_over(
+    primary: PostgresServer, standby: PostgresServer, new_writers: Callable[..., Writers]
+) -> None:
+    writers = new_writers(both(primary, standby))
+    with writers.at_work():
+        writers.wait_for_success(time.monotonic(), 10)
+        primary.process.send_signal(signal.SIGQUIT)
+        time.sleep(2)
+        writers.wait_for_success(promote(standby), 3)
+        time.sleep(1)
+
+    assert writers.statuses() == {201, 503}
+    assert writers.longest_wait() < 4
+    assert_nothing_lost(writers, standby)
+
+
+def test_primary_hangs_and_the_standby_takes_over(
+    primary: PostgresServer, standby: PostgresServer, new_writers: Callable[..., Writers]
+) -> None:
+    writers = new_writers(both(primary, standby))
+    pids = [primary.process.pid, *primary.children()]
+    with writers.at_work():
+        writers.wait_for_success(time.monotonic(), 10)
+        for pid in [primary.process.pid, *primary.children()]:
+            primary.signal(pid, signal.SIGSTOP)
+        time.sleep(2)
+        promoted = promote(standby)
+        writers.wait_for_success(promoted, 3)
+        for pid in [*pids, *primary.children()]:
+            primary.signal(pid, signal.SIGCONT)  # a second primary now, which nobody may go on with
+        time.sleep(2)
+
+    assert writers.statuses() == {201, 503}
+    assert writers.longest_wait() < 4
+    assert_nothing_lost(writers, standby)
+
+
+def test_read_only_server_alone_is_503(
+    primary: PostgresServer, standby: PostgresServer, new_writers: Callable[..., Writers]
+) -> None:
+    writers = new_writers(both(primary, standby))
+    primary.process.send_signal(signal.SIGQUIT)
+    primary.process.wait()
+
+    assert {writers.write() for _ in range(9)} == {503}
+    assert "session is read-only" in writers.service.log
