@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import psycopg
-from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, InternalError, OperationalError, connections
 from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
@@ -160,7 +159,7 @@ def leave_read_only(execute: Any, sql: str, params: Any, many: bool, context: An
 def database_answers() -> bool:
     """Whether a new connection is let at every table, so that a locked one shows, too."""
     wrapper = connections[DEFAULT_DB_ALIAS]
-    tables = (model._meta.db_table for model in apps.get_models())
+    tables = wrapper.introspection.django_table_names()
     statement = " UNION ALL ".join(f'SELECT FROM "{table}" WHERE false' for table in tables)
     try:
         with wrapper.get_new_connection(wrapper.get_connection_params()) as connection:

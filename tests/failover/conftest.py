@@ -4,9 +4,8 @@ import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-
-import pytest
+from collections.abc import Iterator
+from pathlib import Path
 
 from tests.conftest import PASSWORD, Service
 from tests.requests import ask
@@ -55,6 +54,8 @@ class Writers:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
+        self.ended.clear()
+        self.answers.clear()
         threads = [threading.Thread(target=self.write_on) for _ in range(6)]
         for thread in threads:
             thread.start()
@@ -78,15 +79,9 @@ class Writers:
         return max(took for _, _, took in self.answers)
 
 
-@pytest.fixture
-def new_writers(new_service: Callable[..., Service]) -> Callable[..., Writers]:
-    """Makes a service on a migrated database that has an operator, and clients of it."""
-
-    def make(database_url: str, migrate_url: str | None = None) -> Writers:
-        service = new_service(DATABASE_URL=migrate_url or database_url, **GENEROUS)
-        service.manage("migrate", "-v0")
-        service.manage("createsuperuser", "--noinput")
-        service.environment["DATABASE_URL"] = database_url
-        return Writers(service.start())
-
-    return make
+def writers_of(folder: Path, database_url: str) -> Writers:
+    """A service on an empty database, with an operator, and clients of it. Stop its `service`."""
+    service = Service(folder, DATABASE_URL=database_url, **GENEROUS)
+    service.manage("migrate", "-v0")
+    service.manage("createsuperuser", "--noinput")
+    return Writers(service.start())

@@ -2,12 +2,13 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import query
-from tests.failover.conftest import Writers
+from tests.failover.conftest import Writers, writers_of
 from tests.servers import PostgresServer
 
 pytestmark = pytest.mark.failover
@@ -30,9 +31,12 @@ def standby(primary: PostgresServer) -> Iterator[PostgresServer]:
     server.stop()
 
 
-def both(primary: PostgresServer, standby: PostgresServer) -> str:
+@pytest.fixture
+def writers(primary: PostgresServer, standby: PostgresServer, tmp_path: Path) -> Iterator[Writers]:
     hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
-    return f"postgres://postgres@{hosts}/postgres?target_session_attrs=read-write"
+    writers = writers_of(tmp_path, f"postgres://postgres@{hosts}/postgres")
+    yield writers
+    writers.service.stop()
 
 
 def promote(server: PostgresServer) -> float:
@@ -53,9 +57,8 @@ def assert_nothing_lost(writers: Writers, server: PostgresServer) -> None:
 
 
 def test_primary_dies_and_the_standby_takes_over(
-    primary: PostgresServer, standby: PostgresServer, new_writers: Callable[..., Writers]
+    primary: PostgresServer, standby: PostgresServer, writers: Writers
 ) -> None:
-    writers = new_writers(both(primary, standby))
     with writers.at_work():
         writers.wait_for_success(time.monotonic(), 10)
         primary.process.send_signal(signal.SIGQUIT)
@@ -69,9 +72,8 @@ def test_primary_dies_and_the_standby_takes_over(
 
 
 def test_primary_hangs_and_the_standby_takes_over(
-    primary: PostgresServer, standby: PostgresServer, new_writers: Callable[..., Writers]
+    primary: PostgresServer, standby: PostgresServer, writers: Writers
 ) -> None:
-    writers = new_writers(both(primary, standby))
     pids = [primary.process.pid, *primary.children()]
     with writers.at_work():
         writers.wait_for_success(time.monotonic(), 10)
@@ -90,9 +92,8 @@ def test_primary_hangs_and_the_standby_takes_over(
 
 
 def test_read_only_server_alone_is_503(
-    primary: PostgresServer, standby: PostgresServer, new_writers: Callable[..., Writers]
+    primary: PostgresServer, standby: PostgresServer, writers: Writers
 ) -> None:
-    writers = new_writers(both(primary, standby))
     primary.process.send_signal(signal.SIGQUIT)
     primary.process.wait()
 
