@@ -13,6 +13,7 @@ from nacl.exceptions import InvalidkeyError
 from nacl.pwhash import PWHASH_SIZE, argon2id
 
 from accounts.exceptions import TooManyHashes
+from metrics import series
 
 # A hash holds a thread, a core and 19 MiB: half of the threads are kept for everybody else.
 AT_A_TIME = max(1, settings.WEB_THREADS // 2)
@@ -31,10 +32,13 @@ def turn() -> Iterator[None]:
     """
     since = waiting_since.get()
     patience = PATIENCE if since is None else PATIENCE - (time.monotonic() - since)
-    if patience < 0 or not turns.acquire(timeout=patience):
+    with series.hashing.labels("waiting").track_inprogress():
+        mine = patience >= 0 and turns.acquire(timeout=patience)
+    if not mine:
         raise TooManyHashes
     try:
-        yield
+        with series.hashing.labels("running").track_inprogress():
+            yield
     finally:
         turns.release()
 

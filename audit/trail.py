@@ -9,6 +9,7 @@ from django.db import transaction
 
 from audit.models import Kind, Record
 from audit.origin import LONGEST_AGENT, Origin, current, printable
+from metrics import series
 
 logger = logging.getLogger("audit")
 
@@ -51,5 +52,6 @@ def record(
 
 
 def log(kind: Kind, user: str, subject: str, origin: Origin) -> None:
+    series.events.labels(kind.value).inc()
     event = {"event": kind.value, "user": user, "subject": subject, "address": origin.address}
     logger.info("event %s", kind.value, extra={"fields": {k: v for k, v in event.items() if v}})

@@ -110,6 +110,14 @@ def ip_address(name: str, default: str) -> str:
     return f"[{parsed}]" if parsed.version == 6 else str(parsed)
 
 
+def token(name: str) -> str | None:
+    """A secret that a caller must bring, or None where the variable is unset."""
+    value = given(name)
+    if value is not None and (len(value) < 16 or not value.isascii() or not value.isprintable()):
+        stop(name, "must be at least 16 printable ASCII characters", "$(openssl rand -base64 24)")
+    return value
+
+
 def directory(name: str, default: Path) -> Path:
     """A folder, as an absolute path; it need not exist yet."""
     path = Path(text(name, str(default), example="/var/lib/consulting")).expanduser().absolute()

@@ -3,14 +3,21 @@
 import functools
 import gc
 import json
+import os
+import shutil
+import tempfile
 from collections import Counter
 from typing import Any
 
 from gunicorn import util
 
 from config import settings
-from config.logs import new_request_id
-from throttling import counter
+
+if settings.METRICS_TOKEN:
+    # Each process counts in files of its own there, which a scrape adds up. prometheus_client
+    # looks for the folder when it is imported, so what imports it is imported in functions here.
+    METRICS_DIR = tempfile.mkdtemp(prefix="consulting-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = METRICS_DIR
 
 bind = f"{settings.BIND}:{settings.PORT}"
 workers = settings.WEB_CONCURRENCY
@@ -55,7 +62,22 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
+    from throttling import counter
+
     counter.keep_watch()
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """A process that has ended counts on in the sums, and no longer in what is true now."""
+    if settings.METRICS_TOKEN:
+        from prometheus_client.multiprocess import mark_process_dead
+
+        mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+
+
+def on_exit(server: Any) -> None:
+    if settings.METRICS_TOKEN:
+        shutil.rmtree(METRICS_DIR, ignore_errors=True)
 
 
 def write_error(sock: Any, status: int, reason: str, detail: str) -> None:
@@ -63,6 +85,8 @@ def write_error(sock: Any, status: int, reason: str, detail: str) -> None:
 
     gunicorn's own page is HTML and repeats parts of the request; this names the kind of error.
     """
+    from config.logs import new_request_id
+
     body = json.dumps({"error": "internal error" if status == 500 else reason.lower()})
     head = (
         f"HTTP/1.1 {status} {reason}\r\nConnection: close\r\nContent-Type: application/json\r\n"

@@ -1,6 +1,7 @@
 """Settings of the service: first the environment, then Django's settings made from it."""
 
 import os
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from redis.retry import Retry
 from config import environment as env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 # ---- The environment -------------------------------------------------------------------------
 # In the order of the README's table. A bad value ends the start here, with one line.
@@ -78,6 +80,7 @@ PASSWORD_REJECT_COMMON = env.boolean("PASSWORD_REJECT_COMMON", False)
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
 WEB_THREADS = env.integer("WEB_THREADS", 8, high=256)
 LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
+METRICS_TOKEN = env.token("METRICS_TOKEN")
 
 # ---- Django ----------------------------------------------------------------------------------
 
@@ -117,6 +120,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+if METRICS_TOKEN:
+    MIDDLEWARE.insert(0, "config.metrics.RequestMetrics")
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -265,7 +270,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Consulting management",
-    "VERSION": "1",
+    "VERSION": VERSION,
     "OAS_VERSION": "3.1.0",
     "COMPONENT_SPLIT_REQUEST": True,  # a request's required fields are not an answer's
     "SCHEMA_PATH_PREFIX": "",

@@ -1,11 +1,13 @@
 """The whole service: every path and the view that answers it."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import path, re_path
 
 from accounts import urls as accounts
 from assistants import urls as assistants
 from config.health import HealthView
+from config.metrics import MetricsView
 from config.views import NotFoundView, SchemaView, admin_slash
 from invitations import urls as invitations
 from pages import urls as pages
@@ -16,6 +18,8 @@ handler403 = "config.errors.permission_denied"
 handler404 = "config.errors.page_not_found"
 handler500 = "config.errors.server_error"
 
+metrics = [path("metrics", MetricsView.as_view())] if settings.METRICS_TOKEN else []
+
 urlpatterns = [
     # In one list: a path that nobody knows would pay for each include without a prefix.
     *accounts.urlpatterns,
@@ -24,6 +28,7 @@ urlpatterns = [
     *assistants.urlpatterns,
     *pages.urlpatterns,
     path("health", HealthView.as_view()),
+    *metrics,
     path("schema", SchemaView.as_view()),
     path("admin", admin_slash),
     path("admin/", admin.site.urls),

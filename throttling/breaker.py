@@ -6,6 +6,8 @@ import time
 
 from redis.exceptions import TimeoutError as StoreTimeout
 
+from metrics import series
+
 logger = logging.getLogger("throttling")
 
 
@@ -47,6 +49,7 @@ class Breaker:
             return
         with self.lock:
             was_open, self.is_open, self.timeouts = self.is_open, False, 0
+        series.store_lost.set(0)
         if was_open:
             logger.warning("the limiter's store answers again")
 
@@ -59,6 +62,7 @@ class Breaker:
             self.is_open = True
             self.pause = self.FIRST_PAUSE
             self.next_probe = time.monotonic() + self.pause
+        series.store_lost.set(1)
         logger.warning(
             "the limiter's store is lost, credential calls are counted in process: %s: %s",
             type(error).__name__,

@@ -15,6 +15,7 @@ from typing import Literal
 
 from django.conf import settings
 
+from metrics import series
 from throttling.breaker import Breaker
 from throttling.store import Store, key_of
 
@@ -179,14 +180,26 @@ class Limiter:
         """
         key = key_of(tier, caller)
         window: int = settings.RATE_LIMIT_WINDOW_SECONDS
-        if settings.REDIS_URL:
-            decision = self.refusals.decision(key, limit, window)
-            decision = decision or self.ask_store(key, limit, window, strict=strict)
-            if decision:
-                return decision
-            if not strict:
-                return Decision(allowed=True, limit=limit, remaining=limit, reset=window)
-        return self.process.count(key, share(limit) if strict else limit, window)
+        decision = self.decided_by_store(key, limit, window, strict=strict)
+        if decision:
+            outcome = "allowed" if decision.allowed else "refused"
+        elif settings.REDIS_URL and not strict:
+            decision = Decision(allowed=True, limit=limit, remaining=limit, reset=window)
+            outcome = "uncounted"
+        else:
+            decision = self.process.count(key, share(limit) if strict else limit, window)
+            outcome = "in_process" if decision.allowed else "refused"
+        series.decisions.labels(tier, outcome).inc()
+        return decision
+
+    def decided_by_store(
+        self, key: str, limit: int, window: int, *, strict: bool
+    ) -> Decision | None:
+        """The store's decision, from memory where it has just refused; None without a store."""
+        if not settings.REDIS_URL:
+            return None
+        known = self.refusals.decision(key, limit, window)
+        return known or self.ask_store(key, limit, window, strict=strict)
 
     def ask_store(self, key: str, limit: int, window: int, *, strict: bool) -> Decision | None:
         """The store's decision, or None where the store has none to give."""
@@ -211,6 +224,7 @@ class Limiter:
 
     def lost(self, error: Exception) -> None:
         """Tell the breaker; what one connection of a lost store has met, the others would meet."""
+        series.store_failures.labels(type(error).__name__).inc()
         self.breaker.failed(error)
         if self.breaker.is_open and "store" in vars(self):
             self.store.disconnect()

@@ -131,6 +131,16 @@ def store_client() -> Any:
     return get_redis_connection("default")
 
 
+def answers_from() -> str:
+    """The address of the server that counts now, and its role. Raises NoStore as `look_up` does."""
+    client = store_client()
+    try:
+        address, role = client.client_info()["laddr"], client.info("replication")["role"]
+    except RedisError as error:
+        raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
+    return f"{address}, a {role}"
+
+
 def look_up(caller: str) -> dict[str, tuple[int, int]]:
     """By tier, the caller's requests in the window and the window's seconds left, rounded up.
 

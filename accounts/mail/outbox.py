@@ -24,6 +24,7 @@ from accounts.emails import CanonicalEmailField
 from accounts.mail.budget import DAY, HOUR, MailBudget
 from accounts.mail.links import KEPT_FOR, EmailedLink
 from accounts.mail.message import compose
+from accounts.mail.tally import MailTally
 from audit.origin import current
 from audit.pruning import delete_in_batches
 
@@ -45,6 +46,9 @@ class State(models.TextChoices):
     SENT = "sent", "sent"
     DROPPED = "dropped", "dropped"
     FAILED = "failed", "given up"
+
+
+ENDS = {State.SENT, State.DROPPED, State.FAILED}
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
@@ -146,6 +150,8 @@ class OutgoingMail(models.Model):
         for name, value in fields.items():
             setattr(self, name, value)
         self.save(update_fields=["state", *fields])
+        if state in ENDS:
+            MailTally.objects.add(state)
 
     def decide(self) -> None:
         """Find out what a request comes to: a mail that is ready to be sent, or nothing."""

@@ -39,6 +39,13 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='MailTally',
+            fields=[
+                ('state', models.CharField(max_length=10, primary_key=True, serialize=False)),
+                ('mails', models.PositiveBigIntegerField()),
+            ],
+        ),
+        migrations.CreateModel(
             name='PublishedKey',
             fields=[
                 ('kid', models.CharField(max_length=43, primary_key=True, serialize=False)),

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from metrics import series
+
 logger = logging.getLogger("database")
 
 PAUSE = 0.5  # seconds between two looks at a lost database
@@ -50,6 +52,8 @@ class Breaker:
             if self.is_open or not certain:
                 return
             self.is_open, self.openings, self.refused = True, self.openings + 1, 0
+        series.database_failures.inc()
+        series.database_lost.set(1)
         logger.error("the database is lost: %s", " ".join(str(error).split()))
         threading.Thread(target=self.watch, args=[answers, now], daemon=True).start()
 
@@ -61,6 +65,7 @@ class Breaker:
         finally:  # what cannot look must not keep everybody out
             with self.lock:
                 self.is_open, self.doubted_until = False, -math.inf
+            series.database_lost.set(0)
         fields = {"seconds": round(time.monotonic() - since, 1), "refused": self.refused}
         logger.warning("the database answers again", extra={"fields": fields})
 

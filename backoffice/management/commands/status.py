@@ -1,0 +1,32 @@
+"""`manage.py status`: one screen of what state the service is in."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from backoffice.status import find
+
+EXITS = {"ok": 0, "degraded": 1, "down": 2}
+
+
+class Command(BaseCommand):
+    help = (
+        "Show the state of the database, the limiter's store, keys, mail, locks, migrations and "
+        "settings. Ends with 0 when all is well, 1 when something is degraded, 2 when it is down."
+    )
+    requires_system_checks = []  # it reports them
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="report as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = find()
+        if options["json"]:
+            self.stdout.write(json.dumps({finding.part: asdict(finding) for finding in found}))
+        else:
+            lines = [f"{it.part:11} {it.state:9} {it.words}" for it in found]
+            self.stdout.write("\n".join(lines))
+        sys.exit(max(EXITS[finding.state] for finding in found))

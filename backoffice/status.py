@@ -1,0 +1,113 @@
+"""In what state the service is: each part looked at on its own, so that one that is down hides
+none of the others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from django.conf import settings
+from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import Error, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from accounts.mail.outbox import OutgoingMail
+from accounts.published import survey
+from throttling import store
+from throttling.models import Lockout
+
+LATE = 300  # seconds that a mail may wait
+COUNTED = 10_000  # rows
+State = Literal["ok", "degraded", "down"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one part of the service, in words."""
+
+    part: str
+    state: State
+    words: str
+
+
+def find() -> list[Finding]:
+    """All parts, in the order in which somebody who is woken at night would ask."""
+    parts: dict[str, Callable[[], tuple[State, str]]] = {
+        "version": lambda: ("ok", settings.VERSION),
+        "database": database,
+        "migrations": migrations,
+        "store": limiter_store,
+        "keys": signing_keys,
+        "mail": mail_queue,
+        "locks": locks,
+        "settings": deployment_checks,
+    }
+    return [look(part, ask) for part, ask in parts.items()]
+
+
+def look(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
+    try:
+        return Finding(part, *ask())
+    except Error as error:
+        words = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        return Finding(part, "down", words)
+
+
+def database() -> tuple[State, str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    place = connection.settings_dict
+    where = f"{place['NAME']} at {place['HOST'] or 'this machine'}"
+    if connection.vendor != "postgresql":
+        return "ok", where
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_is_in_recovery(), host(inet_server_addr()), version()")
+        standby, address, version = cursor.fetchone()
+    words = f"{where}, {' '.join(version.split()[:2])} answers from {address or 'a socket'}"
+    return ("down", f"{words}: a standby, read-only") if standby else ("ok", words)
+
+
+def migrations() -> tuple[State, str]:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    names = ", ".join(str(migration) for migration, _ in plan)
+    return ("down", f"not applied: {names}") if plan else ("ok", "all applied")
+
+
+def limiter_store() -> tuple[State, str]:
+    if not settings.REDIS_URL:
+        return "ok", "none: each process counts by itself"
+    try:
+        return "ok", f"counts at {store.answers_from()}"
+    except store.NoStore as error:
+        return "degraded", str(error)
+
+
+def signing_keys() -> tuple[State, str]:
+    try:
+        found = survey()
+    except ImproperlyConfigured as error:
+        return "down", str(error)
+    words = ", ".join(f"{key.kid or key.file} {key.state}" for key in found)
+    amiss = {key.state for key in found} & {"missing", "unreadable"}
+    if not any(key.state == "signing" for key in found):
+        return "down", words or "there is no key"
+    return ("degraded" if amiss else "ok"), words
+
+
+def mail_queue() -> tuple[State, str]:
+    waiting = OutgoingMail.objects.waiting()[:COUNTED].count()
+    oldest = round(OutgoingMail.objects.oldest_waiting().total_seconds())
+    words = f"{waiting} waiting" + (f", the oldest for {oldest} s" if waiting else "")
+    return ("degraded" if oldest > LATE else "ok"), words
+
+
+def locks() -> tuple[State, str]:
+    return "ok", f"{Lockout.objects.locked()[:COUNTED].count()} addresses are locked now"
+
+
+def deployment_checks() -> tuple[State, str]:
+    messages = checks.run_checks(include_deployment_checks=True)
+    amiss = [str(found.id) for found in messages if not found.is_silenced()]
+    words = f"check --deploy dislikes {', '.join(amiss)}" if amiss else "check --deploy is content"
+    return ("degraded" if amiss else "ok"), words

@@ -1,0 +1,127 @@
+"""GET /metrics: the figures that operators watch, in Prometheus's text format.
+
+There only with METRICS_TOKEN, which a scraper brings as its bearer token; not counted by the
+limiter. Counts come from `metrics.series`; what the database and the keys say is looked up by a
+fixed number of statements that read no more rows than are waiting or locked.
+"""
+
+import logging
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.db import Error
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.crypto import constant_time_compare
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from accounts import keys
+from accounts.mail.outbox import OutgoingMail
+from accounts.mail.tally import MailTally
+from metrics import series
+from throttling.models import Lockout
+
+logger = logging.getLogger(__name__)
+
+METHODS = {"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"}
+COUNTED = 10_000  # rows; a table that an attacker fills is counted no further
+
+
+class RequestMetrics:
+    """Observes each request by the route that answered it; stands first, to see all of them."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        started = time.perf_counter()
+        response = self.get_response(request)
+        method = request.method if request.method in METHODS else "other"
+        series.requests.labels(route_of(request), method, str(response.status_code)).observe(
+            time.perf_counter() - started
+        )
+        return response
+
+
+def route_of(request: HttpRequest) -> str:
+    """The route's template, `users/<uuid:user_id>`; `unknown` for a path that is none of ours."""
+    match = request.resolver_match
+    return (match.route if match else "") or "unknown"
+
+
+class StateCollector:
+    """What is not counted but looked up at a scrape."""
+
+    def collect(self) -> Iterator[Metric]:
+        build = {"version": settings.VERSION, "python": platform.python_version()}
+        yield gauge("build_info", "The service's version and Python's.", 1, build)
+        yield from key_series()
+        try:
+            # In whole before the first is given away: half of them would look like zeros.
+            yield from list(database_series())
+        except Error as error:
+            logger.warning("no figures from the database: %s", type(error).__name__)
+
+
+def gauge(name: str, help_text: str, value: float, labels: dict[str, str] | None = None) -> Metric:
+    family = GaugeMetricFamily(name, help_text, labels=list(labels or {}))
+    family.add_metric(list((labels or {}).values()), value)
+    return family
+
+
+def key_series() -> Iterator[Metric]:
+    now, ring = time.time(), keys.load()
+    signing = ring.signing_key()
+    coming = [key.signs_from - now for key in ring.keys.values() if key.signs_from > now]
+    age = now - signing.signs_from if signing.signs_from else -1
+    yield gauge("signing_key_age_seconds", "How long the key has signed; -1: not known.", age)
+    seconds = min(coming, default=-1)
+    yield gauge("next_signing_key_seconds", "Until the next key signs; -1: there is none.", seconds)
+
+
+def database_series() -> Iterator[Metric]:
+    mails = OutgoingMail.objects.waiting()
+    oldest = OutgoingMail.objects.oldest_waiting().total_seconds()
+    yield gauge("mails_waiting", "Mails that are not sent yet.", mails[:COUNTED].count())
+    yield gauge("mails_oldest_waiting_seconds", "Age of the oldest of them; 0: none.", oldest)
+    settled = CounterMetricFamily("mails", "Mails by what became of them.", labels=["state"])
+    for tally in MailTally.objects.all():
+        settled.add_metric([tally.state], tally.mails)
+    yield settled
+    locked = Lockout.objects.locked()[:COUNTED].count()
+    yield gauge("locked_addresses", "E-mail addresses that are locked now.", locked)
+
+
+def exposition(collectors: Iterable[Any]) -> bytes:
+    """All series in the text format; over all processes where they share a folder."""
+    registry = CollectorRegistry()
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    else:
+        registry.register(REGISTRY)
+    for collector in collectors:
+        registry.register(collector)
+    return generate_latest(registry)
+
+
+class MetricsView(APIView):
+    """GET /metrics, for whoever brings METRICS_TOKEN."""
+
+    schema = None
+    http_method_names = ["get", "head"]
+
+    def get(self, request: Request) -> HttpResponse:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        known = str(settings.METRICS_TOKEN)
+        if scheme.lower() != "bearer" or not constant_time_compare(token, known):
+            raise NotAuthenticated
+        return HttpResponse(exposition([StateCollector()]), content_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,40 @@
+"""Every series that the service counts, for Prometheus; each app counts what happens in it.
+
+Labels take a few known values: no address, e-mail, id or path of a caller's goes into one. Over
+several processes the official client adds the counts up (`PROMETHEUS_MULTIPROC_DIR`, which
+`config.gunicorn` sets); elsewhere they stand in the process's memory and cost a microsecond.
+"""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+
+requests = Histogram(
+    "http_request_duration_seconds",
+    "Requests by route, method and status, and how long they took.",
+    ["route", "method", "status"],
+    buckets=BUCKETS,
+)
+decisions = Counter(
+    "limiter_decisions",
+    "Requests counted by tier, and what came of it: allowed, refused, uncounted (let through "
+    "without a store) or in_process.",
+    ["tier", "outcome"],
+)
+store_failures = Counter(
+    "limiter_store_failures", "Questions that the limiter's store left unanswered.", ["reason"]
+)
+store_lost = Gauge(
+    "limiter_store_lost", "1 while the limiter's store is lost.", multiprocess_mode="livemax"
+)
+events = Counter(
+    "audit_events", "What the audit trail records: log-ins, locks, relief and all else.", ["kind"]
+)
+hashing = Gauge(
+    "password_hashes",
+    "Hashes being made now, and callers waiting for a turn.",
+    ["state"],
+    multiprocess_mode="livesum",
+)
+database_failures = Counter("database_failures", "Times that the database was lost.")
+database_lost = Gauge("database_lost", "1 while the database is lost.", multiprocess_mode="livemax")

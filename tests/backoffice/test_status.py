@@ -1,0 +1,72 @@
+"""`manage.py status`: one screen, and an exit status for scripts, whatever is down."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from accounts import keys
+from accounts.mail.outbox import OutgoingMail
+from backoffice import status
+from tests import servers
+from tests.conftest import query
+
+pytestmark = pytest.mark.django_db
+
+
+def run(**environment: str) -> tuple[int, dict[str, dict[str, str]]]:
+    command = [sys.executable, "manage.py", "status", "--json"]
+    told = os.environ | environment
+    done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+    return done.returncode, json.loads(done.stdout)
+
+
+def states() -> dict[str, str]:
+    return {finding.part: finding.state for finding in status.find()}
+
+
+def test_all_is_well(settings):
+    keys.load()
+    found = states()
+
+    assert found.pop("settings") == "degraded"  # the tests' own are no production's
+    assert set(found.values()) == {"ok"}
+
+
+def test_mail_that_waits_is_told(time_machine):
+    time_machine.move_to("2026-11-21T12:00:00Z", tick=False)
+    OutgoingMail.objects.create(kind="accounts.signuplink", email="new@example.com")
+    time_machine.shift(301)
+    found = {finding.part: finding for finding in status.find()}["mail"]
+
+    assert (found.state, found.words) == ("degraded", "1 waiting, the oldest for 301 s")
+
+
+def test_lost_store_is_told(settings):
+    settings.REDIS_URL = f"redis://127.0.0.1:{servers.free_port()}/0"
+    settings.CACHES = {
+        "default": settings.CACHES["default"] | {"LOCATION": settings.REDIS_URL},
+    }
+
+    assert states()["store"] == "degraded"
+
+
+def test_lost_database_hides_nothing_else():
+    url = f"postgres://me:hunter2secret@127.0.0.1:{servers.free_port()}/consulting"
+    exit_status, found = run(DATABASE_URL=url)
+
+    assert exit_status == 2
+    assert found["database"]["state"] == found["migrations"]["state"] == "down"
+    assert found["store"]["state"] == found["version"]["state"] == "ok"
+    assert "hunter2secret" not in json.dumps(found)
+
+
+def test_migration_that_is_missing_is_named(new_database):
+    url = new_database()
+    query(url, "DELETE FROM django_migrations WHERE app = 'passwords'")
+    exit_status, found = run(DATABASE_URL=url)
+
+    assert exit_status == 2
+    assert found["migrations"]["words"] == "not applied: passwords.0001_initial"

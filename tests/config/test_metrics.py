@@ -1,0 +1,86 @@
+"""GET /metrics: figures of all processes, for whoever brings the token, and nothing personal."""
+
+import re
+
+import httpx
+import pytest
+
+from tests.conftest import PASSWORD, query
+
+TOKEN = "a token for the scraper"
+AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture
+def service(new_service):
+    running = new_service(METRICS_TOKEN=TOKEN, WEB_CONCURRENCY="2", RATE_LIMIT_CREDENTIAL="3")
+    return running.start()
+
+
+def value(text: str, name: str, **labels: str) -> float:
+    """The sum of the samples of this name that have these labels."""
+    found = re.findall(rf"^{name}(?:{{(.*?)}})? (\S+)$", text, re.MULTILINE)
+    wanted = {f'{key}="{word}"' for key, word in labels.items()}
+    return sum(float(number) for given, number in found if wanted <= set(given.split(",")))
+
+
+def test_figures_of_all_processes_are_added_up(service):
+    login = {"email": "nobody@example.com", "password": PASSWORD}
+    for _ in range(4):
+        httpx.post(f"{service.url}/auth/login", json=login)
+    for _ in range(20):  # on a connection each, so that both processes serve some
+        httpx.get(f"{service.url}/users/0f0e9d4e-6f4b-4f0c-8f0e-0d4e6f4b4f0c?email=eve@example.org")
+    httpx.post(f"{service.url}/auth/signup", json={"email": "new@example.com"})
+    text = httpx.get(f"{service.url}/metrics", headers=AUTHORIZED).text
+
+    users = {"route": "users/<uuid:user_id>", "method": "GET", "status": "401"}
+    decided = {"tier": "credential"}
+    assert value(text, "http_request_duration_seconds_count", **users) == 20
+    assert value(text, "limiter_decisions_total", **decided, outcome="allowed") == 3
+    assert value(text, "limiter_decisions_total", **decided, outcome="refused") == 2
+    assert value(text, "audit_events_total", kind="login.failed") == 3
+    assert value(text, "build_info") == 1
+    assert value(text, "database_lost") == value(text, "limiter_store_lost") == 0
+    assert value(text, "signing_key_age_seconds") >= -1
+    assert not re.search(r"127\.0\.0\.1|@|[0-9a-f]{8}-[0-9a-f]{4}-|\?", text)
+
+
+def test_mails_are_counted_by_what_became_of_them(service):
+    url = service.environment["DATABASE_URL"]
+    for name in ("one", "two"):
+        httpx.post(f"{service.url}/auth/signup", json={"email": f"{name}@example.com"})
+    before = httpx.get(f"{service.url}/metrics", headers=AUTHORIZED).text
+    service.manage("sendmail", "--once")
+    after = httpx.get(f"{service.url}/metrics", headers=AUTHORIZED).text
+
+    assert value(before, "mails_waiting") == 2
+    assert value(before, "mails_oldest_waiting_seconds") > 0
+    assert value(after, "mails_waiting") == 0
+    assert value(after, "mails_total", state="sent") == 2
+    assert query(url, "SELECT sum(mails) FROM accounts_mailtally") == [(2,)]
+
+
+@pytest.mark.parametrize("authorization", [None, "Bearer wrong", f"Basic {TOKEN}", "Bearer é"])
+def test_scraper_must_bring_the_token(service, authorization):
+    headers = {"Authorization": authorization.encode()} if authorization else {}
+    answer = httpx.get(f"{service.url}/metrics", headers=headers)
+
+    assert (answer.status_code, answer.json()) == (401, {"error": "missing or invalid token"})
+    assert "x-ratelimit-limit" not in answer.headers
+
+
+def test_folder_of_the_figures_goes_with_the_service(new_service, tmp_path):
+    service = new_service(METRICS_TOKEN=TOKEN, TMPDIR=str(tmp_path)).start()
+    before = list(tmp_path.glob("consulting-metrics-*"))
+    service.server.terminate()
+    service.server.wait(30)
+
+    assert len(before) == 1
+    assert not before[0].exists()
+
+
+def test_without_a_token_there_is_no_such_path(api, db):
+    answer = api.get("/metrics")
+
+    assert answer.status_code == 404
+    assert answer["x-ratelimit-limit"]
