@@ -21,7 +21,7 @@ from passwords.models import PasswordChange
 from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.
-SCRIPTS = ["client", "forms", "navigation", "people", "screen"]
+SCRIPTS = ["client", "forms", "lists", "navigation", "screen"]
 LINKS = {kind.page: kind for kind in (SignupLink, Invitation, PasswordChange)}
 
 
@@ -32,6 +32,7 @@ def page(request: Request, name: str, status: int = 200, **context: Any) -> Http
         context = {
             "language": language,
             "languages": settings.LANGUAGES,
+            "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
             "words": {key: str(said) for key, said in WORDS.items()},
             "scripts": [static(f"pages/{script}.js") for script in SCRIPTS],
         } | context

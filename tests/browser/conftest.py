@@ -156,7 +156,7 @@ def shared_service(
 def empty(service: Service) -> None:
     """Forget everybody and every mail."""
     url = service.environment["DATABASE_URL"]
-    apps = "'accounts', 'audit', 'invitations', 'passwords', 'throttling'"
+    apps = "'accounts', 'assistants', 'audit', 'invitations', 'passwords', 'throttling'"
     named = query(
         url, f"SELECT tablename FROM pg_tables WHERE split_part(tablename, '_', 1) IN ({apps})"
     )

@@ -75,6 +75,7 @@ def test_session_outlives_a_reload_and_reaches_other_tabs(site: Site) -> None:
 def test_log_in_is_refused_in_words_and_then_calls_are_made(site: Site) -> None:
     page = sign_up(site)
     page.get_by_role("button", name="Sign out").click()
+    page.locator("section").wait_for(state="hidden")
     page.goto(site.frontend)
     fill(page, "#login", email="ada@example.com", password="wrong guess")
     page.get_by_text("wrong e-mail or password").wait_for()

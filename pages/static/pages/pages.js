@@ -1,7 +1,7 @@
 /* Brings the pages to life. */
 
 import { takeToken } from "./forms.js";
-import "./people.js";
+import "./lists.js";
 import { call, client, show, signOut, speak } from "./navigation.js";
 import { announceKept, attempt, confirmed, say } from "./screen.js";
 

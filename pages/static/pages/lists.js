@@ -1,4 +1,4 @@
-/* The page of a company's people and their invitations. */
+/* Lists: a company's people, its invitations, the assistants that act for somebody. */
 
 import { fillText } from "./forms.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
@@ -24,7 +24,7 @@ async function load(list, page = 1) {
   if (list.dataset.asked !== mine) return;
   if (page === 1) list.replaceChildren();
   list.append(...answer.items.map((item) => row(list.dataset.row, item)));
-  list.dataset.total = answer.total;
+  list.dataset.total = answer.total ?? answer.items.length; // not all lists come in pages
   showMore(list, page, page * answer.per_page < answer.total);
 }
 
@@ -36,6 +36,7 @@ function showMore(list, page, more) {
   one(".empty", section).hidden = total > 0;
   one("[data-count]", section).textContent = total || "";
   const button = one(`[data-more="${list.id}"]`, section);
+  if (!button) return;
   button.hidden = !more;
   button.onclick = () => attempt(button, () => load(list, page + 1));
 }
@@ -45,7 +46,8 @@ function showMore(list, page, more) {
 function row(template, item) {
   const made = document.getElementById(template).content.cloneNode(true);
   const facts = { ...item, ...standing(item) };
-  facts.name = `${item.first_name ?? ""} ${item.last_name ?? ""}`.trim() || item.email;
+  const name = `${item.first_name ?? ""} ${item.last_name ?? ""}`.trim();
+  facts.name = name || item.client_name || item.email || item.host;
   fillText(made, facts);
   all("[data-kind]", made).forEach((badge) => (badge.dataset.kind = facts.kind));
   all("[data-initials]", made).forEach((mark) => initials(mark, facts.name));
@@ -59,12 +61,16 @@ function row(template, item) {
 
 /* How somebody stands: its word, its colour, and what can be done about it. */
 function standing(item) {
+  if ("client_name" in item) {
+    const until = say("last used on", { date: day.format(new Date(item.used_at)) });
+    return { until, acts: ["end access"] };
+  }
   if (item.expires_at) {
     const date = day.format(new Date(item.expires_at));
     const until = say(item.status === "expired" ? "expired on" : "open until", { date });
     return { kind: item.status, standing: item.status, until, acts: ["resend", "revoke"] };
   }
-  if (item.is_active === false) return { kind: "inactive", standing: "deactivated", acts: ["activate"] };
+  if (!item.is_active) return { kind: "inactive", standing: "deactivated", acts: ["activate"] };
   const other = item.role === "admin" ? "make member" : "make admin";
   return { kind: "active", standing: "active", acts: [other, "deactivate"] };
 }
@@ -75,7 +81,7 @@ function initials(mark, name) {
   mark.textContent = letters.toUpperCase();
 }
 
-/* ---- What can be done about somebody ---- */
+/* ---- What can be done about somebody or something ---- */
 
 const ACTS = {
   "make admin": { call: (id) => ["PATCH", `/users/${id}`, { role: "admin" }], ask: true },
@@ -83,6 +89,7 @@ const ACTS = {
   deactivate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: false }], ask: true },
   activate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: true }] },
   resend: { call: (id) => ["POST", `/invitations/${id}/resend`] },
+  "end access": { call: (id) => ["DELETE", `/auth/grants/${id}`], ask: true },
   revoke: { call: (id) => ["DELETE", `/invitations/${id}`], ask: true },
 };
 
@@ -94,11 +101,13 @@ async function act(button) {
   one("summary", menu).focus();
   if (ask && !(await confirmed(button, ...question(button, facts)))) return;
   const error = await attempt(one("summary", menu), () => change(facts, of(facts.id)));
-  if (error || client.user?.role !== "admin") return; // who is no admin any more is led away
+  if (error || !mayStay()) return; // who is no admin any more is led away
   announce(say(`${button.dataset.for}: done`, facts));
   const again = one(`tr[data-id="${facts.id}"] summary`) ?? one("main h1");
   again.focus();
 }
+
+const mayStay = () => client.user && [client.user.role, ""].includes(one("[data-members]").dataset.members);
 
 function question(button, facts) {
   const self = facts.id === client.user.id ? ", yourself" : "";
@@ -112,7 +121,7 @@ async function change(facts, request) {
     if (answer.is_active) client.update({ ...client.user, role: answer.role });
     else await signOut();
   }
-  if (client.user?.role === "admin") await loadAll();
+  if (mayStay()) await loadAll();
 }
 
 /* ---- Events ---- */

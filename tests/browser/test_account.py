@@ -1,0 +1,64 @@
+"""A person's own page: sessions that end everywhere, assistants that act for the person."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+import pytest
+
+from tests.assistants.conftest import CHALLENGE, VERIFIER
+from tests.browser.conftest import Site, heading, says
+from tests.conftest import PASSWORD
+
+pytestmark = pytest.mark.browser
+
+CALLBACK = "http://localhost:3030/callback"
+
+
+def let_in(site: Site) -> None:
+    """Ada lets an assistant in that calls itself Claudia."""
+    url = site.service.url
+    metadata = {"client_name": "Claudia", "redirect_uris": [CALLBACK]}
+    client_id = httpx.post(f"{url}/oauth/register", json=metadata).json()["client_id"]
+    asked = {"client_id": client_id, "redirect_uri": CALLBACK, "resource": f"{url}/mcp"}
+    proof = {"code_challenge": CHALLENGE.decode(), "code_challenge_method": "S256"}
+    page = site.tab(f"/oauth/authorize?{urlencode(asked | proof | {'response_type': 'code'})}")
+    page.route(f"{CALLBACK}**", lambda route: route.fulfill(body="Back at the assistant"))
+    page.get_by_label("E-mail address").fill("ada@example.com")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Allow").click()
+    page.get_by_text("Back at the assistant").wait_for()
+    site.hosts.discard(urlsplit(CALLBACK).netloc)
+    code = parse_qs(urlsplit(page.url).query)["code"][0]
+    form = asked | {"grant_type": "authorization_code", "code": code, "code_verifier": VERIFIER}
+    assert httpx.post(f"{url}/oauth/token", data=form).status_code == 200
+
+
+def test_assistant_is_listed_and_its_access_ended(site_of_ada: Site) -> None:
+    let_in(site_of_ada)
+    page: Any = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+
+    page.get_by_label("Actions for Claudia").click()
+    page.get_by_role("button", name="End access").click()
+    page.get_by_role("heading", name="Let Claudia act for you no longer?").wait_for()
+    page.locator("dialog [value=yes]").click()
+
+    says(page, "Claudia acts for you no longer.")
+    page.get_by_text("None acts for you.").wait_for()
+
+
+def test_sign_out_everywhere_is_asked_and_ends_the_other_browser(site_of_ada: Site) -> None:
+    other = site_of_ada.log_in(site_of_ada.tab())
+    heading(other, "Your account")
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+
+    page.get_by_role("button", name="Sign out everywhere").click()
+    page.get_by_role("heading", name="Sign out everywhere?").wait_for()
+    page.locator("dialog [value=yes]").click()
+
+    heading(page, "Log in")
+    other.reload()
+    heading(other, "Log in")
