@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import psycopg
+from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, InternalError, OperationalError, connections
 from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
@@ -30,7 +31,7 @@ class Connection(psycopg.Connection[Any]):
     openings = 0  # of the breaker, when this connection was made
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        if self.patience is None:
+        if self.patience is None or self.closed:  # and what it fails of has been told before
             return super().wait(gen, interval, timeout)
         try:
             return super().wait(gen, interval, self.patience if timeout is None else timeout)
@@ -159,7 +160,7 @@ def leave_read_only(execute: Any, sql: str, params: Any, many: bool, context: An
 def database_answers() -> bool:
     """Whether a new connection is let at every table, so that a locked one shows, too."""
     wrapper = connections[DEFAULT_DB_ALIAS]
-    tables = wrapper.introspection.django_table_names()
+    tables = (model._meta.db_table for model in apps.get_models())
     statement = " UNION ALL ".join(f'SELECT FROM "{table}" WHERE false' for table in tables)
     try:
         with wrapper.get_new_connection(wrapper.get_connection_params()) as connection:

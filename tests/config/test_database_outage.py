@@ -11,10 +11,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import OperationalError
 from django.db import connection as default_connection
 
 from accounts import keys
 from config.postgresql.base import Connection
+from config.postgresql.breaker import breaker
 from tests.conftest import Service, query
 from tests.requests import Answer, ask
 from tests.servers import PostgresServer
@@ -213,6 +215,24 @@ def test_read_only_server_is_503_until_it_is_writable(
 
     assert answers == {503}
     assert_heals(service)
+
+
+@pytest.mark.django_db
+def test_one_slow_query_is_cancelled_and_loses_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "patience", 0.3)
+    fresh, openings = default_connection.copy(), breaker.openings
+    fresh.set_autocommit(False)
+    with fresh.cursor() as cursor, pytest.raises(OperationalError, match="query cancelled"):
+        cursor.execute("SELECT pg_sleep(1234)")
+    with contextlib.suppress(OperationalError):
+        fresh.rollback()
+    fresh.close()
+
+    assert breaker.openings == openings
+    time.sleep(0.2)  # the server's time to end it
+    with default_connection.cursor() as cursor:
+        cursor.execute("SELECT query FROM pg_stat_activity WHERE state = 'active'")
+        assert [query for (query,) in cursor.fetchall() if "pg_sleep" in query] == []
 
 
 def timeouts(connection: Any) -> list[str]:
