@@ -9,6 +9,7 @@ USE_TZ = True
 PASSWORD_HASHERS = ["accounts.hashers.OwaspArgon2PasswordHasher"]
 INSTALLED_APPS = ["rest_framework"]
 WEB_THREADS = int(os.environ["WEB_THREADS"])  # which the hasher reads
+REDIS_URL = None  # which gunicorn's settings look after
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
