@@ -181,15 +181,16 @@ def wait_for_status(url: str, headers: dict[str, str], status: int) -> float:
     raise AssertionError(f"no {status} in ten seconds")
 
 
-def test_leaked_key_dies_on_every_host(new_service: Any, new_database: Any) -> None:
-    one: Service = new_service(WEB_CONCURRENCY="2")
+def test_leaked_key_dies_on_every_host(new_service: Any) -> None:
+    ada = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
+    one: Service = new_service(WEB_CONCURRENCY="2", **ada)
     one.manage("makekey")
     leaked = next((one.folder / "data/keys").iterdir())
     two: Service = new_service(DATABASE_URL=one.environment["DATABASE_URL"])
     (two.folder / "data/keys").mkdir(parents=True)
     shutil.copy(leaked, two.folder / "data/keys")
     (two.folder / "data/keys/broken.pem").write_bytes(b"half a ke")
-    one.manage("createcompany", "Engines", "ada@example.com")
+    one.manage("createsuperuser", "--noinput")
     for host in (one, two):
         host.start()
     forged = forge(leaked, one.manage("shell", "--no-imports", "-c", ADA).strip())
