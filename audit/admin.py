@@ -17,7 +17,7 @@ from audit.models import Kind, Record
 
 COUNTED = 10_000  # rows; counting a million of them would take longer than showing a hundred
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "account_id"]
-COLUMNS += ["address", "agent", "detail"]
+COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 
 
 class BoundedPaginator(Paginator):
@@ -86,8 +86,11 @@ class RecordAdmin(admin.ModelAdmin):
     list_display = ["at", "kind", "actor_email", "subject", "address", "agent"]
     list_filter = ["kind", DayFilter]
     # Addresses are canonical, so that a prefix is found by its index.
-    search_fields = ["subject__startswith", "actor_email__startswith"]
-    search_help_text = "The beginning of an e-mail address: who did it, or whom it was done to."
+    search_fields = ["subject__startswith", "actor_email__startswith", "address__startswith"]
+    search_help_text = (
+        "The beginning of an e-mail address (who did it, or whom it was done to) or of a client's "
+        "address (IPv6: of its /64)."
+    )
     ordering = ["-at", "-id"]
     paginator = BoundedPaginator
     show_full_result_count = False

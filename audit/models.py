@@ -75,6 +75,8 @@ class Record(models.Model):
     account_id = models.UUIDField("company (id)", null=True)
     address = models.CharField(max_length=60, blank=True)
     agent = models.CharField(max_length=200, blank=True)
+    request_id = models.CharField("request", max_length=64, blank=True, db_default="")
+    shell_user = models.CharField("who, at the shell", max_length=64, blank=True, db_default="")
     detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
 
     objects = RecordQuerySet.as_manager()
@@ -87,6 +89,7 @@ class Record(models.Model):
             models.Index(fields=["kind", "at"], name="audit_kind"),
             models.Index(fields=["subject"], name="audit_subject", opclasses=[PATTERN]),
             models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PATTERN]),
+            models.Index(fields=["address"], name="audit_address", opclasses=[PATTERN]),
         ]
 
     def __str__(self) -> str:

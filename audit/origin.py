@@ -1,5 +1,7 @@
 """Where the work in hand comes from: the request that asked for it, or a command."""
 
+import getpass
+import os
 import sys
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -16,7 +18,8 @@ def printable(text: str, longest: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The caller's address (an IPv6 one as its /64), the program it names, and the request's id.
+    """The caller's address (an IPv6 one as its /64), the program it names, and the request's id;
+    of a command its name, and who ran it.
 
     `through` says what acts for the caller, where something does; records have it in their detail.
     """
@@ -24,12 +27,28 @@ class Origin:
     address: str = ""
     agent: str = ""
     request_id: str = ""
+    shell_user: str = ""
     through: Mapping[str, str] = field(default_factory=dict)
 
 
 def command() -> Origin:
     """The program that runs, when no request does: `manage.py unlock`. Its arguments stay out."""
-    return Origin(agent=printable(" ".join([Path(sys.argv[0]).name, *sys.argv[1:2]]), 60))
+    program = printable(" ".join([Path(sys.argv[0]).name, *sys.argv[1:2]]), 60)
+    return Origin(agent=program, shell_user=printable(shell_user(), 64))
+
+
+def shell_user() -> str:
+    """Who is at the shell: who called sudo, else who logged in, else the process's owner."""
+    if name := os.environ.get("SUDO_USER"):
+        return name
+    try:
+        return os.getlogin()
+    except OSError:  # no terminal: cron, systemd
+        pass
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a number that has no name
+        return str(os.getuid())
 
 
 PROGRAM = command()

@@ -45,6 +45,8 @@ def record(
         account_id=account_id or (actor.account_id if actor else None),
         address=origin.address,
         agent=printable(origin.agent, LONGEST_AGENT),
+        request_id=origin.request_id,
+        shell_user=origin.shell_user,
         detail={**origin.through, **detail},
     )
     user = str(actor.pk) if actor else ""

@@ -27,8 +27,9 @@ class LockoutAdmin(admin.ModelAdmin):
 
     list_display = ["email", "state", "failures", "failed_at_utc", "locked_until_utc"]
     list_filter = [LockedNowFilter]
-    fields = ["email", "failures", "failed_at_utc", "locked_until_utc"]
+    fields = ["email", "failures", "failed_at_utc", "locked_until_utc", "refusals", "sources"]
     readonly_fields = ["email", "failures", "failed_at_utc", "locked_until_utc"]
+    readonly_fields += ["refusals", "sources"]
     search_fields = ["email"]
     ordering = [F("locked_until").desc(nulls_last=True), "-failed_at"]  # type: ignore[list-item]
     actions = ["clear"]
@@ -44,6 +45,11 @@ class LockoutAdmin(admin.ModelAdmin):
     @admin.display(description="locked until (UTC)", ordering="locked_until")
     def locked_until_utc(self, lockout: Lockout) -> str:
         return f"{lockout.locked_until:%Y-%m-%d %H:%M:%S}" if lockout.locked_until else ""
+
+    @admin.display(description="failures came from (24 hours)")
+    def sources(self, lockout: Lockout) -> str:
+        found = [f"{address or 'unknown'}: {times}" for address, times in lockout.sources().items()]
+        return ", ".join(found) or "nowhere"
 
     @admin.action(description="Clear: let these addresses sign in again", permissions=["change"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:

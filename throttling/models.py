@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import connections, models, transaction
-from django.db.models import F, Q
+from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from audit import trail
-from audit.models import Kind
+from audit.models import Kind, Record
 from audit.pruning import delete_in_batches
 
 FORGOTTEN_AFTER = timedelta(hours=24)  # a count without a failure for so long says nothing any more
@@ -115,6 +115,15 @@ class Lockout(models.Model):
 
     def __str__(self) -> str:
         return self.email
+
+    def sources(self) -> dict[str, int]:
+        """From which client addresses the failures of the last 24 hours came, and how many: the
+        ten that failed most often, from the audit trail."""
+        failures = Record.objects.filter(
+            kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=timezone.now() - FORGOTTEN_AFTER
+        )
+        counted = failures.values_list("address").annotate(times=Count("pk"))
+        return dict(counted.order_by("-times", "address")[:10])
 
     def is_locked(self) -> bool:
         return self.locked_until is not None and self.locked_until > timezone.now()

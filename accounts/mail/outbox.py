@@ -25,7 +25,7 @@ from accounts.mail.budget import DAY, HOUR, MailBudget
 from accounts.mail.links import KEPT_FOR, EmailedLink
 from accounts.mail.message import compose
 from accounts.mail.tally import MailTally
-from audit.origin import current
+from audit.origin import LONGEST_AGENT, current, printable
 from audit.pruning import delete_in_batches
 
 logger = logging.getLogger(__name__)
@@ -63,6 +63,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
             origin = asdict(current.get())
+            origin["agent"] = printable(origin["agent"], LONGEST_AGENT)
             self.create(kind=label, email=email, language=language, origin=origin)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)

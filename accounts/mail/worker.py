@@ -14,6 +14,7 @@ from django.db import DatabaseError, close_old_connections, connection, transact
 from django.utils import timezone
 
 from accounts.mail.outbox import PROBLEMS, OutgoingMail, State, failure_summary, pause
+from accounts.mail.systemd import notify
 
 logger = logging.getLogger(__name__)
 
@@ -73,10 +74,17 @@ class Worker:
         """End after the mail in hand; usable as a signal handler."""
         self.stopping.set()
 
+    def goes_on(self) -> bool:
+        """Whether to take up the next thing. It tells systemd that we are alive: a worker that
+        hangs in one thing for longer than the unit's WatchdogSec is killed, and started again."""
+        notify("WATCHDOG=1")
+        return not self.stopping.is_set()
+
     def run(self) -> None:
         """Work until stopped; a database that is away is waited for."""
         logger.info("mail worker started")
-        while not self.stopping.is_set():
+        notify("READY=1")
+        while self.goes_on():
             seconds = self.POLL_SECONDS
             try:
                 close_old_connections()
@@ -91,7 +99,7 @@ class Worker:
 
     def round(self) -> bool:
         """Decide on what was requested and send what is due; False if the server refused us."""
-        while not self.stopping.is_set() and decide_next():
+        while self.goes_on() and decide_next():
             pass
         with one_sender():
             if not OutgoingMail.objects.filter(
@@ -112,7 +120,7 @@ class Worker:
             return False
         self.refusals = 0
         try:
-            while not self.stopping.is_set() and send_next(server):
+            while self.goes_on() and send_next(server):
                 pass
         finally:
             with contextlib.suppress(*PROBLEMS):

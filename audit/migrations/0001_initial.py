@@ -25,12 +25,14 @@ class Migration(migrations.Migration):
                 ('account_id', models.UUIDField(null=True, verbose_name='company (id)')),
                 ('address', models.CharField(blank=True, max_length=60)),
                 ('agent', models.CharField(blank=True, max_length=200)),
+                ('request_id', models.CharField(blank=True, db_default='', max_length=64, verbose_name='request')),
+                ('shell_user', models.CharField(blank=True, db_default='', max_length=64, verbose_name='who, at the shell')),
                 ('detail', models.JSONField(default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
             ],
             options={
                 'verbose_name': 'audit record',
                 'ordering': ['-at', '-id'],
-                'indexes': [models.Index(fields=['at'], name='audit_at'), models.Index(fields=['kind', 'at'], name='audit_kind'), models.Index(fields=['subject'], name='audit_subject', opclasses=['varchar_pattern_ops']), models.Index(fields=['actor_email'], name='audit_actor', opclasses=['varchar_pattern_ops'])],
+                'indexes': [models.Index(fields=['at'], name='audit_at'), models.Index(fields=['kind', 'at'], name='audit_kind'), models.Index(fields=['subject'], name='audit_subject', opclasses=['varchar_pattern_ops']), models.Index(fields=['actor_email'], name='audit_actor', opclasses=['varchar_pattern_ops']), models.Index(fields=['address'], name='audit_address', opclasses=['varchar_pattern_ops'])],
             },
         ),
     ]

@@ -1,4 +1,5 @@
-"""PostgreSQL itself keeps the trail append-only: no UPDATE, and no DELETE but that of pruning."""
+"""PostgreSQL itself keeps the trail append-only: no UPDATE, no TRUNCATE, and no DELETE but that of
+pruning."""
 
 from django.db import migrations
 
@@ -13,8 +14,14 @@ END
 $$;
 CREATE TRIGGER audit_record_guard BEFORE UPDATE OR DELETE ON audit_record
     FOR EACH ROW EXECUTE FUNCTION audit_record_guard();
+CREATE TRIGGER audit_record_truncate BEFORE TRUNCATE ON audit_record
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_record_guard();
 """
-UNGUARD = "DROP TRIGGER audit_record_guard ON audit_record; DROP FUNCTION audit_record_guard();"
+UNGUARD = """
+DROP TRIGGER audit_record_guard ON audit_record;
+DROP TRIGGER audit_record_truncate ON audit_record;
+DROP FUNCTION audit_record_guard();
+"""
 
 
 def on_postgresql(statements):

@@ -1,6 +1,7 @@
 """The outbox and its worker, against a real SMTP server that is up, down, slow, refusing, and
 with workers that are killed."""
 
+import contextlib
 import email
 import email.policy
 import re
@@ -15,17 +16,20 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+import psycopg
 import pytest
 import time_machine
 from aiosmtpd.controller import Controller
+from django.db import connection
 from django.utils import timezone
 
 from accounts.mail import outbox
 from accounts.mail.outbox import GIVE_UP_AFTER, OutgoingMail, State, pause
 from accounts.mail.worker import Worker
-from accounts.models import SignupLink
+from accounts.models import SignupLink, User
+from invitations.models import Invitation
 from tests.conftest import Service, query, race
-from tests.servers import free_port
+from tests.servers import POSTGRES, free_port
 
 
 class MailServer:
@@ -171,6 +175,33 @@ class TestWorker:
         assert len({message["To"] for message in server.messages}) == 20
         assert len(server.messages) == 20
 
+    def test_worker_that_stops_holds_up_nobody(self, server: MailServer, ada: User) -> None:
+        """Its locks are those of the request that it has in hand, and nobody waits for them."""
+        server.start()
+        first = request("first@example.com")
+        stopped = psycopg.connect(POSTGRES.url(connection.settings_dict["NAME"]))
+        mails = "SELECT FROM accounts_outgoingmail WHERE id = %s FOR UPDATE"
+        stopped.execute(mails, [first.pk])
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '1s'")
+
+        Invitation.objects.invite(ada, "second@example.com")
+        request("third@example.com")
+        Worker().round()
+        stopped.close()
+
+        sent = {message["To"] for message in server.messages}
+        assert sent == {"second@example.com", "third@example.com"}
+        assert OutgoingMail.objects.oldest_waiting() > timedelta()
+
+    def test_age_of_the_oldest_waiting_mail(self) -> None:
+        assert OutgoingMail.objects.oldest_waiting() == timedelta()
+        with time_machine.travel(timezone.now() - timedelta(minutes=7)):
+            request("old@example.com")
+        request("new@example.com")
+
+        assert timedelta(minutes=7) <= OutgoingMail.objects.oldest_waiting() < timedelta(minutes=8)
+
     def test_mail_that_cannot_be_made_does_not_stop_the_worker(
         self, server: MailServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -270,6 +301,28 @@ class TestProcesses:
         if database == "postgresql":
             url = service.environment["DATABASE_URL"]
             assert query(url, "SELECT state FROM accounts_outgoingmail") == [("sent",)]
+
+
+def test_worker_tells_systemd_that_it_is_alive_until_it_hangs(
+    new_service: Callable[..., Service], tmp_path: Any
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(20)
+        worker = new_service(NOTIFY_SOCKET=str(tmp_path / "notify")).spawn("manage.py", "sendmail")
+        heard = [systemd.recv(100) for _ in range(3)]
+        worker.send_signal(signal.SIGSTOP)
+        time.sleep(0.2)  # what is still under way
+        systemd.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while systemd.recv(100):
+                pass
+        systemd.settimeout(1.5)  # three rounds of a worker that is alive
+        with pytest.raises(TimeoutError):
+            systemd.recv(100)
+        worker.send_signal(signal.SIGCONT)
+
+    assert heard == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
 
 
 def test_worker_ends_at_once_on_sigterm(new_service: Callable[..., Service]) -> None:

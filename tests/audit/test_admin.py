@@ -7,6 +7,7 @@ from django.db import connection
 
 from audit import trail
 from audit.models import Kind, Record
+from audit.origin import Origin
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/audit/record/"
@@ -27,8 +28,8 @@ def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
 
 
 def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
-    for actor, kind in ((ada, Kind.LOGIN_SUCCEEDED), (bob, Kind.LOGOUT_EVERYWHERE)):
-        trail.record(kind, actor=actor)
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=ada, origin=Origin("203.0.113.7"))
+    trail.record(Kind.LOGOUT_EVERYWHERE, actor=bob, origin=Origin("203.0.113.9"))
     today = Record.objects.first().at.date().isoformat()
 
     def shown(query: str) -> list[Any]:
@@ -36,6 +37,7 @@ def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
 
     assert len(shown("?kind=login.succeeded")) == 1
     assert [record.actor_email for record in shown("?q=BOB@")] == ["bob@example.com"]
+    assert len(shown("?q=203.0.113.7")) == 1
     assert len(shown(f"?day={today}")) == 2
     assert shown("?day=2001-01-01") == []
 

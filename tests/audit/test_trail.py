@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from audit import pruning, trail
 from audit.models import Kind, Record
-from audit.origin import Origin, current, printable
+from audit.origin import Origin, command, current, printable, shell_user
 from tests.conftest import API, PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -98,3 +98,23 @@ def test_origin_is_bounded_and_names_the_command():
     assert printable("a\r\nb\x00c\u202e", 10) == "abc"
     assert current.get().address == ""
     assert isinstance(current.get(), Origin)
+
+
+def test_request_is_recorded_by_its_id(api, ada):
+    answer = api.post("/auth/login", {"email": ada.email, "password": PASSWORD})
+
+    assert Record.objects.get().request_id == answer["X-Request-ID"]
+    assert Record.objects.get().shell_user == ""
+
+
+@pytest.mark.parametrize(("environment", "name"), [({"SUDO_USER": "grace"}, "grace"), ({}, None)])
+def test_command_is_recorded_with_who_ran_it(monkeypatch, environment, name):
+    monkeypatch.delenv("SUDO_USER", raising=False)
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    token = current.set(command())
+    trail.record(Kind.LIMITS_CLEARED, subject="ada@example.com")
+    current.reset(token)
+
+    assert Record.objects.get().shell_user == (name or shell_user())
+    assert shell_user()

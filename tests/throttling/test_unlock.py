@@ -1,11 +1,14 @@
 """What operators do about lockouts: two commands, and an action of the admin site."""
 
 import datetime
+import json
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from accounts.backends import count_failure
+from audit.origin import Origin, current
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -82,3 +85,30 @@ def test_admin_site_neither_adds_nor_changes_nor_deletes(locked, site):
     assert site.get(f"{LOCKOUTS}add/").status_code == 403
     assert site.post(f"{page}delete/", {"post": "yes"}).status_code == 403
     assert Lockout.objects.get().failures == 5
+
+
+@pytest.fixture
+def guessed(api, db) -> str:
+    """An address that was locked from one client address; another failed once, at another."""
+    for client in ["203.0.113.7"] * 5 + ["198.51.100.9"]:
+        token = current.set(Origin(client))
+        count_failure("ada@example.com" if client == "203.0.113.7" else "bob@example.com")
+        current.reset(token)
+    return "ada@example.com"
+
+
+def test_locks_says_from_where_the_failures_came(guessed, capsys):
+    call_command("locks")
+    text = capsys.readouterr().out
+    call_command("locks", "--json")
+    line = json.loads(capsys.readouterr().out)
+
+    assert text.splitlines()[1] == "    5 from 203.0.113.7"
+    assert (line["email"], line["sources"], line["refusals"]) == (guessed, {"203.0.113.7": 5}, 0)
+
+
+def test_admin_site_says_from_where_the_failures_came(guessed, site):
+    lockout = Lockout.objects.get(email=guessed)
+    page = site.get(f"{LOCKOUTS}{lockout.pk}/change/").content.decode()
+
+    assert "203.0.113.7: 5" in page

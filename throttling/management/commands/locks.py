@@ -10,7 +10,10 @@ from throttling.models import Lockout
 
 
 class Command(BaseCommand):
-    help = "Lists the locked e-mail addresses, the longest lock first."
+    help = (
+        "Lists the locked e-mail addresses, the longest lock first, and the client addresses from "
+        "which the failures of the last 24 hours came."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--all", action="store_true", help="also those that have only failed")
@@ -21,11 +24,28 @@ class Command(BaseCommand):
         longest_first = F("locked_until").desc(nulls_last=True)
         if not options["json"] and not records.exists():
             self.stdout.write("no address is locked")
-        for record in records.order_by(longest_first, "email").iterator():
-            until = record.locked_until and record.locked_until.isoformat(timespec="seconds")
-            if options["json"]:
-                line = {"email": record.email, "failures": record.failures, "locked_until": until}
-                self.stdout.write(json.dumps(line))
-            else:
-                state = f"locked until {until}" if until else "not locked"
-                self.stdout.write(f"{record.email}: {record.failures} failures, {state}")
+        for lockout in records.order_by(longest_first, "email").iterator():
+            self.stdout.write(as_json(lockout) if options["json"] else as_text(lockout))
+
+
+def until(lockout: Lockout) -> str | None:
+    return lockout.locked_until.isoformat(timespec="seconds") if lockout.locked_until else None
+
+
+def as_json(lockout: Lockout) -> str:
+    return json.dumps(
+        {
+            "email": lockout.email,
+            "failures": lockout.failures,
+            "locked_until": until(lockout),
+            "refusals": lockout.refusals,
+            "sources": lockout.sources(),
+        }
+    )
+
+
+def as_text(lockout: Lockout) -> str:
+    state = f"locked until {until(lockout)}" if lockout.locked_until else "not locked"
+    lines = [f"{lockout.email}: {lockout.failures} failures, {state}, refused {lockout.refusals}"]
+    lines += [f"    {times} from {source or '-'}" for source, times in lockout.sources().items()]
+    return "\n".join(lines)
