@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -158,6 +159,27 @@ def test_old_access_token_is_refreshed_before_the_call(site_of_ada: Site) -> Non
 
     assert refreshed.value.status == 200
     heading(page, "People")
+
+
+def test_short_token_is_old_when_a_fifth_is_left(new_site: Callable[..., Site]) -> None:
+    site = new_site(ACCESS_TOKEN_SECONDS="100", JWT_LEEWAY_SECONDS="300")
+    site.operator()
+    page = site.tab()
+    page.clock.install()
+    site.log_in(page)
+    heading(page, "Your account")
+    calls: list[str] = []
+    page.on("request", lambda request: calls.append(urlsplit(request.url).path))
+    page.clock.fast_forward(75_000)
+    page.get_by_role("link", name="People").click()
+    page.get_by_text("ada@example.com").wait_for()
+    assert "/auth/refresh" not in calls
+
+    page.clock.fast_forward(10_000)
+    with page.expect_response("**/auth/refresh") as refreshed:
+        page.get_by_label("Search people").fill("Lovelace")
+
+    assert refreshed.value.ok
 
 
 def test_language_is_kept_with_the_person(site_of_ada: Site) -> None:
