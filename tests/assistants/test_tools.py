@@ -74,10 +74,10 @@ def test_every_tool_is_fully_described(as_ada):
 def test_arguments_stand_side_by_side():
     arguments = {name: set(tool.input_schema["properties"]) for name, tool in tools.TOOLS.items()}
 
-    assert arguments.pop("list_users") >= {"search", "role", "page", "per_page"}
     assert arguments == {
         "whoami": set(),
         "update_profile": {"first_name", "last_name", "language"},
+        "list_users": {"search", "role", "is_active", "page", "per_page"},
         "get_user": {"user_id"},
         "update_user": {"user_id", "role", "is_active"},
         "list_invitations": {"status", "page", "per_page"},
@@ -114,9 +114,11 @@ def test_profile_refuses_what_the_rest_call_refuses(as_bob):
 
 
 def test_users_are_listed(as_ada, bob):
-    answer = succeeded("list_users", use(as_ada, "list_users", search="bo", per_page=1))
+    arguments = {"search": "bo", "is_active": True, "per_page": 1}
 
-    assert answer == as_ada.get("/users?search=bo&per_page=1").json()
+    answer = succeeded("list_users", use(as_ada, "list_users", **arguments))
+
+    assert answer == as_ada.get("/users?search=bo&is_active=true&per_page=1").json()
     assert [user["email"] for user in answer["items"]] == ["bob@example.com"]
 
 
