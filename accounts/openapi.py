@@ -23,12 +23,13 @@ ADA_RESPONSE = {
 
 class Raises(OpenApiResponse):
     """Among the `responses` of `extend_schema`: the error answer that `config.errors` makes of
-    these exceptions, which have one status."""
+    these exceptions, which have one status. `more` names the strings that it has beside `error`."""
 
     def __init__(self, *kinds: type[APIException]) -> None:
         super().__init__()
         self.status = kinds[0].status_code
         self.words = [str(kind.default_detail) for kind in kinds]
+        self.more = {name for kind in kinds for name in getattr(kind, "more", ())}
 
 
 def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:

@@ -70,7 +70,7 @@ class AuthorizationRequest:
         try:
             self.check()
         except OAuthError as wrong:
-            return self.answer(error=wrong.error, error_description=wrong.description)
+            return self.answer(**wrong.body)
         return None
 
     def check(self) -> None:

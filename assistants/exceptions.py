@@ -10,15 +10,16 @@ class OAuthError(APIException):
     """
 
     status_code = 400
-    error = "invalid_request"
+    default_detail = "invalid_request"
+    more = ("error_description",)  # the strings that its body has beside `error`
 
     def __init__(self, description: str) -> None:
-        super().__init__(description)
+        super().__init__()
         self.description = description
 
     @property
     def body(self) -> dict[str, str]:
-        return {"error": self.error, "error_description": self.description}
+        return {"error": str(self.detail), "error_description": self.description}
 
 
 class InvalidRequest(OAuthError):
@@ -28,39 +29,39 @@ class InvalidRequest(OAuthError):
 class InvalidClient(OAuthError):
     """No client of that id is registered here, or no longer."""
 
-    error = "invalid_client"
+    default_detail = "invalid_client"
 
 
 class InvalidGrant(OAuthError):
     """A code or a refresh token that does not hold: unknown, expired, used, or another client's."""
 
-    error = "invalid_grant"
+    default_detail = "invalid_grant"
 
 
 class InvalidScope(OAuthError):
-    error = "invalid_scope"
+    default_detail = "invalid_scope"
 
 
 class InvalidTarget(OAuthError):
     """A `resource` that is not the MCP endpoint (RFC 8707 §2)."""
 
-    error = "invalid_target"
+    default_detail = "invalid_target"
 
 
 class UnsupportedGrantType(OAuthError):
-    error = "unsupported_grant_type"
+    default_detail = "unsupported_grant_type"
 
 
 class UnsupportedResponseType(OAuthError):
-    error = "unsupported_response_type"
+    default_detail = "unsupported_response_type"
 
 
 class InvalidRedirectURI(OAuthError):
-    error = "invalid_redirect_uri"
+    default_detail = "invalid_redirect_uri"
 
 
 class InvalidClientMetadata(OAuthError):
-    error = "invalid_client_metadata"
+    default_detail = "invalid_client_metadata"
 
 
 class FormExpired(OAuthError):

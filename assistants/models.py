@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
@@ -142,6 +142,10 @@ class Grant(models.Model):
     def host(self) -> str:
         """Where the client gets its answers: the one thing that is known of it for sure."""
         return redirects.host(self.redirect_uri)
+
+    @property
+    def expires_at(self) -> datetime:
+        return self.created_at + self.life()
 
     @property
     def code(self) -> str:

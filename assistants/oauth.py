@@ -14,13 +14,17 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from django.conf import settings
-from django.http import HttpResponse, QueryDict
+from django.http import QueryDict
+from drf_spectacular.utils import extend_schema
 from rest_framework.parsers import FormParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.generics import CredentialView
+from accounts.openapi import Raises, body
 from assistants import tokens
 from assistants.exceptions import (
+    InvalidClient,
     InvalidClientMetadata,
     InvalidGrant,
     InvalidRedirectURI,
@@ -30,10 +34,21 @@ from assistants.exceptions import (
     UnsupportedGrantType,
 )
 from assistants.models import CODES, REFRESH_TOKENS, Client, Grant
-from assistants.serializers import GRANT_TYPES, RegistrationSerializer
-from assistants.tokens import RESOURCE, SCOPE
-from throttling.throttles import CredentialThrottle
+from assistants.serializers import (
+    GRANT_TYPES,
+    SCOPE,
+    AuthorizationServer,
+    ProtectedResource,
+    Registered,
+    RegistrationSerializer,
+    RevocationForm,
+    TokenForm,
+    TokenPair,
+)
+from assistants.tokens import RESOURCE
 from throttling.views import CountedView
+
+EXAMPLE_URI = "http://127.0.0.1:3030/callback"
 
 
 def one(parameters: QueryDict, name: str, default: str = "") -> str:
@@ -56,8 +71,11 @@ def check_target(parameters: QueryDict) -> None:
 class ProtectedResourceView(CountedView):
     """GET /.well-known/oauth-protected-resource, and …/mcp: who lets assistants in (RFC 9728)."""
 
-    schema = None
-
+    @extend_schema(
+        summary="Who lets assistants in to the MCP endpoint",
+        description="RFC 9728. `…/mcp` is another name of this call.",
+        responses={200: ProtectedResource},
+    )
     def get(self, request: Request) -> Response:
         return Response(
             {
@@ -74,8 +92,11 @@ class ProtectedResourceView(CountedView):
 class AuthorizationServerView(CountedView):
     """GET /.well-known/oauth-authorization-server: what is where, and what is spoken (RFC 8414)."""
 
-    schema = None
-
+    @extend_schema(
+        summary="What the authorization server speaks, and where",
+        description="RFC 8414. A browser is sent to `authorization_endpoint`, which is a page.",
+        responses={200: AuthorizationServer},
+    )
     def get(self, request: Request) -> Response:
         base = settings.SERVICE_URL
         return Response(
@@ -99,13 +120,18 @@ class AuthorizationServerView(CountedView):
         )
 
 
-class RegisterView(CountedView):
+class RegisterView(CredentialView):
     """POST /oauth/register: a program says its name and where it gets its answers."""
 
-    schema = None
-
-    throttle_classes = [CredentialThrottle]
-
+    @extend_schema(
+        operation_id="registerAssistant",
+        summary="Register an assistant",
+        description="RFC 7591, without authentication: clients are public, and their names their "
+        "own claims. One that nobody lets in is forgotten after a day.",
+        request=RegistrationSerializer,
+        responses={201: Registered, 400: Raises(InvalidRedirectURI, InvalidClientMetadata)},
+        examples=body("An assistant", client_name="Claudia", redirect_uris=[EXAMPLE_URI]),
+    )
     def post(self, request: Request) -> Response:
         metadata = self.metadata(request)
         name = metadata.pop("client_name")
@@ -126,10 +152,9 @@ class RegisterView(CountedView):
         raise InvalidClientMetadata(f"Not as it should be: {', '.join(errors)}.")
 
 
-class FormView(CountedView):
+class FormView(CredentialView):
     """A call of the credential tier whose body is a form, as OAuth has it."""
 
-    throttle_classes = [CredentialThrottle]
     parser_classes = [FormParser]
 
     def client(self, form: QueryDict) -> Client:
@@ -142,8 +167,24 @@ class FormView(CountedView):
 class TokenView(FormView):
     """POST /oauth/token: a code, or a refresh token, for a pair of tokens."""
 
-    schema = None
-
+    @extend_schema(
+        summary="Get an assistant's tokens",
+        description="A code and its verifier, or a refresh token, for a new pair (RFC 6749, RFC "
+        "7636). Either is good once: a second use ends the grant. The access token is good at the "
+        "MCP endpoint alone.",
+        request={FormParser.media_type: TokenForm},
+        responses={
+            200: TokenPair,
+            400: Raises(
+                InvalidRequest,
+                InvalidClient,
+                InvalidGrant,
+                InvalidScope,
+                InvalidTarget,
+                UnsupportedGrantType,
+            ),
+        },
+    )
     def post(self, request: Request) -> Response:
         form = request.POST
         grant_types: dict[str, Callable[[QueryDict], Grant]] = {
@@ -196,15 +237,19 @@ class RevokeView(FormView):
     A token that does not hold is no error (§2.2): there is nothing left to revoke.
     """
 
-    schema = None
-
-    def post(self, request: Request) -> HttpResponse:
+    @extend_schema(
+        summary="Give an assistant's grant back",
+        description="By its access or refresh token (RFC 7009). One that is dead is no error.",
+        request={FormParser.media_type: RevocationForm},
+        responses={200: None, 400: Raises(InvalidRequest, InvalidClient)},
+    )
+    def post(self, request: Request) -> Response:
         form = request.POST
         client = self.client(form)
         grant = self.grant(one(form, "token"))
         if grant is not None and grant.client_id == client.pk:
             grant.end(actor=grant.user, reason="revoked by the client")
-        return HttpResponse()
+        return Response()
 
     def grant(self, token: str) -> Grant | None:
         access = tokens.read(token)

@@ -1,14 +1,13 @@
 """What a client says of itself when it registers, and how a grant looks to whom it acts for."""
 
-from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
 
 from accounts.serializers import TextField
 from assistants import redirects
-from assistants.models import Grant
 
+SCOPE = "mcp"  # there is one: acting for a person as far as the person may
 GRANT_TYPES = ["authorization_code", "refresh_token"]
 
 
@@ -64,18 +63,73 @@ class RegistrationSerializer(serializers.Serializer[Any]):
         return ["code"]
 
 
+class Registered(RegistrationSerializer):
+    """What a client has been registered as (RFC 7591 §3.2.1)."""
+
+    client_id = serializers.UUIDField()
+    client_id_issued_at = serializers.IntegerField()
+    scope = serializers.ChoiceField([SCOPE])
+
+
+class ProtectedResource(serializers.Serializer[Any]):
+    resource = serializers.URLField()
+    authorization_servers = serializers.ListField(child=serializers.URLField())
+    scopes_supported = serializers.ListField(child=serializers.CharField())
+    bearer_methods_supported = serializers.ListField(child=serializers.CharField())
+    resource_name = serializers.CharField()
+
+
+class AuthorizationServer(serializers.Serializer[Any]):
+    issuer = serializers.URLField()
+    authorization_endpoint = serializers.URLField()
+    token_endpoint = serializers.URLField()
+    registration_endpoint = serializers.URLField()
+    revocation_endpoint = serializers.URLField()
+    jwks_uri = serializers.URLField()
+    scopes_supported = serializers.ListField(child=serializers.CharField())
+    response_types_supported = serializers.ListField(child=serializers.CharField())
+    response_modes_supported = serializers.ListField(child=serializers.CharField())
+    grant_types_supported = serializers.ListField(child=serializers.CharField())
+    token_endpoint_auth_methods_supported = serializers.ListField(child=serializers.CharField())
+    revocation_endpoint_auth_methods_supported = serializers.ListField(
+        child=serializers.CharField()
+    )
+    code_challenge_methods_supported = serializers.ListField(child=serializers.CharField())
+    authorization_response_iss_parameter_supported = serializers.BooleanField()
+
+
+class TokenForm(serializers.Serializer[Any]):
+    """The form of the token endpoint; which fields are needed depends on `grant_type`."""
+
+    grant_type = serializers.ChoiceField(GRANT_TYPES)
+    client_id = serializers.UUIDField()
+    code = serializers.CharField(required=False)
+    redirect_uri = serializers.CharField(required=False)
+    code_verifier = serializers.CharField(required=False)
+    refresh_token = serializers.CharField(required=False)
+    resource = serializers.CharField(required=False)
+    scope = serializers.CharField(required=False)
+
+
+class TokenPair(serializers.Serializer[Any]):
+    access_token = serializers.CharField(help_text="JWT, RS256, for the MCP endpoint.")
+    token_type = serializers.ChoiceField(["Bearer"])
+    expires_in = serializers.IntegerField(help_text="Seconds.")
+    refresh_token = serializers.CharField(help_text="Good once.")
+    scope = serializers.ChoiceField([SCOPE])
+
+
+class RevocationForm(serializers.Serializer[Any]):
+    token = serializers.CharField()
+    client_id = serializers.UUIDField()
+
+
 class GrantSerializer(serializers.Serializer[Any]):
     """A grant, loaded with its client: which assistant, where its answers go, since when."""
 
     id = serializers.UUIDField()
-    client_name = serializers.CharField(source="client.name")
-    host = serializers.CharField()
+    client_name = serializers.CharField(source="client.name", help_text="What it calls itself.")
+    host = serializers.CharField(help_text="Where its answers go.")
     created_at = serializers.DateTimeField()
-    used_at = serializers.SerializerMethodField()
-    expires_at = serializers.SerializerMethodField()
-
-    def get_used_at(self, grant: Grant) -> datetime:
-        return grant.used_at or grant.created_at
-
-    def get_expires_at(self, grant: Grant) -> datetime:
-        return grant.created_at + grant.life()
+    used_at = serializers.DateTimeField(help_text="When it last got a token.")
+    expires_at = serializers.DateTimeField()

@@ -7,9 +7,9 @@ from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts.tokens import AccessToken, KeyRingBackend, Token
 from assistants.models import Grant
+from assistants.serializers import SCOPE
 
 RESOURCE = f"{settings.SERVICE_URL}/mcp"  # the endpoint's address is its name (RFC 8707 §2)
-SCOPE = "mcp"  # there is one: acting for a person as far as the person may
 
 
 class AssistantToken(AccessToken):

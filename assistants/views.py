@@ -5,7 +5,10 @@ from typing import IO, Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import ListAPIView
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -58,21 +61,32 @@ class MCPView(CountedView):
         return Response(answer, status)
 
 
-class GrantsView(ProtectedView):
+class GrantsView(ProtectedView, ListAPIView):
     """GET /auth/grants: the assistants that act for the caller, newest first."""
 
-    schema = None
+    serializer_class = GrantSerializer
 
-    def get(self, request: SignedInRequest) -> Response:
-        grants = Grant.objects.live().filter(user=request.user).select_related("client")
-        return Response({"items": GrantSerializer(grants, many=True).data})
+    @extend_schema(
+        operation_id="listGrants",
+        summary="Which assistants act for the caller",
+        description="Newest first.",
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return self.list(request)
+
+    def get_queryset(self) -> QuerySet[Grant]:
+        return Grant.objects.live().filter(user=self.request.user).select_related("client")
 
 
 class GrantView(ProtectedView):
     """DELETE /auth/grants/{id}: this assistant acts for the caller no longer."""
 
-    schema = None
-
+    @extend_schema(
+        operation_id="endGrant",
+        summary="Disconnect an assistant",
+        description="Its tokens stop working at once.",
+        responses={204: None},
+    )
     def delete(self, request: SignedInRequest, grant_id: UUID) -> Response:
         grants = Grant.objects.live().select_related("client", "user")
         grant = get_object_or_404(grants, pk=grant_id, user=request.user)

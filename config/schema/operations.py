@@ -17,7 +17,7 @@ from throttling.throttles import CredentialThrottle
 from throttling.views import CountedView
 
 KNOWN_WORDS = dict(KNOWN.values())
-TAGS = {"auth", "invitations", "password-changes", "users"}
+TAGS = {"auth", "invitations", "oauth", "password-changes", "users"}
 DESCRIPTIONS = {
     400: "The request is not understood, or its token does not hold.",
     401: "Not signed in, or the credentials do not hold.",
@@ -26,7 +26,7 @@ DESCRIPTIONS = {
     409: "The state of things does not allow it.",
     411: "A chunked body: `Content-Length` is required.",
     413: "The body is longer than 64 KiB.",
-    415: "The body is not `application/json`.",
+    415: "The body is of another kind than the call takes.",
 }
 
 
@@ -80,6 +80,7 @@ class Schema(AutoSchema):
         """Every error answer of the call by its status."""
         valid = "requestBody" in operation or "parameters" in operation
         fields = {"fields": ref("schemas", "FieldErrors")} if valid else {}
+        fields |= {name: {"type": "string"} for one in self.named() for name in one.more}
         made = {
             status: openapi_response(
                 DESCRIPTIONS[status],
@@ -117,6 +118,10 @@ class Schema(AutoSchema):
 
     def raised(self) -> dict[int, list[str]]:
         """The words of the exceptions that the method names, by status."""
+        return {one.status: list(one.words) for one in self.named()}
+
+    def named(self) -> list[Raises]:
+        """What the method says that it raises."""
         answers = self.get_response_serializers()
-        named: Any = answers.values() if isinstance(answers, dict) else []
-        return {one.status: list(one.words) for one in named if isinstance(one, Raises)}
+        values: Any = answers.values() if isinstance(answers, dict) else []
+        return [one for one in values if isinstance(one, Raises)]
