@@ -10,6 +10,7 @@ Request = tuple[str, str, dict[str, str], str | None]  # method, path, headers, 
 
 PASSWORD = "correct horse battery"
 EXHAUSTED = "192.0.2.1"
+LOGIN_BEFORE = "POST /auth/login, argon2-cffi"
 addresses = (f"198.51.{n // 250 % 250}.{n % 250 + 1}" for n in itertools.count())
 
 
@@ -28,7 +29,7 @@ class Call:
     name: str
     status: int
     requests: list[Request]
-    server: str = "service"  # or "floor", or "filled"
+    server: str = "service"  # or "floor", "filled", or "before": argon2-cffi's hasher
     count: int = 1200  # requests in a round
     # Makes that many requests for a round, where each can be made only once.
     renew: Callable[[int], Iterator[Request]] | None = None
@@ -150,6 +151,7 @@ def cast() -> list[Call]:
             renew=refresh_tokens,
         ),
         Call("POST /auth/login", 200, [request("POST", "/auth/login", login)], count=60),
+        Call(LOGIN_BEFORE, 200, [request("POST", "/auth/login", login)], "before", count=60),
         Call(
             "POST /auth/signup",
             200,

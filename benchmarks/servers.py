@@ -47,9 +47,12 @@ def make_filled(users: int) -> None:
 
 
 def gunicorn(name: str) -> "Gunicorn":
-    """Start the server of that name: `floor`, `service`, or `filled`."""
+    """Start the server of that name: `floor`, `service`, `filled`, or `before`."""
     if name == "floor":
         return Gunicorn("benchmarks.floor.wsgi", servers.FOLDER)
+    if name == "before":
+        settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.before"}
+        return Gunicorn("config.wsgi", servers.FOLDER, **settings)
     url = FILLED if name == "filled" else os.environ["DATABASE_URL"]
     return Gunicorn("config.wsgi", servers.FOLDER, DATABASE_URL=url)
 

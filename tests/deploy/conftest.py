@@ -47,7 +47,9 @@ class Sockets:
             socket.create_server(("127.0.0.1", port), backlog=2048) for port in self.ports
         ]
 
-    def serve(self, service: Service) -> "subprocess.Popen[bytes]":
+    def serve(
+        self, service: Service, application: str = "config.wsgi"
+    ) -> "subprocess.Popen[bytes]":
         """gunicorn with the sockets as file descriptors 3 and 4, as sd_listen_fds(3) wants it."""
         first, second = (listener.fileno() for listener in self.listeners)
         # Out of the way first: a descriptor may be 3 or 4 already.
@@ -55,7 +57,7 @@ class Sockets:
         script += 'export LISTEN_FDS=2 LISTEN_PID=$$; exec "$@"'
         with service.log_path.open("ab") as log:
             service.server = subprocess.Popen(
-                ["bash", "-c", script, "-", sys.executable, "-m", "gunicorn", "config.wsgi"],
+                ["bash", "-c", script, "-", sys.executable, "-m", "gunicorn", application],
                 env=service.environment,
                 pass_fds=[first, second],
                 stdout=log,
