@@ -36,6 +36,8 @@ class Load:
             response = connection.getresponse()
             answer = response.read()
             self.latencies.append(time.perf_counter() - begun)
+            if response.status == 503:  # as a client should
+                time.sleep(int(response.getheader("Retry-After", "0")))
             if response.status != self.plan["status"]:
                 self.wrong.append(f"{response.status} {answer[:200].decode()}")
 
