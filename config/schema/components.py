@@ -71,7 +71,8 @@ RESPONSES = {
     ),
     "InternalError": openapi_response("A fault of ours.", error_schema(["internal error"])),
     "Unavailable": openapi_response(
-        "The database is unreachable.", error_schema([dict(KNOWN.values())[503]])
+        "The database is unreachable; or, with a `Retry-After`, too many people sign in at once.",
+        error_schema([dict(KNOWN.values())[503]]),
     ),
 }
 SECURITY = {
