@@ -171,7 +171,7 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
 class User(AbstractBaseUser, PermissionsMixin):
     """A person of one company, who signs in with an e-mail address and a password."""
 
-    last_login = None  # the audit trail knows; a write on each log-in buys nothing
+    last_login = None  # the audit trail has it; a second write at each log-in would tell no more
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     account = models.ForeignKey(Account, models.PROTECT, related_name="users")
@@ -200,8 +200,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     class Meta:
         ordering = ["last_name", "first_name", "id"]
         constraints = [
-            # With the unique index this makes addresses unique without regard to case, whoever
-            # writes the row; the field sees to it that ordinary code never meets it.
+            # With the unique index this makes addresses unique without regard to case, by whatever
+            # the row is written. Through the model it always holds: the field lowers addresses.
             models.CheckConstraint(condition=Q(email=Lower("email")), name="user_email_lower"),
             models.CheckConstraint(condition=Q(role__in=Role.values), name="user_role_known"),
         ]
@@ -276,7 +276,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     @classmethod
     def normalize_username(cls, username: str) -> str:
-        return username  # the field makes addresses canonical; NFKC here would fold strangers
+        return username  # the field makes addresses canonical; NFKC could make two people's one
 
 
 class Consultant(models.Model):

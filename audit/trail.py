@@ -33,8 +33,8 @@ def record(
 ) -> None:
     """Record that `actor` did `kind` to `subject` (an address, a name or a `kid`).
 
-    Call it in the transaction of what it tells of. `origin` is where it was asked for, unless by
-    the request in hand. `detail` is what JSON can hold; a password, token or link never goes in.
+    Call it in the transaction of what it tells of. Without `origin` that comes from the request or
+    command in hand. `detail` is what JSON can hold; a password, token or link never goes in.
     """
     origin = origin or current.get()
     Record.objects.create(

@@ -129,7 +129,8 @@ class Lockout(models.Model):
         return self.locked_until is not None and self.locked_until > timezone.now()
 
 
-# A count that is forgotten, or whose lock is over (the WHERE leaves no other lock), begins anew.
+# A forgotten count begins anew, and so does one that has locked: its lock must be over, since the
+# WHERE excludes records with a lock that lasts.
 RECORD_FAILURE = """
 INSERT INTO throttling_lockout AS record (email, failures, failed_at, locked_until, met, refusals)
 VALUES (%(email)s, 1, %(now)s, %(first_lock)s, FALSE, 0)

@@ -20,7 +20,7 @@ RETURNING used
 
 class MailBudgetManager(models.Manager["MailBudget"]):
     def take(self, name: str, window: timedelta) -> int:
-        """Count a mail that was asked for; the how-manieth it is in its window.
+        """Count a mail that was asked for, and give its number in its window: 1, 2, 3 and so on.
 
         A window begins with its first mail. One statement, so that parallel calls are counted one
         by one; a transaction that is rolled back has taken nothing.

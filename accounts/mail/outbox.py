@@ -12,11 +12,12 @@ import smtplib
 import uuid
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.db import DatabaseError, models
+from django.db import DatabaseError, models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -152,7 +153,8 @@ class OutgoingMail(models.Model):
             setattr(self, name, value)
         self.save(update_fields=["state", *fields])
         if state in ENDS:
-            MailTally.objects.add(state)
+            # Once it is committed: a worker that stops before that would hold up all the others.
+            transaction.on_commit(partial(MailTally.objects.add, state))
 
     def decide(self) -> None:
         """Find out what a request comes to: a mail that is ready to be sent, or nothing."""
@@ -176,9 +178,9 @@ class OutgoingMail(models.Model):
         except DatabaseError:
             raise
         except Exception as error:
-            self.note_failure(error)
             with contextlib.suppress(*PROBLEMS):
                 server.close()  # the next mail gets a new connection
+            self.note_failure(error)
             return isinstance(error, smtplib.SMTPException) and not isinstance(
                 error, smtplib.SMTPServerDisconnected
             )

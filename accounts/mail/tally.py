@@ -10,7 +10,7 @@ from django.db.models import F
 
 class MailTallyManager(models.Manager["MailTally"]):
     def add(self, state: str) -> None:
-        """Count one more mail, in the transaction that ends it."""
+        """Count one more mail, after the transaction that has ended it."""
         if not self.filter(state=state).update(mails=F("mails") + 1):
             self.update_or_create(
                 state=state, defaults={"mails": F("mails") + 1}, create_defaults={"mails": 1}
