@@ -19,7 +19,7 @@ from django.core import mail
 from django.db import connection, connections
 from django.test import Client
 
-from accounts import tokens
+from accounts import hashers, tokens
 from accounts.mail.worker import Worker
 from accounts.models import Account, Role, User
 from accounts.published import published
@@ -104,6 +104,12 @@ def high_credential_limit(request: pytest.FixtureRequest, settings: Any) -> None
     """Only tests that are about the credential limit meet it."""
     settings.RATE_LIMIT_CREDENTIAL = 10_000
     settings.RATE_LIMIT_AUTHENTICATED = settings.RATE_LIMIT_PUBLIC = 10_000
+
+
+@pytest.fixture(autouse=True)
+def patient_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only tests that are about it are told to come back: a busy machine may hash for long."""
+    monkeypatch.setattr(hashers, "PATIENCE", 60)
 
 
 @pytest.fixture
