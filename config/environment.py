@@ -7,12 +7,13 @@ import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 import environ
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 from redis import ConnectionPool, RedisError
+from redis.connection import parse_url
 
 from accounts.files import write_once
 
@@ -260,17 +261,81 @@ def hosts_problem(config: dict[str, Any]) -> str | None:
 def redis_url(name: str) -> str | None:
     """The address of the limiter's store, or None where the variable is unset or empty."""
     value = given(name) or None
-    if value is None:
-        return None
+    if value is None or "+" in value.partition("://")[0]:
+        return value
     example = "redis://127.0.0.1:6379/0"
     parts = address_parts(value, "redis", "rediss")
     if not parts or parts.path.strip("/0123456789"):
-        stop(name, "must be redis://host:port/number or rediss://host:port/number", example)
+        forms = "redis://host:port/number or rediss://host:port/number"
+        stop(name, f"must be {forms}, or redis+sentinel:// or redis+cluster://", example)
+    redis_options(name, value, example)
+    return value
+
+
+def redis_options(name: str, url: str, example: str) -> dict[str, Any]:
+    """What a redis:// or rediss:// address says beside host and port."""
     try:
-        ConnectionPool.from_url(value).make_connection()  # which connects when it is used
+        ConnectionPool.from_url(url).make_connection()  # which connects when it is used
     except (TypeError, ValueError, RedisError) as error:
         stop(name, f"has a bad query parameter: {error}", example)
-    return value
+    options = parse_url(url)  # type: ignore[no-untyped-call]
+    return {k: options[k] for k in options if k not in {"host", "port", "connection_class"}}
+
+
+SEVERAL_SERVERS = re.compile(
+    r"(?P<scheme>rediss?)\+(?P<kind>sentinel|cluster)://(?:(?P<login>[^@/?]*)@)?(?P<hosts>[^/?@]+)"
+    r"(?P<path>/[^?]*)?(?:\?(?P<query>.*))?"
+)
+SEVERAL_EXAMPLES = {
+    "cluster": "redis+cluster://10.0.0.1:7000,10.0.0.2:7000",
+    "sentinel": "redis+sentinel://10.0.0.1:26379,10.0.0.2:26379/mymaster/0",
+}
+
+
+def redis_servers(name: str, url: str | None) -> dict[str, Any] | None:
+    """The servers of a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS), or None
+    for one server's: `addresses`, the Sentinels' `service` (None for a Cluster), the `options` of a
+    connection, and `sentinel_options` of one to a Sentinel."""
+    if url is None or "+" not in url.partition("://")[0]:
+        return None
+    found = SEVERAL_SERVERS.fullmatch(url)
+    if not found:
+        stop(name, "is no address of Sentinels or of a Cluster", SEVERAL_EXAMPLES["sentinel"])
+    example = SEVERAL_EXAMPLES[found["kind"]]
+    service, database = service_and_database(name, found, example)
+    query = dict(parse_qsl(found["query"] or ""))
+    logins = {key: query.pop(f"sentinel_{key}", None) for key in ("username", "password")}
+    login = f"{found['login']}@" if found["login"] else ""
+    one = f"{found['scheme']}://{login}host:1/{database}?{urlencode(query)}"
+    options = redis_options(name, one, example)
+    if found["scheme"] == "rediss":
+        options["ssl"] = True
+    tls = {key: value for key, value in options.items() if key.startswith("ssl")}
+    port = 6379 if found["kind"] == "cluster" else 26379
+    hosts = found["hosts"].split(",")
+    return {
+        "addresses": [host_and_port(name, host, port, example) for host in hosts],
+        "service": service or None,
+        "options": options,
+        "sentinel_options": tls | {key: value for key, value in logins.items() if value},
+    }
+
+
+def service_and_database(name: str, found: re.Match[str], example: str) -> tuple[str, str]:
+    """Of the address's path: /mymaster/0, and nothing for a Cluster."""
+    service, _, database = (found["path"] or "").strip("/").partition("/")
+    if found["kind"] == "cluster" and service:
+        stop(name, "names a database: a Cluster has but one", example)
+    if found["kind"] == "sentinel" and (not service or database.strip("0123456789")):
+        stop(name, "must name the service, and perhaps the number of a database", example)
+    return service, database
+
+
+def host_and_port(name: str, text: str, port: int, example: str) -> tuple[str, int]:
+    parts = address_parts(f"tcp://{text}", "tcp")
+    if not parts or not parts.hostname or parts.path:
+        stop(name, f"{text!r} is no host:port", example)
+    return parts.hostname, parts.port or port
 
 
 def email_config(value: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ DATABASE = env.url_config(
     "postgres://user:password@127.0.0.1:5432/consulting",
 )
 REDIS_URL = env.redis_url("REDIS_URL")
+REDIS_SERVERS = env.redis_servers("REDIS_URL", REDIS_URL)  # of Sentinels or of a Cluster
 EMAIL = env.url_config(
     "EMAIL_URL",
     "consolemail://",
@@ -78,6 +79,7 @@ AUDIT_KEEP_DAYS = env.integer("AUDIT_KEEP_DAYS", 400, high=36500)
 BIND = env.ip_address("BIND", "127.0.0.1")
 PASSWORD_REJECT_COMMON = env.boolean("PASSWORD_REJECT_COMMON", False)
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
+LIMITER_PROCESSES = env.integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURRENCY
 WEB_THREADS = env.integer("WEB_THREADS", 8, high=256)
 LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
 METRICS_TOKEN = env.token("METRICS_TOKEN")
@@ -179,20 +181,20 @@ else:
 # ---- Limiter's store -------------------------------------------------------------------------
 # A retry could count a request twice, and nobody waits longer than 100 ms for a count.
 
-if REDIS_URL:
+REDIS_CONNECTION = {
+    "retry": Retry(NoBackoff(), 0),
+    # No HELLO and CLIENT SETINFO: they would cost a new connection three answers.
+    "protocol": 2,
+    "driver_info": None,
+}
+if REDIS_URL and not REDIS_SERVERS:
     CACHES = {
         "default": {
             "BACKEND": "django_redis.cache.RedisCache",
             "LOCATION": REDIS_URL,
             "OPTIONS": {
-                "CONNECTION_POOL_KWARGS": {
-                    "socket_timeout": 0.1,
-                    "socket_connect_timeout": 0.1,
-                    "retry": Retry(NoBackoff(), 0),
-                    # No HELLO and CLIENT SETINFO: they would cost a new connection three answers.
-                    "protocol": 2,
-                    "driver_info": None,
-                },
+                "CONNECTION_POOL_KWARGS": REDIS_CONNECTION
+                | {"socket_timeout": 0.1, "socket_connect_timeout": 0.1},
             },
         },
     }

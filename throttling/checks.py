@@ -51,6 +51,23 @@ def check_store_of_several_hosts(
 
 
 @register(Tags.security, deploy=True)
+def check_share(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """A store on another host may serve several of this service's: in its outage each process has
+    its share of the limit, and only an operator knows how many there are."""
+    address = str(settings.REDIS_URL or "").rpartition("@")[2].rpartition("//")[2]
+    is_local = address.startswith(("localhost", "127.0.0.1", "[::1]")) and "," not in address
+    if not settings.REDIS_URL or is_local or settings.LIMITER_PROCESSES:
+        return []
+    return [
+        Warning(
+            "The limiter's store is on another host; how many processes share a limit is not said.",
+            hint="Set LIMITER_PROCESSES to the number of processes on all hosts together.",
+            id="throttling.W007",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
 def check_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Without a trusted proxy the peer counts, which behind one is the proxy itself."""
     # The service ends no TLS, so an https front end means that something before it does.

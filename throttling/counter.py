@@ -142,16 +142,21 @@ class Refusals:
         return Decision.of(used, limit, end - now, window) if now < ask_again else None
 
 
+def processes() -> int:
+    """How many count together, on all hosts."""
+    return int(settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY)
+
+
 def share(limit: int) -> int:
     """What each process may let through by itself, so that together they keep to the limit."""
-    return max(1, limit // settings.WEB_CONCURRENCY)
+    return max(1, limit // processes())
 
 
 def part_of(used: int) -> int:
     """What a process counts as its part of the requests that the store has counted, while each of
     the others may have had one more by now."""
-    others: int = settings.WEB_CONCURRENCY - 1
-    return math.ceil((used + others) / settings.WEB_CONCURRENCY)
+    others = processes() - 1
+    return math.ceil((used + others) / processes())
 
 
 class Limiter:
@@ -165,6 +170,7 @@ class Limiter:
         self.breaker = Breaker()
         self.process = ProcessCounter()
         self.refusals = Refusals()
+        self.is_watched = False
         self.__dict__.pop("store", None)
 
     @functools.cached_property
@@ -203,7 +209,7 @@ class Limiter:
 
     def ask_store(self, key: str, limit: int, window: int, *, strict: bool) -> Decision | None:
         """The store's decision, or None where the store has none to give."""
-        if not self.breaker.admits():
+        if not self.may_ask():
             return None
         try:
             used, milliseconds = self.store.count(key, window * 1000)
@@ -213,7 +219,8 @@ class Limiter:
             if strict:
                 self.process.note_silence(key, window)
             return None
-        self.breaker.succeeded()
+        if not self.is_watched or not self.breaker.is_open:  # else one server of several is lost
+            self.breaker.succeeded()
         if not decision.allowed:
             self.refusals.remember(key, used, milliseconds / 1000)
         if strict and not self.process.count_beside(
@@ -223,38 +230,52 @@ class Limiter:
         return decision
 
     def lost(self, error: Exception) -> None:
-        """Tell the breaker; what one connection of a lost store has met, the others would meet."""
+        """Tell the breaker, and begin on new connections where it opens."""
         series.store_failures.labels(type(error).__name__).inc()
         self.breaker.failed(error)
         if self.breaker.is_open and "store" in vars(self):
-            self.store.disconnect()
+            self.store.lost()
 
     def keep_watch(self) -> None:
-        """For a server's process: connect before the first request needs it, and find a lost
-        store again without one. Both by a thread of its own."""
+        """For a server's process: look at the store at once, and then twice a second by a thread of
+        its own. So connections stand before they are needed, `state` is true without a request,
+        and a store that is lost or moves is found again without one: no request probes."""
         if settings.REDIS_URL:
+            self.is_watched = True
+            self.look()
             threading.Thread(target=self.watch, name="store", daemon=True).start()
 
     def watch(self) -> None:
+        while True:
+            time.sleep(0.5)
+            self.look()
+
+    def look(self) -> None:
+        """See whether the store counts; a second time if it says nothing for once."""
+        if not self.sees_store() and not self.breaker.is_open:
+            self.sees_store()
+
+    def sees_store(self) -> bool:
         try:
-            self.store.warm_up()
+            self.store.look()
         except Exception as error:
             self.lost(error)
-        while True:
-            time.sleep(0.1)
-            self.probe()
+            return False
+        self.breaker.succeeded()
+        return True
+
+    def may_ask(self) -> bool:
+        """Whether a request may ask: always, or to probe now and then where nobody keeps watch."""
+        return not self.breaker.is_open if self.is_watched else self.breaker.admits()
 
     def state(self) -> Literal["ok", "fallback"]:
         """Whether counting works as configured: `fallback` while the store is lost."""
         return "fallback" if settings.REDIS_URL and self.breaker.is_open else "ok"
 
     def probe(self) -> None:
-        """Try a lost store where a try is due, so that an idle service finds it again too.
-
-        It counts like a request: a store that is full or read-only would still answer a PING.
-        """
-        if self.state() == "fallback":
-            self.ask_store("throttle:probe", 1, 1, strict=False)
+        """Try a lost store where a try is due and nobody keeps watch."""
+        if self.state() == "fallback" and not self.is_watched and self.breaker.admits():
+            self.sees_store()
 
 
 limiter = Limiter()

@@ -5,22 +5,25 @@ command on a connection that stands has all of it, the steps on a new one share 
 waits for the interpreter or a processor meanwhile is not the store's silence, and not counted.
 """
 
-import functools
+import hashlib
 import math
+import time
 from collections import deque
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django_redis import get_redis_connection
-from redis import SSLConnection
-from redis.exceptions import NoScriptError, RedisError
+from redis import Connection, SSLConnection
+from redis.exceptions import AskError, NoScriptError, RedisError
 from redis.exceptions import TimeoutError as StoreTimeout
+
+from throttling.topology import Address, topology
 
 BUDGET = 0.1  # seconds, of which on a new connection:
 CONNECTING = 0.08 * BUDGET
 HANDSHAKES = 0.4 * BUDGET  # TLS, AUTH and SELECT together
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
+SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()  # EVALSHA's name for it
 Count = tuple[int, int]  # the requests in a window, the milliseconds until it ends
 TIERS = ("authenticated", "public", "credential")
 
@@ -30,40 +33,35 @@ def key_of(tier: str, caller: str) -> str:
     return f"throttle:{tier}:{caller}"
 
 
-class Store:
-    """The counts in Redis. Raises what redis-py raises, StoreTimeout among it."""
+class Server:
+    """One redis-server, and the connections to it that nobody uses at the moment."""
 
-    def __init__(self) -> None:
-        client = get_redis_connection("default")
-        self.sha = client.register_script(SCRIPT).sha  # sends nothing
-        pool = client.connection_pool
-        options = pool.connection_kwargs
-        tls = issubclass(pool.connection_class, SSLConnection)
+    def __init__(self, address: Address, options: dict[str, Any]) -> None:
+        options = dict(options)
+        tls = options.pop("ssl", False)
         handshakes = sum(map(bool, [tls, options.get("password"), options.get("db")]))
-        self.first_command = BUDGET - CONNECTING - (HANDSHAKES if handshakes else 0)
-        timeouts = {
+        self.kind: Any = SSLConnection if tls else Connection
+        self.options = options | {
+            "host": address[0],
+            "port": address[1],
             "socket_connect_timeout": CONNECTING,
             "socket_timeout": HANDSHAKES / max(1, handshakes),
         }
-        self.new_connection = functools.partial(pool.connection_class, **(options | timeouts))
-        self.standing: deque[Any] = deque()  # connections that nobody uses at the moment
+        self.first_command = BUDGET - CONNECTING - (HANDSHAKES if handshakes else 0)
+        self.standing: deque[Any] = deque()
 
-    def count(self, key: str, milliseconds: int) -> Count:
-        """Count a request in a window of so many milliseconds."""
-        try:
-            return self.ask("EVALSHA", self.sha, 1, key, milliseconds)
-        except NoScriptError:  # a new or emptied store
-            return self.ask("EVAL", SCRIPT, 1, key, milliseconds)
-
-    def ask(self, *command: str | int) -> Count:
+    def ask(self, *command: str | int, seconds: float = BUDGET, asking: bool = False) -> Count:
         """The answer to a command. Only a connection that has answered is used again."""
-        connection, seconds = self.take(), BUDGET
+        connection = self.take()
         if connection is None:
-            connection, seconds = self.connect(), self.first_command
+            connection, seconds = self.connect(), min(seconds, self.first_command)
         try:
+            if asking:
+                connection.send_command("ASKING")
+                connection.read_response()
             connection.send_command(*command)
             used, left = read(connection, seconds)
-        except NoScriptError:
+        except (NoScriptError, AskError):
             self.standing.append(connection)
             raise
         except BaseException:
@@ -87,7 +85,7 @@ class Store:
             return None
 
     def connect(self) -> Any:
-        connection = self.new_connection()
+        connection = self.kind(**self.options)
         connection.connect()
         return connection
 
@@ -100,6 +98,55 @@ class Store:
         """Drop what stands."""
         while connection := self.pop():
             connection.disconnect()
+
+
+class Store:
+    """The counts in Redis. Raises what redis-py raises, StoreTimeout among it."""
+
+    def __init__(self) -> None:
+        self.topology, self.options = topology()
+        self.is_outdated = True  # nobody has looked where the servers are since they moved
+        self.servers: dict[Address, Server] = {}
+
+    def count(self, key: str, milliseconds: int) -> Count:
+        """Count a request in a window of so many milliseconds."""
+        begin = time.monotonic()
+        server = self.server(self.topology.holder(key))
+        try:
+            return server.ask("EVALSHA", SHA, 1, key, milliseconds)
+        except NoScriptError:  # a new or emptied store
+            return server.ask("EVAL", SCRIPT, 1, key, milliseconds)
+        except AskError as elsewhere:  # a Cluster's: the key's slot moves, or has moved (MOVED)
+            self.is_outdated = True
+            left = max(BUDGET / 5, BUDGET - (time.monotonic() - begin))
+            server = self.server(elsewhere.node_addr)
+            return server.ask("EVAL", SCRIPT, 1, key, milliseconds, seconds=left, asking=True)
+
+    def server(self, address: Address) -> Server:
+        if address not in self.servers:
+            self.servers[address] = Server(address, self.options)
+        return self.servers[address]
+
+    def look(self) -> None:
+        """Find out where the servers are, if need be, and have each of them count something: one
+        that is full or read-only would still answer a PING."""
+        if self.is_outdated:
+            self.topology.find()
+        for key in self.topology.probes():
+            self.count(key, 1000)
+        if self.is_outdated:
+            self.warm_up()
+            self.is_outdated = False
+
+    def warm_up(self) -> None:
+        for key in self.topology.probes():
+            self.server(self.topology.holder(key)).warm_up()
+
+    def lost(self) -> None:
+        """What one connection has met, the others would meet in turn; perhaps the store moves."""
+        self.is_outdated = True
+        for server in list(self.servers.values()):
+            server.disconnect()
 
 
 def read(connection: Any, seconds: float) -> Any:
@@ -128,7 +175,7 @@ def store_client() -> Any:
     """The store's client, for operators' commands. Raises NoStore where counts are in process."""
     if not settings.REDIS_URL:
         raise NoStore("Without REDIS_URL the server process counts; restarting it clears.")
-    return get_redis_connection("default")
+    return topology()[0].client()
 
 
 def answers_from() -> str:
@@ -147,9 +194,10 @@ def look_up(caller: str) -> dict[str, tuple[int, int]]:
     Raises NoStore, also when the store does not answer.
     """
     try:
-        with store_client().pipeline(transaction=False) as pipeline:
+        with store_client() as client, client.pipeline(transaction=False) as pipeline:
             for tier in TIERS:
-                pipeline.get(key_of(tier, caller)).pttl(key_of(tier, caller))
+                pipeline.get(key_of(tier, caller))
+                pipeline.pttl(key_of(tier, caller))
             answers = pipeline.execute()
     except RedisError as error:
         raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
@@ -161,6 +209,7 @@ def clear(caller: str) -> None:
     """Forget the caller's requests in every tier: at once here, within a second in a server that
     refuses the caller from memory. Raises NoStore as `look_up` does."""
     try:
-        store_client().delete(*(key_of(tier, caller) for tier in TIERS))
+        with store_client() as client:
+            client.delete(*(key_of(tier, caller) for tier in TIERS))
     except RedisError as error:
         raise NoStore(f"The store does not answer: {type(error).__name__}.") from None

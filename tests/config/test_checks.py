@@ -17,6 +17,7 @@ from accounts import keys
 PRODUCTION = {
     "SECRET_KEY": "a-secret-of-fifty-characters-that-all-the-hosts-share",
     "DATABASE_URL": "postgres://consulting:password@db.consulting.test/consulting",
+    "LIMITER_PROCESSES": "2",
     "REDIS_URL": "redis://redis.consulting.test/0",
     "EMAIL_URL": "smtp+tls://user:password@mail.consulting.test:587",
     "FRONTEND_URL": "https://app.consulting.test",

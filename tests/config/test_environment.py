@@ -18,7 +18,7 @@ BAD = {
     ],
     "REDIS_URL": [
         *["localhost:6379", "http://x", "redis://", "redis://h:port/0", "redis://h/x"],
-        "redis://h/0?sockettimeout=1",
+        *["redis://h/0?sockettimeout=1", "redis+sentinel://h:26379", "redis+other://h"],
     ],
     "EMAIL_URL": ["", "smpt://x", "smtp://host:port", "smtp://", "filemail://", "filemail:///"],
     "ALLOWED_HOSTS": ["https://api.test", "api.test:443", "api.test/path", "[::1]:80", "a b"],
@@ -164,3 +164,36 @@ def test_bad_query_of_redis_is_named(monkeypatch: pytest.MonkeyPatch, query: str
 
     with pytest.raises(SystemExit, match=r"^REDIS_URL: has a bad query parameter: "):
         environment.redis_url("REDIS_URL")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *["redis+sentinel://h/", "redis+sentinel://h/mymaster/x", "redis+sentinel:///mymaster/0"],
+        *["redis+sentinel://h:port/mymaster", "redis+sentinel://h,/mymaster", "redis+sentinel://"],
+        *["redis+cluster://h/0", "redis+cluster://", "tcp+cluster://h", "redis+cluster://h?x=1"],
+    ],
+)
+def test_bad_address_of_several_servers_is_named(url: str) -> None:
+    with pytest.raises(SystemExit, match=r"^REDIS_URL: "):
+        environment.redis_servers("REDIS_URL", url)
+
+
+def test_address_of_sentinels_is_read() -> None:
+    url = "rediss+sentinel://ada:p%40ss@a:1,[::1],c/MyMaster/2?sentinel_password=w&ssl_ca_certs=/ca"
+    found = environment.redis_servers("REDIS_URL", url)
+
+    assert found is not None
+    assert found["addresses"] == [("a", 1), ("::1", 26379), ("c", 26379)]
+    assert (found["service"], found["options"]["db"]) == ("MyMaster", 2)
+    assert (found["options"]["username"], found["options"]["password"]) == ("ada", "p@ss")
+    assert found["sentinel_options"] == {"ssl": True, "ssl_ca_certs": "/ca", "password": "w"}
+
+
+def test_address_of_a_cluster_is_read() -> None:
+    found = environment.redis_servers("REDIS_URL", "redis+cluster://:secret@a,b:7001")
+
+    assert found is not None
+    assert found["addresses"] == [("a", 6379), ("b", 7001)]
+    assert found["service"] is None
+    assert found["options"] == {"password": "secret"}

@@ -34,6 +34,23 @@ def test_address_that_only_a_proxy_reaches_is_silent(settings, bind):
 
 
 @pytest.mark.parametrize(
+    "url", ["redis://redis.example.com/0", "redis+sentinel://:p@127.0.0.1:1,127.0.0.1:2/mymaster/0"]
+)
+def test_shared_store_needs_the_number_of_processes(settings, url):
+    settings.REDIS_URL = url
+    assert ids(checks.check_share(None)) == ["throttling.W007"]
+
+    settings.LIMITER_PROCESSES = 8
+    assert checks.check_share(None) == []
+
+
+def test_local_store_is_of_one_host(settings):
+    settings.REDIS_URL = "redis://:password@127.0.0.1:6379/0"
+
+    assert checks.check_share(None) == []
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("SECURE_PROXY_SSL_HEADER", ("HTTP_X_FORWARDED_PROTO", "https")),

@@ -54,6 +54,12 @@ def test_each_of_several_processes_has_a_share_of_a_strict_limit(settings):
     assert counter.count("public", "203.0.113.9", 300, strict=False).limit == 300
 
 
+def test_share_is_of_all_processes_of_all_hosts(settings):
+    settings.WEB_CONCURRENCY, settings.LIMITER_PROCESSES = 2, 5
+
+    assert count(10).limit == 2
+
+
 def test_ended_windows_are_dropped(clock):
     process = counter.ProcessCounter()
     for number in range(100):

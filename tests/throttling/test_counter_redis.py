@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django_redis import get_redis_connection
 
-from throttling import counter, store
+from throttling import counter, topology
 
 KEY = "throttle:credential:203.0.113.9"
 COUNT_FORTY = """
@@ -163,7 +163,7 @@ def test_flushed_scripts_are_loaded_again(redis):
 def test_decision_is_one_round_trip(redis, connected):
     count()
     if not connected:
-        counter.limiter.store.disconnect()
+        counter.limiter.store.lost()
 
     with redis.monitor() as monitor:
         count()
@@ -180,7 +180,7 @@ def test_decision_is_one_round_trip(redis, connected):
 
 def test_client_is_made_once(redis, monkeypatch):
     made = []
-    monkeypatch.setattr(store, "get_redis_connection", lambda alias: made.append(alias) or redis)
+    monkeypatch.setattr(topology, "get_redis_connection", lambda alias: made.append(alias) or redis)
     for _ in range(3):
         count()
 

@@ -130,6 +130,17 @@ def test_store_that_is_absent_at_start_is_found_later(two: Any) -> None:
         store.stop()
 
 
+def test_health_knows_at_the_start_and_without_requests(two: Any, own_store: RedisServer) -> None:
+    own_store.stop()
+    service = two(own_store.url)
+    assert {said["limiter"] for said in health(service)} == {"fallback"}
+
+    own_store.start()
+    until(lambda: service.log.count(FOUND) == 2, 5)
+    own_store.stop()
+    until(lambda: service.log.count(LOST) == 4, 5)  # by both processes, that nobody has called
+
+
 def durations(service: Service, calls: int) -> list[float]:
     """Seconds that ordinary calls took, one after another."""
     took = []

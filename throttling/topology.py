@@ -1,0 +1,132 @@
+"""Where the store is: one server, the master that Sentinels name, or the nodes of a Cluster.
+
+Only `find` asks anybody, and takes its time: `Limiter.watch` calls it, never a request.
+"""
+
+from typing import Any, Protocol
+
+from django.conf import settings
+from django_redis import get_redis_connection
+from redis import SSLConnection
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
+from redis.exceptions import ConnectionError as StoreError
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+Address = tuple[str, int]
+PROBE = "throttle:probe"
+PATIENCE: dict[str, Any] = {  # of who looks for the servers
+    "socket_connect_timeout": 0.5,  # seconds
+    "socket_timeout": 0.5,
+    "retry": Retry(NoBackoff(), 0),
+}
+
+
+class Topology(Protocol):
+    def find(self) -> None:
+        """Find out where the servers are now. Raises redis-py's errors."""
+
+    def holder(self, key: str) -> Address:
+        """The server that counts under the key. Raises StoreError while none is known."""
+
+    def probes(self) -> list[str]:
+        """Keys of which every server that counts holds one."""
+
+    def client(self) -> Any:
+        """A client of redis-py's for the whole of it."""
+
+
+class OneServer:
+    """The server of a redis:// or rediss:// address, through django-redis."""
+
+    def __init__(self, client: Any, address: Address) -> None:
+        self.redis, self.address = client, address
+
+    def find(self) -> None:
+        pass
+
+    def holder(self, key: str) -> Address:
+        return self.address
+
+    def probes(self) -> list[str]:
+        return [PROBE]
+
+    def client(self) -> Any:
+        return self.redis
+
+
+class SentinelMaster:
+    """The one master; its Sentinels name another when it is lost."""
+
+    def __init__(
+        self, addresses: list[Address], service: str, sentinel_options: Any, options: Any
+    ) -> None:
+        self.sentinel: Any = Sentinel(  # type: ignore[no-untyped-call]
+            addresses, sentinel_kwargs=sentinel_options | PATIENCE, **(options | PATIENCE)
+        )
+        self.service = service
+        self.master: Address | None = None
+
+    def find(self) -> None:
+        self.master = self.sentinel.discover_master(self.service)
+
+    def holder(self, key: str) -> Address:
+        if self.master is None:
+            raise StoreError(f"no Sentinel has named the master of {self.service} yet")
+        return self.master
+
+    def probes(self) -> list[str]:
+        return [PROBE]
+
+    def client(self) -> Any:
+        return self.sentinel.master_for(self.service)
+
+
+class ClusterNodes:
+    """The masters of a Cluster, each with its part of the keys."""
+
+    def __init__(self, addresses: list[Address], options: Any) -> None:
+        self.addresses, self.options = addresses, options
+        self.cluster: Any = None
+
+    def client(self) -> Any:
+        nodes = [ClusterNode(*address) for address in self.addresses]  # type: ignore[no-untyped-call]
+        options = self.options | PATIENCE
+        return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **options)
+
+    def find(self) -> None:
+        if self.cluster is None:
+            self.cluster = self.client()
+        else:
+            self.cluster.nodes_manager.initialize()
+
+    def holder(self, key: str) -> Address:
+        if self.cluster is None:
+            raise StoreError("no node of the cluster has answered yet")
+        node = self.cluster.get_node_from_key(key)
+        return node.host, node.port
+
+    def probes(self) -> list[str]:
+        found: dict[Address, str] = {}
+        for number in range(200):  # more than enough to meet each of a dozen masters
+            key = f"{PROBE}:{number}"
+            found.setdefault(self.holder(key), key)
+        return list(found.values())
+
+
+def topology() -> tuple[Topology, dict[str, Any]]:
+    """That of the settings, and the options of a connection to one of its servers; asks nobody."""
+    servers = settings.REDIS_SERVERS
+    if servers is None:
+        client = get_redis_connection("default")
+        pool = client.connection_pool
+        options = dict(pool.connection_kwargs)
+        options["ssl"] = issubclass(pool.connection_class, SSLConnection)
+        address = options.pop("host", "localhost"), options.pop("port", 6379)
+        return OneServer(client, address), options
+    addresses, service, options = servers["addresses"], servers["service"], servers["options"]
+    found: Topology = ClusterNodes(addresses, options)
+    if service is not None:
+        found = SentinelMaster(addresses, service, servers["sentinel_options"], options)
+    return found, options | settings.REDIS_CONNECTION
