@@ -133,6 +133,7 @@ def test_store_that_is_absent_at_start_is_found_later(two: Any) -> None:
 def test_health_knows_at_the_start_and_without_requests(two: Any, own_store: RedisServer) -> None:
     own_store.stop()
     service = two(own_store.url)
+    until(lambda: service.log.count(LOST) == 2, 5)
     assert {said["limiter"] for said in health(service)} == {"fallback"}
 
     own_store.start()
