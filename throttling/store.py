@@ -14,7 +14,8 @@ from typing import Any
 
 from django.conf import settings
 from redis import Connection, SSLConnection
-from redis.exceptions import AskError, NoScriptError, RedisError
+from redis.cluster import RedisCluster
+from redis.exceptions import AskError, NoScriptError, RedisClusterException, RedisError
 from redis.exceptions import TimeoutError as StoreTimeout
 
 from throttling.topology import Address, topology
@@ -175,16 +176,24 @@ def store_client() -> Any:
     """The store's client, for operators' commands. Raises NoStore where counts are in process."""
     if not settings.REDIS_URL:
         raise NoStore("Without REDIS_URL the server process counts; restarting it clears.")
-    return topology()[0].client()
+    try:
+        return topology()[0].client()
+    except (RedisError, RedisClusterException) as error:  # a Cluster's client looks for its nodes
+        raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
 
 
 def answers_from() -> str:
-    """The address of the server that counts now, and its role. Raises NoStore as `look_up` does."""
-    client = store_client()
-    try:
-        address, role = client.client_info()["laddr"], client.info("replication")["role"]
-    except RedisError as error:
-        raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
+    """The address of the server that counts now, and its role; of all masters in a Cluster.
+
+    Raises NoStore as `look_up` does.
+    """
+    with store_client() as client:
+        if isinstance(client, RedisCluster):
+            return ", ".join(node.name for node in client.get_primaries()) + ", each a master"
+        try:
+            address, role = client.client_info()["laddr"], client.info("replication")["role"]
+        except RedisError as error:
+            raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
     return f"{address}, a {role}"
 
 

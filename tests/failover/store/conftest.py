@@ -1,7 +1,9 @@
 """Sentinels and Clusters of real processes, and a service under load that counts in them."""
 
+import random
 import re
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -80,6 +82,20 @@ class Watched:
             server.stop()
 
 
+def node_port() -> int:
+    """A free port whose Cluster bus (10,000 above it) is free too, and below what the kernel gives
+    to connections on their way out."""
+    while True:
+        port = random.randrange(10_000, 20_000)
+        if all(is_free(number) for number in (port, port + 10_000)):
+            return port
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
 class Nodes:
     """A Cluster of three masters; the first has a replica."""
 
@@ -105,7 +121,7 @@ class Nodes:
         number = len(list(folder.iterdir()))
         path = folder / f"nodes-{number}.conf"
         path.touch()
-        return RedisServer(None, *options, "--cluster-config-file", str(path))
+        return RedisServer(node_port(), *options, "--cluster-config-file", str(path))
 
     def lines(self, client: Any) -> dict[str, Any]:
         found: dict[str, Any] = client.cluster("NODES")

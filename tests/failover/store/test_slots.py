@@ -56,3 +56,4 @@ def test_operator_sees_and_clears_counts(cluster: Any, counted: None) -> None:
     assert store.look_up(CALLER) == {"credential": (1, 60)}
     store.clear(CALLER)
     assert store.look_up(CALLER) == {}
+    assert all(f":{server.port}" in store.answers_from() for server in cluster.servers[:3])
