@@ -189,7 +189,8 @@ def answers_from() -> str:
     """
     with store_client() as client:
         if isinstance(client, RedisCluster):
-            return ", ".join(node.name for node in client.get_primaries()) + ", each a master"
+            masters: Any = client.get_primaries()  # type: ignore[no-untyped-call]
+            return ", ".join(node.name for node in masters) + ", each a master"
         try:
             address, role = client.client_info()["laddr"], client.info("replication")["role"]
         except RedisError as error:
