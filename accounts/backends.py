@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.hashers import check_password, make_password
 from django.core.exceptions import ValidationError
@@ -12,9 +13,11 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 
+from accounts.devices import STRANGER, Devices
 from accounts.emails import canonical_email
 from accounts.exceptions import TooManyHashes, WrongCredentials
-from accounts.models import User
+from accounts.mail.outbox import OutgoingMail
+from accounts.models import UnlockLink, User
 from audit import trail
 from audit.models import Kind
 from throttling.exceptions import TooManyAttempts
@@ -27,8 +30,13 @@ def dummy_hash() -> str:
     return make_password(get_random_string(32))
 
 
-def check_credentials(email: str, password: str, *, staff: bool = False) -> User:
+def check_credentials(
+    email: str, password: str, *, staff: bool = False, devices: Devices | None = None
+) -> User:
     """The user whose canonical address and password these are; with `staff`, one of the staff.
+
+    `devices` are those that the browser is known as; without one for the address the caller is a
+    stranger. Whose failures count, and whose lock holds, follows from it.
 
     Raises WrongCredentials, or TooManyAttempts while the address is locked. An unknown address, an
     inactive user and one without a usable password cost one hash and count one failure exactly as
@@ -37,17 +45,20 @@ def check_credentials(email: str, password: str, *, staff: bool = False) -> User
     The lock is looked at again when the hash is done, since of many guesses that began together
     some may have failed meanwhile: answers count, not attempts.
     """
-    refuse_locked(email)
-    user: User | None = User.objects.by_email(email)
+    # Whoever brings no device is refused before anything is looked up, as ever.
+    user: User | None = User.objects.by_email(email) if devices else None
+    device = devices.device_of(user) if devices else STRANGER
+    refuse_locked(email, device=device)
+    user = user or (None if devices else User.objects.by_email(email))
     known = user is not None and user.has_usable_password()
     encoded = user.password if user and known else dummy_hash()
     right = check_password(password, encoded, renewal(user))
     if not (user and known and right and user.is_active):
-        if count_failure(email):
+        if count_failure(email, device):
             raise WrongCredentials
         raise TooManyAttempts
-    if not Lockout.objects.clear_unless_locked(email):
-        Lockout.objects.record_refusal(email)
+    if not Lockout.objects.clear_unless_locked(email, device):
+        Lockout.objects.record_refusal(email, device)
         raise TooManyAttempts
     if staff and not user.is_staff:  # the password is right: no guess to be counted
         trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
@@ -56,17 +67,24 @@ def check_credentials(email: str, password: str, *, staff: bool = False) -> User
     return user
 
 
-def count_failure(email: str) -> bool:
+def count_failure(email: str, device: str = STRANGER) -> bool:
     """Count and record a wrong guess; False when a lock has fallen since it was begun.
+
+    With LOCKOUT_RELIEF the owner of an address that strangers have locked is mailed a way past it.
+    Whether there is an owner is found out by the worker, as for every mail.
 
     The trail is told the address alone, whoever has it: the queries are the same for a stranger's.
     """
+    if device and not Lockout.objects.has_room(email, device):
+        device = STRANGER
     with transaction.atomic():
-        counted = Lockout.objects.record_failure(email)
+        counted = Lockout.objects.record_failure(email, device)
         if counted:
             trail.record(Kind.LOGIN_FAILED, subject=email)
+        if settings.LOCKOUT_RELIEF and not device and counted and Lockout.objects.is_locked(email):
+            OutgoingMail.objects.request(UnlockLink, email, settings.LANGUAGE_CODE)
     if not counted:
-        Lockout.objects.record_refusal(email)
+        Lockout.objects.record_refusal(email, device)
     return counted
 
 
@@ -83,22 +101,23 @@ def renewal(user: User | None) -> Callable[[str], None]:
     return renew
 
 
-def refuse_locked(email: str, locked: bool | None = None) -> None:
-    """Raise TooManyAttempts while the address is locked; for every way in.
+def refuse_locked(email: str, locked: bool | None = None, device: str = STRANGER) -> None:
+    """Raise TooManyAttempts while the address is locked, to strangers or to the known device; for
+    every way in.
 
-    `locked` says so where a query has told it already.
+    `locked` says of strangers what a query has told already.
     """
-    if Lockout.objects.is_locked(email) if locked is None else locked:
-        Lockout.objects.record_refusal(email)
+    if Lockout.objects.is_locked(email, device) if locked is None or device else locked:
+        Lockout.objects.record_refusal(email, device)
         raise TooManyAttempts
 
 
-def clear_lockout(email: str) -> None:
-    """Forget the failures of an address that has just signed in.
+def clear_lockout(email: str, device: str = STRANGER) -> None:
+    """Forget the failures of an address, or of a device that is known for it, after a sign-in.
 
     Raises TooManyAttempts if a lock has fallen meanwhile.
     """
-    if not Lockout.objects.clear_unless_locked(email):
+    if not Lockout.objects.clear_unless_locked(email, device):
         raise TooManyAttempts
 
 
@@ -120,6 +139,6 @@ class EmailBackend(ModelBackend):
         if not email or not password:
             return None
         try:
-            return check_credentials(canonical_email(email), password)
+            return check_credentials(canonical_email(email), password, devices=Devices(request))
         except (ValidationError, WrongCredentials, TooManyAttempts):
             return None

@@ -11,6 +11,7 @@ from rest_framework.serializers import Serializer
 from accounts import keys, tokens
 from accounts.authentication import BearerAuthentication, bearer_token
 from accounts.cookies import set_refresh_cookie
+from accounts.devices import remember_device
 from accounts.models import User
 from accounts.permissions import IsAdmin
 from accounts.serializers import auth_response
@@ -75,4 +76,5 @@ class CredentialView(CountedView):
         encoded = str(refresh)
         response = Response(auth_response(user, str(access), encoded))
         set_refresh_cookie(response, refresh, encoded)
+        remember_device(self.request, response, user)
         return response

@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from ipaddress import ip_network
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
 from accounts.emails import CanonicalEmailField
-from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.exceptions import EmailTaken, InvalidLink, LastAdmin
 from accounts.mail.links import EmailedLink
 from accounts.mail.outbox import OutgoingMail
 from accounts.validators import validate_name
@@ -39,7 +40,7 @@ WHERE person.id = %(id)s AND person.token_version = %(version)s AND person.is_ac
 """
 LOCK = """,
     EXISTS (SELECT 1 FROM throttling_lockout
-            WHERE email = person.email AND locked_until > %(now)s) AS locked"""
+            WHERE email = person.email AND device = '' AND locked_until > %(now)s) AS locked"""
 
 
 class AccountManager(models.Manager["Account"]):
@@ -228,7 +229,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     @cached_property
     def locked(self) -> bool:
-        """Whether the user's address is locked."""
+        """Whether the user's address is locked for strangers."""
         return Lockout.objects.is_locked(self.email)
 
     def set_password(self, raw_password: str | None) -> None:
@@ -358,3 +359,63 @@ class PublishedKey(models.Model):
 
     def __str__(self) -> str:
         return self.kid
+
+
+class UnlockLink(EmailedLink):
+    """A way past the strangers' lock, mailed to the owner of an address that strangers locked."""
+
+    page = "unlock"
+    mail_name = "unlock"
+    seconds_setting = "PASSWORD_CHANGE_SECONDS"  # as short a life as a password-change link's
+    per_hour = 1
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
+    network = models.CharField(max_length=60, blank=True, editable=False)
+    locked_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "unlock link"
+
+    @classmethod
+    def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
+        """A link for the address's active user; nothing for any other address."""
+        user = User.objects.filter(email=mail.email, is_active=True).first()
+        if user is None:
+            return None
+        return cls.objects.create(
+            user=user,
+            email=user.email,
+            language=user.language,
+            network=network_of(mail.origin.get("address", "")),
+            locked_at=mail.created_at,
+        )
+
+    def redeem(self) -> User:
+        """Use the link up and end the strangers' lock of its address; the link's user.
+
+        In the caller's transaction. Raises InvalidLink, also where the user has another address
+        or is inactive by now.
+        """
+        self.use()
+        users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
+        user: User | None = users.first()
+        if user is None:
+            raise InvalidLink
+        Lockout.objects.filter(device="").unlock(self.email, user, Kind.UNLOCKED_BY_MAIL)
+        return user
+
+    def mail_context(self) -> dict[str, Any]:
+        return {
+            "failures": settings.LOCKOUT_THRESHOLD,
+            "network": self.network,
+            "locked_at": self.locked_at,
+        }
+
+
+def network_of(address: str) -> str:
+    """The network of an address as a mail names it: an IPv4 /24; an IPv6 one comes as its /64."""
+    try:
+        return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
+    except ValueError:
+        return ""

@@ -153,6 +153,10 @@ class CompleteSignupSerializer(serializers.Serializer[Any]):
     password = NewPasswordField()
 
 
+class UnlockSerializer(serializers.Serializer[Any]):
+    token = TextField(max_length=512)
+
+
 class RefreshSerializer(serializers.Serializer[Any]):
     refresh_token = TextField(required=False, allow_blank=True, trim_whitespace=False)
 

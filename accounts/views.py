@@ -16,6 +16,7 @@ from rest_framework_simplejwt.exceptions import TokenError
 from accounts import keys, tokens
 from accounts.backends import check_credentials, clear_lockout, refuse_locked
 from accounts.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
+from accounts.devices import Devices, remember_device
 from accounts.exceptions import (
     EmailTaken,
     InvalidLink,
@@ -32,7 +33,7 @@ from accounts.generics import (
     valid_query,
 )
 from accounts.mail.outbox import OutgoingMail
-from accounts.models import Account, Role, SignupLink, User, UserQuerySet
+from accounts.models import Account, Role, SignupLink, UnlockLink, User, UserQuerySet
 from accounts.openapi import ADA, CLEARED, COOKIE, Raises, body, sets_cookie
 from accounts.serializers import (
     REFUSED_CHARACTERS,
@@ -46,6 +47,7 @@ from accounts.serializers import (
     ProfileSerializer,
     RefreshSerializer,
     StandingSerializer,
+    UnlockSerializer,
     UserFilterSerializer,
     UserResponse,
     auth_response,
@@ -126,7 +128,8 @@ class LoginView(CredentialView):
         examples=body("Ada", email="ada@example.com", password=ADA["password"]),
     )
     def post(self, request: Request) -> Response:
-        return self.signed_in(check_credentials(**valid(LoginSerializer, request)))
+        typed = valid(LoginSerializer, request)
+        return self.signed_in(check_credentials(**typed, devices=Devices(request)))
 
 
 class RefreshView(CredentialView):
@@ -160,7 +163,7 @@ class RefreshView(CredentialView):
         user = User.objects.for_refresh_token(old)
         if user is None:
             raise InvalidRefreshToken
-        refuse_locked(user.email, user.locked)
+        refuse_locked(user.email, user.locked, Devices(request).device_of(user))
         access, refresh = tokens.issue(user, old["auth_time"])
         new = str(refresh)
         response = Response(auth_response(user, str(access), new))
@@ -180,6 +183,29 @@ class RefreshView(CredentialView):
         response = super().handle_exception(exc)
         if response.status_code == 401 and NAME in self.request.COOKIES:
             clear_refresh_cookie(self.request, response)
+        return response
+
+
+class UnlockView(CredentialView):
+    """POST /lockouts/redeem: end the strangers' lock of an address by the link that was mailed to
+    it, and make this browser a known device. Signs nobody in."""
+
+    @extend_schema(
+        operation_id="redeemUnlock",
+        summary="Unlock an address by link",
+        description="Uses the token up, ends the lock that strangers brought about, and makes this "
+        "browser a known device. Signs nobody in. Such links are mailed with LOCKOUT_RELIEF alone.",
+        request=UnlockSerializer,
+        responses={204: None, 400: Raises(InvalidLink)},
+        parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
+        examples=body("Unlock", token="AZOs…"),  # noqa: S106
+    )
+    def post(self, request: Request) -> Response:
+        link: UnlockLink = UnlockLink.objects.find(valid(UnlockSerializer, request)["token"])
+        with transaction.atomic():
+            user = link.redeem()
+        response = Response(status=204)
+        remember_device(request, response, user)
         return response
 
 

@@ -35,6 +35,8 @@ class Kind(models.TextChoices):
     COMPANY_CREATED = "company.created", "company created"
     LOCK_SET = "lock.set", "locked"
     LOCK_CLEARED = "lock.cleared", "lock cleared"
+    UNLOCKED_BY_MAIL = "lock.mailed", "unlocked by mail"
+    DEVICE_KNOWN = "device.known", "device made known"
     LIMITS_CLEARED = "limits.cleared", "request counters cleared"
     KEY_PUBLISHED = "key.published", "signing key published"
     KEY_REMOVED = "key.removed", "signing key removed"

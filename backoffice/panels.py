@@ -24,7 +24,7 @@ def of_user(user: User) -> dict[str, Any]:
     records = Record.objects.filter(subject=user.email)
     return {
         "now": timezone.now(),
-        "lockout": Lockout.objects.filter(email=user.email).first(),
+        "lockout": Lockout.objects.filter(email=user.email, device="").first(),
         "sign_ins": records.filter(kind__in=[*SIGN_INS, *ENTRANCES])[:SHOWN],
         "mails": OutgoingMail.objects.filter(email=user.email)[:SHOWN],
         "password_link": PasswordChange.objects.live().filter(user=user).first(),

@@ -13,6 +13,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_exempt
 
 from accounts.backends import check_credentials
+from accounts.devices import Devices, remember_device
 from accounts.emails import canonical_email
 from accounts.exceptions import WrongCredentials
 from backoffice.overview import found, overview
@@ -34,7 +35,9 @@ class LoginForm(AdminAuthenticationForm):
         password = self.cleaned_data.get("password")
         if email and password:
             try:
-                self.user_cache = check_credentials(canonical_email(email), password, staff=True)
+                self.user_cache = check_credentials(
+                    canonical_email(email), password, staff=True, devices=Devices(self.request)
+                )
             except (ValidationError, WrongCredentials):
                 raise self.get_invalid_login_error() from None
             self.confirm_login_allowed(self.user_cache)
@@ -70,6 +73,8 @@ class Site(admin.AdminSite):
             response = super().login(request, extra_context)
         except TooManyAttempts:
             return self.too_many_attempts(request)
+        if request.user.is_authenticated and response.status_code == 302:
+            remember_device(request, response, request.user)
         for name, value in request.rate_limit.headers().items():  # type: ignore[attr-defined]
             response[name] = value
         return response

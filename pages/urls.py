@@ -14,6 +14,7 @@ PAGES = [
     "accept-invitation",
     "forgot-password",
     "change-password",
+    "unlock",
 ]
 
 documents = [path("docs", views.DocsView.as_view())]

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
-from accounts.models import SignupLink
+from accounts.models import SignupLink, UnlockLink
 from accounts.serializers import OneOfField, TextField
 from invitations.models import Invitation
 from pages.words import WORDS
@@ -22,7 +22,7 @@ from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.
 SCRIPTS = ["client", "forms", "lists", "navigation", "screen"]
-LINKS = {kind.page: kind for kind in (SignupLink, Invitation, PasswordChange)}
+LINKS = {kind.page: kind for kind in (SignupLink, Invitation, PasswordChange, UnlockLink)}
 
 
 def page(request: Request, name: str, status: int = 200, **context: Any) -> HttpResponse:

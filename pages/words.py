@@ -12,6 +12,7 @@ WORDS = {
     "busy": _("One moment…"),
     "try again": _("Try again"),
     "unreachable": _("The service cannot be reached. Please try again in a moment."),
+    "unlocked": _("You can log in again."),
     "saved": _("Saved."),
     "signed out": _("You are signed out."),
     "welcome": _("Welcome! You are signed in."),

@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.backends import clear_lockout, refuse_locked
+from accounts.devices import STRANGER, Devices
 from accounts.exceptions import InvalidLink
 from accounts.generics import CredentialView, valid
 from accounts.mail.outbox import OutgoingMail
@@ -55,10 +56,12 @@ class RedeemView(CredentialView):
     def post(self, request: Request) -> Response:
         data = valid(RedeemSerializer, request)
         link = PasswordChange.objects.find(data["token"])
-        refuse_locked(link.email)
+        devices = Devices(request)
+        device = devices.device_of(link.user) if devices else STRANGER
+        refuse_locked(link.email, device=device)
         password = make_password(data["password"])  # before the transaction: it takes a while
         with transaction.atomic():
             user = link.redeem(password)
-            clear_lockout(link.email)
+            clear_lockout(link.email, device)
             trail.record(Kind.PASSWORD_CHANGED, actor=user)
         return self.signed_in(user)

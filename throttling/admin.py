@@ -25,14 +25,19 @@ class LockedNowFilter(admin.SimpleListFilter):
 class LockoutAdmin(admin.ModelAdmin):
     """The locked addresses first, then the last to have failed."""
 
-    list_display = ["email", "state", "failures", "failed_at_utc", "locked_until_utc"]
+    list_display = ["email", "whose", "state", "failures", "failed_at_utc", "locked_until_utc"]
     list_filter = [LockedNowFilter]
-    fields = ["email", "failures", "failed_at_utc", "locked_until_utc", "refusals", "sources"]
-    readonly_fields = ["email", "failures", "failed_at_utc", "locked_until_utc"]
+    fields = ["email", "whose", "failures", "failed_at_utc", "locked_until_utc"]
+    fields += ["refusals", "sources"]
+    readonly_fields = ["email", "whose", "failures", "failed_at_utc", "locked_until_utc"]
     readonly_fields += ["refusals", "sources"]
     search_fields = ["email"]
     ordering = [F("locked_until").desc(nulls_last=True), "-failed_at"]  # type: ignore[list-item]
     actions = ["clear"]
+
+    @admin.display(description="whose failures")
+    def whose(self, lockout: Lockout) -> str:
+        return "a known device" if lockout.device else "strangers"
 
     @admin.display(description="state")
     def state(self, lockout: Lockout) -> str:

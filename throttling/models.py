@@ -1,6 +1,10 @@
-"""Lockout: the consecutive failures to sign in as one e-mail address, known or not."""
+"""Lockout: the consecutive failures to sign in as one e-mail address, known or not.
+
+With LOCKOUT_RELIEF each device that is known for an address has a record of its own, by the
+device's id; strangers share the record whose device is "". Without it there is no other."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import connections, models, transaction
@@ -11,6 +15,7 @@ from audit import trail
 from audit.models import Kind, Record
 from audit.pruning import delete_in_batches
 
+MOST_DEVICES = 20  # of one address that have a record at a time
 FORGOTTEN_AFTER = timedelta(hours=24)  # a count without a failure for so long says nothing any more
 
 
@@ -20,7 +25,8 @@ def is_over(now: datetime) -> Q:
 
 
 class LockoutQuerySet(models.QuerySet["Lockout"]):
-    """What is known of addresses. `email` is a canonical one, of at most 254 characters."""
+    """What is known of addresses. `email` is a canonical one, of at most 254 characters; `device`
+    the id of a device that is known for it, or "" for strangers."""
 
     def locked(self) -> "LockoutQuerySet":
         """Records whose address is locked now."""
@@ -31,11 +37,18 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         now = timezone.now()
         return self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER)
 
-    def is_locked(self, email: str) -> bool:
-        """Whether every way to sign in as this address is closed now."""
-        return self.locked().filter(email=email).exists()
+    def is_locked(self, email: str, device: str = "") -> bool:
+        """Whether every way to sign in as this address is closed now, to strangers or a device."""
+        return self.locked().filter(email=email, device=device).exists()
 
-    def record_failure(self, email: str) -> bool:
+    def has_room(self, email: str, device: str) -> bool:
+        """Whether a failure of the device may have a record of its own: an address has at most
+        MOST_DEVICES. A device without room counts as a stranger."""
+        devices = self.filter(email=email).exclude(device="")
+        others = devices.exclude(device=device)[:MOST_DEVICES].count()
+        return others < MOST_DEVICES or devices.filter(device=device).exists()
+
+    def record_failure(self, email: str, device: str = "") -> bool:
         """Count a failure. False when the address was locked already: nothing has changed then.
         The failure that locks is recorded in the audit trail.
 
@@ -50,6 +63,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         lock = moment(now + timedelta(seconds=settings.LOCKOUT_SECONDS))
         values = {
             "email": email,
+            "device": device,
             "now": moment(now),
             "forgotten": moment(now - FORGOTTEN_AFTER),
             "threshold": threshold,
@@ -60,39 +74,45 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             cursor.execute(RECORD_FAILURE, values)
             counted = cursor.fetchone()
         if counted and counted[0]:
-            trail.record(Kind.LOCK_SET, subject=email, refusals_so_far=counted[1])
+            detail: dict[str, Any] = {"device": True} if device else {}
+            trail.record(Kind.LOCK_SET, subject=email, refusals_so_far=counted[1], **detail)
         return counted is not None
 
-    def record_refusal(self, email: str) -> None:
+    def record_refusal(self, email: str, device: str = "") -> None:
         """Count a call that met the address's lock. The first that meets it is recorded in the
         audit trail, and no other: a flood at a locked address must not fill it."""
-        locked = self.locked().filter(email=email)
+        locked = self.locked().filter(email=email, device=device)
         with transaction.atomic(using=self.db):
             locked.update(refusals=F("refusals") + 1)
             if locked.filter(met=False).update(met=True):
                 trail.record(Kind.LOGIN_LOCKED, subject=email)
 
-    def clear_unless_locked(self, email: str) -> bool:
+    def clear_unless_locked(self, email: str, device: str = "") -> bool:
         """Forget the failures after a success. False when the address is locked now.
 
         Nearly nobody has a record, so we look first: one query, and no write. Where there is one
         the DELETE's own condition decides, since a lock may fall at any moment.
         """
-        record = self.filter(email=email).first()
+        record = self.filter(email=email, device=device).first()
         if record is None or record.is_locked():
             return record is None
-        deleted, _ = self.filter(is_over(timezone.now()), email=email).delete()
-        return bool(deleted) or not self.is_locked(email)  # a parallel success may have been first
+        deleted, _ = self.filter(is_over(timezone.now()), email=email, device=device).delete()
+        return bool(deleted) or not self.is_locked(
+            email, device
+        )  # a parallel success may have been first
 
-    def unlock(self, email: str, actor: trail.Person | None = None) -> bool:
-        """Delete the address's record, and tell the audit trail; whether there was one."""
+    def unlock(
+        self, email: str, actor: trail.Person | None = None, kind: Kind = Kind.LOCK_CLEARED
+    ) -> bool:
+        """Delete the address's records in this queryset, strangers' and devices', and tell the
+        audit trail; whether there was any."""
         with transaction.atomic(using=self.db):
-            lockout = self.select_for_update().filter(email=email).first()
-            if lockout:
-                lockout.delete()
-                refusals = lockout.refusals
-                trail.record(Kind.LOCK_CLEARED, actor=actor, subject=email, refusals=refusals)
-        return lockout is not None
+            records = list(self.select_for_update().filter(email=email))
+            if records:
+                self.filter(pk__in=[record.pk for record in records]).delete()
+                refusals = sum(record.refusals for record in records)
+                trail.record(kind, actor=actor, subject=email, refusals=refusals)
+        return bool(records)
 
     def prune(self) -> int:
         """Delete the forgotten records; how many."""
@@ -102,7 +122,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
 class Lockout(models.Model):
     """The failures in a row of one address, and until when it is locked."""
 
-    email = models.CharField(max_length=254, unique=True)
+    email = models.CharField(max_length=254)
+    device = models.CharField(max_length=32, blank=True, default="", editable=False)
     failures = models.PositiveIntegerField()
     failed_at = models.DateTimeField(db_index=True)
     locked_until = models.DateTimeField(null=True)
@@ -112,6 +133,11 @@ class Lockout(models.Model):
     )
 
     objects = LockoutQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["email", "device"], name="lockout_of_device"),
+        ]
 
     def __str__(self) -> str:
         return self.email
@@ -132,9 +158,10 @@ class Lockout(models.Model):
 # A forgotten count begins anew, and so does one that has locked: its lock must be over, since the
 # WHERE excludes records with a lock that lasts.
 RECORD_FAILURE = """
-INSERT INTO throttling_lockout AS record (email, failures, failed_at, locked_until, met, refusals)
-VALUES (%(email)s, 1, %(now)s, %(first_lock)s, FALSE, 0)
-ON CONFLICT (email) DO UPDATE SET
+INSERT INTO throttling_lockout AS record
+    (email, device, failures, failed_at, locked_until, met, refusals)
+VALUES (%(email)s, %(device)s, 1, %(now)s, %(first_lock)s, FALSE, 0)
+ON CONFLICT (email, device) DO UPDATE SET
     failed_at = excluded.failed_at,
     met = FALSE,
     failures = CASE

@@ -55,6 +55,7 @@ class EmailedLink(models.Model):
     page: ClassVar[str]  # the front-end's path, under FRONTEND_URL
     mail_name: ClassVar[str]  # templates/emails/<mail_name>.*
     seconds_setting: ClassVar[str]  # how long it lives, from when its mail is sent
+    per_hour: ClassVar[int | None] = None  # requests for an address; None: as the settings say
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = CanonicalEmailField("e-mail address")

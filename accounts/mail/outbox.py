@@ -60,7 +60,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         They count whether or not a mail comes of them: if only the mails that were sent did, the
         budget would tell who has a user here.
         """
-        label, limit = kind._meta.label_lower, settings.MAIL_PER_ADDRESS_PER_HOUR
+        label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
             origin = asdict(current.get())

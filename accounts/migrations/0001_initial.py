@@ -132,6 +132,25 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(condition=models.Q(('state__in', ['requested', 'ready'])), fields=['state', 'due_at'], name='mail_waiting'), models.Index(fields=['created_at'], name='mail_by_age')],
             },
         ),
+        migrations.CreateModel(
+            name='UnlockLink',
+            fields=[
+                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ('email', accounts.emails.CanonicalEmailField(max_length=254, verbose_name='e-mail address')),
+                ('language', models.CharField(choices=[('en', 'English'), ('de', 'Deutsch'), ('sv', 'Svenska')], default='en', max_length=10)),
+                ('generation', models.PositiveIntegerField(default=1, editable=False)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('expires_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('used_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('network', models.CharField(blank=True, editable=False, max_length=60)),
+                ('locked_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('user', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'verbose_name': 'unlock link',
+                'ordering': ['-created_at'],
+            },
+        ),
         migrations.AddIndex(
             model_name='user',
             index=models.Index(fields=['account', 'last_name', 'first_name', 'id'], name='user_of_company'),

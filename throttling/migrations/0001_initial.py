@@ -15,12 +15,16 @@ class Migration(migrations.Migration):
             name='Lockout',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('email', models.CharField(max_length=254, unique=True)),
+                ('email', models.CharField(max_length=254)),
+                ('device', models.CharField(blank=True, default='', editable=False, max_length=32)),
                 ('failures', models.PositiveIntegerField()),
                 ('failed_at', models.DateTimeField(db_index=True)),
                 ('locked_until', models.DateTimeField(null=True)),
                 ('met', models.BooleanField(default=False, help_text='Whether a call has met the present lock.')),
                 ('refusals', models.PositiveIntegerField(default=0, help_text='Calls refused for a lock since the address last signed in.')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('email', 'device'), name='lockout_of_device')],
+            },
         ),
     ]

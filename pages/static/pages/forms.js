@@ -177,6 +177,10 @@ function succeed(form, answer) {
     return goOn(answer, location.pathname, text);
   }
   if ("then" in form.dataset) return enter(form, answer, text);
+  if ("next" in form.dataset) {
+    sessionStorage.removeItem(key(location.pathname)); // used up
+    return visit(form.dataset.next, { text });
+  }
   form.reset();
   announce(text);
   form.dispatchEvent(new CustomEvent("done", { bubbles: true }));

@@ -1,0 +1,122 @@
+"""Known devices: browsers in which somebody has signed in, told from strangers by a cookie.
+
+With LOCKOUT_RELIEF a known device's failures and locks are its own, so that nobody who guesses at
+an address can lock its owner out (OWASP, "Slow Down Online Guessing Attacks with Device Cookies").
+The cookie signs nobody in, and tells its reader nothing without the key: an entry is a random id,
+the day of its making and a MAC over both, the address and the user's token version. So it ends with
+every session of the user: with a log-out everywhere, a password change or a deactivation.
+"""
+
+import base64
+import secrets
+import struct
+import time
+from dataclasses import dataclass
+from typing import Self
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.crypto import constant_time_compare, salted_hmac
+from rest_framework.request import Request
+
+from accounts.models import User
+from audit import trail
+from audit.models import Kind
+
+NAME = "service_device"
+LIFE = 180  # days
+RENEWED_AFTER = 30  # days
+MOST_ADDRESSES = 5  # of one browser
+STRANGER = ""
+FORM = struct.Struct(">12sI32s")  # id, day since the epoch, MAC
+
+
+def today() -> int:
+    return int(time.time() // 86400)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One address's part of the cookie."""
+
+    device: bytes
+    day: int
+    mac: bytes
+
+    @classmethod
+    def of(cls, user: User, device: bytes, day: int) -> Self:
+        text = f"{user.pk}:{user.email}:{user.token_version}:{device.hex()}:{day}"
+        return cls(device, day, salted_hmac(NAME, text, algorithm="sha256").digest())
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """An entry as it stands in the cookie, or None for what is none or has lived its life."""
+        try:
+            entry = cls(*FORM.unpack(base64.urlsafe_b64decode(text)))
+        except (ValueError, struct.error):
+            return None
+        return entry if 0 <= today() - entry.day < LIFE else None
+
+    def write(self) -> str:
+        return base64.urlsafe_b64encode(FORM.pack(self.device, self.day, self.mac)).decode()
+
+    def belongs_to(self, user: User) -> bool:
+        return constant_time_compare(self.mac, Entry.of(user, self.device, self.day).mac)
+
+
+class Devices:
+    """What a request's cookie says of the browser; nothing while LOCKOUT_RELIEF is off."""
+
+    def __init__(self, request: HttpRequest | Request | None = None) -> None:
+        cookie = request.COOKIES.get(NAME, "") if request and settings.LOCKOUT_RELIEF else ""
+        parts = cookie.split(".")[:MOST_ADDRESSES] if cookie.isascii() else []
+        self.entries = [entry for part in parts if (entry := Entry.read(part))]
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+    def entry_of(self, user: User | None) -> Entry | None:
+        """The entry that makes this browser known for the user's address."""
+        if user is None:
+            return None
+        return next((entry for entry in self.entries if entry.belongs_to(user)), None)
+
+    def device_of(self, user: User | None) -> str:
+        """The id of the device that is known for the user's address; STRANGER for any other."""
+        entry = self.entry_of(user)
+        return entry.device.hex() if entry else STRANGER
+
+
+def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
+    """Make the browser known for the user's address, after a sign-in or by a mailed link.
+
+    Known already, it keeps its id, and the entry is renewed when it is a month old. The newest
+    five addresses of a browser keep theirs.
+    """
+    if not settings.LOCKOUT_RELIEF:
+        return
+    devices = Devices(request)
+    known = devices.entry_of(user)
+    if known is None:
+        newest = Entry.of(user, secrets.token_bytes(12), today())
+        trail.record(Kind.DEVICE_KNOWN, actor=user)
+    elif today() - known.day >= RENEWED_AFTER:
+        newest = Entry.of(user, known.device, today())
+    else:
+        newest = known
+    others = [entry for entry in devices.entries if entry is not known]
+    write_device_cookie(response, [newest, *others][:MOST_ADDRESSES])
+
+
+def write_device_cookie(response: HttpResponseBase, entries: list[Entry]) -> None:
+    left = max(LIFE - (today() - entry.day) for entry in entries)
+    response.set_cookie(
+        NAME,
+        ".".join(entry.write() for entry in entries),
+        max_age=left * 86400,
+        path="/",
+        secure=settings.COOKIE_SECURE,
+        httponly=True,
+        samesite=settings.COOKIE_SAMESITE,  # type: ignore[arg-type]
+    )
