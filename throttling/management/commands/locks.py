@@ -36,6 +36,7 @@ def as_json(lockout: Lockout) -> str:
     return json.dumps(
         {
             "email": lockout.email,
+            "known_device": bool(lockout.device),
             "failures": lockout.failures,
             "locked_until": until(lockout),
             "refusals": lockout.refusals,
@@ -46,6 +47,7 @@ def as_json(lockout: Lockout) -> str:
 
 def as_text(lockout: Lockout) -> str:
     state = f"locked until {until(lockout)}" if lockout.locked_until else "not locked"
-    lines = [f"{lockout.email}: {lockout.failures} failures, {state}, refused {lockout.refusals}"]
+    who = f"{lockout.email} (a known device)" if lockout.device else lockout.email
+    lines = [f"{who}: {lockout.failures} failures, {state}, refused {lockout.refusals}"]
     lines += [f"    {times} from {source or '-'}" for source, times in lockout.sources().items()]
     return "\n".join(lines)
