@@ -101,6 +101,31 @@ def password_links(count: int) -> Iterator[Request]:
         )
 
 
+def assistants(people: list[Any]) -> Iterator[str]:
+    """The Authorization headers of an assistant that each of these people has let in."""
+    from assistants.models import Client, Grant
+    from assistants.tokens import AssistantToken
+
+    client = Client.objects.create(name="Bench", redirect_uris=["https://bench.example/callback"])
+    for person in people:
+        version = person.token_version
+        grant = Grant.objects.create(user=person, client=client, token_version=version)
+        yield f"Bearer {AssistantToken.for_grant(grant)}"
+
+
+def whoami(bearer: str) -> Request:
+    """The tool that answers what `GET /auth/me` does, called as a client of today calls it."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "whoami", "arguments": {}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"}
+    return request("POST", "/mcp", body, Authorization=bearer, **headers, **{"Mcp-Name": "whoami"})
+
+
 def floor(name: str, path: str, count: int = 1200) -> Call:
     return Call(f"floor: {name}", 200, [request("GET", path)], "floor", count)
 
@@ -143,6 +168,7 @@ def cast() -> list[Call]:
             [request("GET", "/auth/me", Authorization=f"Bearer {greedy}")],
         ),
         Call("GET /auth/me", 200, [request("GET", "/auth/me", Authorization=b) for b in bearers]),
+        Call("POST /mcp whoami", 200, [whoami(bearer) for bearer in assistants(crowd)]),
         Call(
             "POST /auth/refresh",
             200,

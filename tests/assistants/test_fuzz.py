@@ -1,0 +1,95 @@
+"""Generated arguments for every tool: each call is answered, and a success as its schema says."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as make
+
+from assistants import tools
+from tests.assistants.conftest import message, modern, send
+from tests.conftest import API
+
+pytestmark = pytest.mark.django_db
+
+TEXT = make.text(max_size=40)
+SCALARS = (
+    make.none()
+    | make.booleans()
+    | make.integers()
+    | make.floats(allow_nan=False, allow_infinity=False)
+    | TEXT
+)
+ANYTHING = make.recursive(
+    SCALARS,
+    lambda inner: make.lists(inner, max_size=3) | make.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+QUIETLY = settings(
+    derandomize=True,
+    max_examples=40,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def value_of(schema: dict[str, Any]) -> make.SearchStrategy[Any]:
+    """Values that the schema's own words suggest, and any others."""
+    fitting = {
+        "boolean": make.booleans(),
+        "integer": make.integers(-1, 200),
+        "string": TEXT | make.uuids().map(str) | make.emails(),
+    }
+    kinds = schema.get("type", "string")
+    suggested = [fitting[k] for k in ([kinds] if isinstance(kinds, str) else kinds) if k in fitting]
+    return make.one_of(make.sampled_from(schema.get("enum", [None])), *suggested, ANYTHING)
+
+
+def arguments_of(tool: tools.Tool) -> make.SearchStrategy[dict[str, Any]]:
+    known = {name: value_of(part) for name, part in tool.input_schema["properties"].items()}
+    return make.fixed_dictionaries({}, optional=known) | make.dictionaries(TEXT, ANYTHING)
+
+
+@pytest.mark.parametrize("name", list(tools.TOOLS))
+def test_tool_answers_whatever_it_is_given(as_ada: API, name: str) -> None:
+    tool = tools.TOOLS[name]
+
+    @QUIETLY
+    @given(arguments_of(tool))
+    def call(arguments: dict[str, Any]) -> None:
+        answer = send(as_ada, "tools/call", name=name, arguments=arguments)
+        result = answer.json()["result"]
+        assert answer.status_code == 200
+        if result["isError"]:
+            assert "error" in json.loads(result["content"][0]["text"])
+        else:
+            jsonschema.validate(result["structuredContent"], tool.output_schema)
+
+    call()
+
+
+def test_endpoint_answers_whatever_it_is_sent(as_ada: API) -> None:
+    """Pieces of messages, put together wrongly."""
+    parts = make.fixed_dictionaries(
+        {},
+        optional={
+            "jsonrpc": make.just("2.0") | ANYTHING,
+            "id": make.integers() | ANYTHING,
+            "method": make.sampled_from(["tools/call", "tools/list", "initialize"]) | ANYTHING,
+            "params": make.just(message("tools/list")["params"]) | ANYTHING,
+        },
+    )
+    headers = make.sampled_from([{}, modern(message("tools/list"))])
+
+    @settings(QUIETLY, max_examples=150)
+    @given(parts | ANYTHING, headers)
+    def ask(body: Any, headers: dict[str, str]) -> None:
+        answer = as_ada.post("/mcp", json.dumps(body).encode(), headers=headers)
+        assert answer.status_code in {200, 202, 400, 404}
+        if answer.status_code >= 400:
+            assert set(answer.json()) == {"jsonrpc", "id", "error"}
+
+    ask()

@@ -1,0 +1,27 @@
+"""`ASSISTANTS=false`: nothing of it is there."""
+
+import os
+import subprocess
+import sys
+
+PATHS = ["/mcp", "/oauth/register", "/oauth/authorize", "/oauth/token", "/oauth/revoke"]
+PATHS += ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"]
+PATHS += ["/.well-known/oauth-authorization-server", "/auth/grants"]
+
+
+def test_all_of_it_is_a_404():
+    """In a process of its own: the setting is read at the start."""
+    program = (
+        "import django; django.setup(); from django.test import Client; "
+        f"print({{Client(SERVER_NAME='localhost').get(path).status_code for path in {PATHS}}})"
+    )
+
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"ASSISTANTS": "false"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert said.stdout == "{404}\n"
