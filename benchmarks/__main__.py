@@ -14,6 +14,7 @@ import psutil
 from benchmarks import calls, floors, servers, spread, storm
 
 DRF = "floor: DRF view"
+MCP = "POST /mcp whoami"
 FORGED = "401 forged token"
 REFRESH, SIGN_IN = f"{DRF}, 2 signatures", f"{DRF}, hash, 2 signatures"
 
@@ -102,6 +103,11 @@ def targets(rows: list[dict[str, Any]], floor: dict[str, float]) -> list[dict[st
     if me := by_name.get("GET /auth/me"):
         spread = round(me["p99_ms"] / me["p50_ms"], 2)
         found.append({"target": "GET /auth/me: p99 / p50", "ratio": spread, "at_most": 5.0})
+    me, mcp = (by_name.get(name, {}).get("cpu_ms") for name in ("GET /auth/me", MCP))
+    if me and mcp:
+        found.append(
+            {"target": f"{MCP} / GET /auth/me", "ratio": round(mcp / me, 2), "at_most": 1.5}
+        )
     decision = round(floor["decision"] / floor["PING"], 2)
     found.append({"target": "decision / PING", "ratio": decision, "at_most": 1.4})
     errors = sum(row["errors"] for row in rows)
