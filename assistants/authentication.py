@@ -22,8 +22,7 @@ class AssistantAuthentication(BearerAuthentication):
         if token is None:
             return super().authenticate(request)
         user = User.objects.for_access_token(token)
-        grants = Grant.objects.select_related("client").filter(pk=token["grant"], ended_at=None)
-        if user is None or (grant := grants.first()) is None:
+        if user is None or (grant := Grant.objects.for_token(token)) is None:
             raise AuthenticationFailed
         return user, grant
 

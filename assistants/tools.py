@@ -261,16 +261,23 @@ def call_tool(request: Request, message: Message) -> type_dict:
     tool = TOOLS.get(message.params["name"])
     if tool is None or not tool.is_for(request):
         raise Refused(INVALID_PARAMS, "Unknown tool")
-    through = {"via": "mcp", "client": message.client}
-    grant: Any = request.auth
-    if isinstance(grant, Grant):
-        through |= {"client": grant.client.name, "grant": str(grant.pk)}
-    before = origin.current.get()
-    reset = origin.current.set(replace(before, through=through))
+    arguments = message.params.get("arguments") or {}
+    if tool.read_only:  # nothing is recorded
+        return tool.call(request, arguments)
+    acting = replace(origin.current.get(), through=through(request, message))
+    reset = origin.current.set(acting)
     try:
-        return tool.call(request, message.params.get("arguments") or {})
+        return tool.call(request, arguments)
     finally:
         origin.current.reset(reset)
+
+
+def through(request: Request, message: Message) -> dict[str, str]:
+    """What acts for the person: the client that was let in, else the one that names itself."""
+    grant: Any = request.auth
+    if isinstance(grant, Grant):
+        return {"via": "mcp", "client": grant.client.name, "grant": str(grant.pk)}
+    return {"via": "mcp", "client": message.client}
 
 
 PAGES = {
