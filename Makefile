@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-browser test-client test-deploy test-failover lint schema messages bench
+.PHONY: run test test-browser test-client test-deploy test-failover test-hosts lint schema messages bench
 .DEFAULT_GOAL := run
 
 run: .venv/.installed
@@ -28,6 +28,10 @@ test-deploy: .venv/.installed-tests
 # Servers die and others take over, and Debian's pgbouncer stands in between.
 test-failover: .venv/.installed-tests
 	$(BIN)/python -m pytest -m failover tests/failover
+
+# Three hosts in network namespaces of their own, over one PostgreSQL and one Redis.
+test-hosts: .venv/.installed-tests
+	$(BIN)/python -m pytest -m hosts tests/hosts
 
 # The schema as a file; a test fails while it differs from what the code says.
 schema: .venv/.installed

@@ -1,0 +1,244 @@
+"""Three hosts and the servers that they share, each in a network namespace of its own.
+
+The tests and the two servers are in the centre. From there a cable leads to each host for
+requests, another from its Redis, and a third from its PostgreSQL, so that each can be pulled alone.
+"""
+
+import contextlib
+import ctypes
+import itertools
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import servers
+from tests.conftest import PASSWORD, Service
+from tests.requests import Answer, ask
+
+LIBC = ctypes.CDLL(None, use_errno=True)  # os.setns() is Python 3.12's
+CLONE_NEWNET = 0x40000000
+CABLES = {"web": 1, "redis": 2, "db": 3}  # and the subnets 10.77.<cable><host>.0/24
+OPERATOR = {"email": "ada@example.com", "password": PASSWORD}
+SHARED = {
+    "SECRET_KEY": "the same on every host, as it has to be",
+    "BIND": "0.0.0.0",
+    "WEB_THREADS": "4",
+    "TRUSTED_PROXY_COUNT": "1",
+    "RATE_LIMIT_AUTHENTICATED": "1000000",
+    "RATE_LIMIT_PUBLIC": "100",
+    "RATE_LIMIT_CREDENTIAL": "12",
+    "LIMITER_PROCESSES": "3",
+    "INVITATIONS_PER_DAY": "1000000",
+    "MAIL_PER_ADDRESS_PER_HOUR": "1000",
+    "DJANGO_SUPERUSER_EMAIL": OPERATOR["email"],
+    "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
+}
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+def move_to(namespace: int) -> None:
+    if LIBC.setns(namespace, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+@contextlib.contextmanager
+def inside(namespace: str) -> Iterator[None]:
+    """Sockets, threads and processes that this thread makes meanwhile live in that network."""
+    with Path("/proc/thread-self/ns/net").open() as before:
+        with Path("/run/netns", namespace).open() as there:
+            move_to(there.fileno())
+        try:
+            yield
+        finally:
+            move_to(before.fileno())
+
+
+class Host(Service):
+    """One host: a gunicorn, a mail worker and a key folder of its own, and its three cables."""
+
+    def __init__(self, folder: Path, centre: str, number: int, ports: dict[str, int]) -> None:
+        self.centre, self.number = centre, number
+        self.namespace = f"{centre}-{number}"
+        ip("netns", "add", self.namespace)
+        ip("-n", self.namespace, "link", "set", "lo", "up")
+        for cable in CABLES:
+            self.lay(cable)
+        database, store = (
+            f"{self.near('db')}:{ports['db']}",
+            f"{self.near('redis')}:{ports['redis']}",
+        )
+        super().__init__(
+            folder,
+            DATABASE_URL=f"postgres://postgres@{database}/postgres",
+            REDIS_URL=f"redis://{store}/0",
+            ALLOWED_HOSTS=self.far("web"),
+            **SHARED,
+        )
+        self.url = f"http://{self.far('web')}:{self.port}"
+        self.keys = folder / "data" / "keys"
+
+    def near(self, cable: str) -> str:
+        """The address of a cable's end in the centre."""
+        return f"10.77.{CABLES[cable]}{self.number}.1"
+
+    def far(self, cable: str) -> str:
+        """The address of a cable's end at the host."""
+        return f"10.77.{CABLES[cable]}{self.number}.2"
+
+    def lay(self, cable: str) -> None:
+        here, there = (self.centre, f"{cable}{self.number}"), (self.namespace, cable)
+        pair = ["add", here[1], "netns", here[0], "type", "veth", "peer", there[1]]
+        ip("link", *pair, "netns", there[0])
+        for (namespace, device), address in zip(
+            (here, there), (self.near(cable), self.far(cable)), strict=True
+        ):
+            ip("-n", namespace, "address", "add", f"{address}/24", "dev", device)
+            ip("-n", namespace, "link", "set", device, "up")
+
+    @contextlib.contextmanager
+    def cut_off_from(self, cable: str) -> Iterator[None]:
+        """The cable is pulled out in the centre: what the host sends gets lost, unanswered."""
+        device = ["link", "set", f"{cable}{self.number}"]
+        ip("-n", self.centre, *device, "down")
+        try:
+            yield
+        finally:
+            ip("-n", self.centre, *device, "up")
+
+    def spawn(self, *command: str) -> "subprocess.Popen[bytes]":
+        with inside(self.namespace):
+            return super().spawn(*command)
+
+    def manage(self, *words: str) -> str:
+        with inside(self.namespace):
+            return super().manage(*words)
+
+    def start(self) -> "Host":
+        with inside(self.namespace):
+            super().start()
+        self.mail_worker = self.spawn("manage.py", "sendmail")
+        return self
+
+    def restart(self) -> None:
+        """End both programs as systemd does, and start them as a new release would."""
+        for process in (self.server, self.mail_worker):
+            process.terminate()
+            assert process.wait(20) == 0
+        self.start()
+
+    def health(self) -> dict[str, str]:
+        return ask(self.url, "GET", "/health").json()
+
+    def signing_kid(self) -> str:
+        [kid] = {key["kid"] for key in self.jwks()}
+        return kid
+
+    def jwks(self) -> list[dict[str, str]]:
+        return ask(self.url, "GET", "/.well-known/jwks.json").json()["keys"]
+
+    def receive_key(self, path: Path) -> None:
+        shutil.copy(path, self.keys / path.name)
+
+
+class Balancer:
+    """Round robin over hosts, as a proxy that says who is calling."""
+
+    def __init__(self, hosts: list[Host]) -> None:
+        self.hosts = hosts
+        self.turns = itertools.count()
+
+    def ask(self, client: str, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """The next host's answer to a client at that address."""
+        hosts = self.hosts
+        host = hosts[next(self.turns) % len(hosts)]
+        return ask(host.url, method, path, body, X_Forwarded_For=client, **headers)
+
+    def log_in(self, client: str = "192.0.2.1") -> str:
+        """An access token of the operator, by the next host."""
+        return self.ask(client, "POST", "/auth/login", OPERATOR).json()["access_token"]
+
+
+def wait_until(true: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not come to be in time"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="package")
+def centre() -> Iterator[str]:
+    """A namespace that the tests themselves, and what they start, are in from here on."""
+    name = f"consulting-{os.getpid()}"
+    try:
+        ip("netns", "add", name)
+    except FileNotFoundError:
+        pytest.skip("there is no `ip` (Debian's iproute2)")
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no network namespaces here: {error.stderr.strip()}")
+    ip("-n", name, "link", "set", "lo", "up")
+    with inside(name):
+        yield name
+    for namespace in Path("/run/netns").glob(f"{name}*"):  # the hosts', too
+        ip("netns", "del", namespace.name)
+
+
+@pytest.fixture(scope="package")
+def store(centre: str) -> Iterator[servers.RedisServer]:
+    store = servers.RedisServer(None, "--bind", "0.0.0.0", "--protected-mode", "no")
+    yield store
+    store.stop()
+
+
+@pytest.fixture(scope="package")
+def database(centre: str) -> Iterator[servers.PostgresServer]:
+    database = servers.PostgresServer("hosts")
+    with (database.data / "pg_hba.conf").open("a") as rules:
+        rules.write("host all all samenet trust\n")
+    database.execute("ALTER SYSTEM SET listen_addresses = '*'")
+    database.stop()
+    database.start()
+    yield database
+    database.stop()
+
+
+@pytest.fixture(scope="package")
+def hosts(
+    centre: str,
+    store: servers.RedisServer,
+    database: servers.PostgresServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[list[Host]]:
+    """Three that run and have the first key; the operator is there."""
+    ports = {"redis": store.port, "db": database.port}
+    hosts = [Host(tmp_path_factory.mktemp("host"), centre, n, ports) for n in (1, 2, 3)]
+    try:
+        for words in (["migrate", "-v0"], ["makekey"], ["createsuperuser", "--noinput"]):
+            hosts[0].manage(*words)
+        for host in hosts[1:]:
+            shutil.copytree(hosts[0].keys, host.keys)
+        for host in hosts:
+            host.start()
+        yield hosts
+    finally:
+        for host in hosts:
+            host.stop()
+
+
+@pytest.fixture
+def balancer(hosts: list[Host]) -> Balancer:
+    return Balancer(list(hosts))
+
+
+@pytest.fixture(autouse=True)
+def fresh_limits(store: servers.RedisServer) -> None:
+    """Each test begins with no request counted on any host."""
+    store.client.flushall()

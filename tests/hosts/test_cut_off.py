@@ -1,0 +1,51 @@
+"""One host loses its way to Redis, or to PostgreSQL; the others notice nothing."""
+
+import time
+from collections import Counter
+
+import pytest
+
+from tests.hosts.conftest import Balancer, Host, wait_until
+
+pytestmark = pytest.mark.hosts
+
+
+def test_host_without_redis_serves_and_counts_its_share(hosts: list[Host]) -> None:
+    lonely, *others = hosts
+    balancer = Balancer([lonely])
+
+    def refresh() -> int:
+        body = {"refresh_token": "none of ours"}
+        return balancer.ask("192.0.2.8", "POST", "/auth/refresh", body).status
+
+    with lonely.cut_off_from("redis"):
+        began = time.monotonic()
+        looked = Balancer([lonely]).ask("192.0.2.8", "GET", "/.well-known/jwks.json").status
+        took = time.monotonic() - began
+        answers = Counter(refresh() for _ in range(12))
+        assert (lonely.health()["status"], lonely.health()["limiter"]) == ("degraded", "fallback")
+        assert {host.health()["status"] for host in others} == {"ok"}
+
+    assert (looked, took < 1) == (200, True)
+    assert answers == {401: 4, 429: 8}  # a third of the limit, as LIMITER_PROCESSES says
+    wait_until(lambda: lonely.health()["status"] == "ok", 10)
+
+
+def test_host_without_postgresql_says_so_and_heals(hosts: list[Host], balancer: Balancer) -> None:
+    first, lonely, third = hosts
+    bearer = {"Authorization": f"Bearer {balancer.log_in()}"}
+
+    def me(host: Host) -> int:
+        return Balancer([host]).ask("192.0.2.1", "GET", "/auth/me", **bearer).status
+
+    with lonely.cut_off_from("db"):
+        began = time.monotonic()
+        assert me(lonely) == 503
+        assert time.monotonic() - began < 4
+        wait_until(lambda: lonely.health().get("database") == "unavailable", 5)
+        assert [me(first), me(third)] == [200, 200]
+        keys = Balancer([lonely]).ask("192.0.2.1", "GET", "/.well-known/jwks.json")
+        assert keys.status == 200
+
+    wait_until(lambda: me(lonely) == 200, 5)
+    assert lonely.health()["status"] == "ok"

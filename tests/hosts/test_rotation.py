@@ -1,0 +1,63 @@
+"""A rotated key that reaches the other hosts on time, or late."""
+
+import time
+from pathlib import Path
+
+import jwt
+import pytest
+
+from tests.hosts.conftest import Balancer, Host, wait_until
+
+pytestmark = pytest.mark.hosts
+
+
+def rotate(host: Host, delay: int) -> Path:
+    """The file of a new key, which signs there after the delay."""
+    before = set(host.keys.iterdir())
+    host.manage("rotatekeys", "--delay", str(delay))
+    [path] = set(host.keys.iterdir()) - before
+    return path
+
+
+def status(token: str, host: Host) -> int:
+    """What a host says to the bearer of the token."""
+    bearer = {"Authorization": f"Bearer {token}"}
+    return Balancer([host]).ask("192.0.2.1", "GET", "/auth/me", **bearer).status
+
+
+def signs_with(host: Host) -> str:
+    token = Balancer([host]).log_in(f"192.0.2.{time.monotonic_ns() % 250}")
+    return jwt.get_unverified_header(token)["kid"]
+
+
+def test_key_that_is_copied_on_time_is_noticed_by_nobody(hosts: list[Host]) -> None:
+    first, *others = hosts
+    old = signs_with(first)
+    path = rotate(first, 8)
+    for host in others:
+        host.receive_key(path)
+
+    wait_until(lambda: signs_with(first) != old, 20)
+
+    token = Balancer([first]).log_in()
+    assert [status(token, host) for host in hosts] == [200, 200, 200]
+    assert {host.health()["keys"] for host in hosts} == {"ok"}
+
+
+def test_key_that_is_not_copied_is_told_of_and_signs_nobody_out(hosts: list[Host]) -> None:
+    first, *others = hosts
+    old = Balancer([first]).log_in()
+    path = rotate(first, 0)
+    wait_until(lambda: signs_with(first) != jwt.get_unverified_header(old)["kid"], 10)
+    token = Balancer([first]).log_in()
+    for host in others:
+        wait_until(lambda host=host: host.health()["keys"] == "missing", 10)
+
+    assert [status(token, host) for host in hosts] == [200, 503, 503]
+    assert [status(old, host) for host in hosts] == [200, 200, 200]
+    assert all("is published, and has no file in" in host.log for host in others)
+
+    for host in others:
+        host.receive_key(path)
+        wait_until(lambda host=host: host.health()["keys"] == "ok", 10)
+    assert [status(token, host) for host in hosts] == [200, 200, 200]
