@@ -127,6 +127,9 @@ def directory(name: str, default: Path) -> Path:
     return path
 
 
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
 def address_parts(value: str, *schemes: str) -> SplitResult | None:
     """A network address taken apart, or None where it is none of these schemes'."""
     try:
@@ -138,14 +141,20 @@ def address_parts(value: str, *schemes: str) -> SplitResult | None:
 
 
 def http_url(name: str, value: str, *, origin: bool = False) -> str:
-    """An http(s) address without a trailing slash; an origin has no path either (RFC 6454)."""
+    """An http(s) address as browsers write it (RFC 6454 §6.1): scheme and host in lower case, no
+    default port, no trailing slash. An origin has no path either."""
     example = "https://app.example.com"
     parts = address_parts(value, "http", "https")
     if not parts or not value.isprintable() or " " in value or parts.query or parts.fragment:
         stop(name, f"{value!r} is no http or https address", example)
+    host = parts.hostname or ""
+    if "*" in host or "@" in parts.netloc:
+        stop(name, f"{value!r} names no one host: wildcards and user names are not known", example)
     if origin and parts.path not in {"", "/"}:
         stop(name, f"{value!r} is no origin: it has a path", example)
-    return value.rstrip("/")
+    host = f"[{host}]" if ":" in host else host
+    port = "" if parts.port in {None, DEFAULT_PORTS[parts.scheme]} else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}{parts.path}".rstrip("/")
 
 
 def is_own_address(url: str, hosts: Sequence[str], port: int) -> bool:

@@ -239,6 +239,10 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = COOKIE_SECURE
 CORS_ALLOW_CREDENTIALS = True
 CORS_ALLOW_HEADERS = [
     *default_headers,
+    # What tracing libraries send (W3C Trace Context), and a caller's own name for its request.
+    "traceparent",
+    "tracestate",
+    "x-request-id",
     # What browsers' clients of the MCP endpoint send.
     "mcp-protocol-version",
     "mcp-method",

@@ -23,6 +23,15 @@ def test_preflight_is_answered_and_not_counted(api: API) -> None:
     assert "x-ratelimit-limit" not in answer
 
 
+def test_tracing_headers_may_be_sent(api: API) -> None:
+    asked = {"origin": ORIGIN, "access-control-request-method": "GET"}
+
+    answer = api.call("options", "/auth/me", headers=asked)
+
+    allowed = set(answer["Access-Control-Allow-Headers"].split(", "))
+    assert {"authorization", "content-type", "traceparent", "x-request-id"} <= allowed
+
+
 def test_credentials_are_allowed_and_limit_headers_exposed(api: API) -> None:
     answer = api.post("/auth/login", {}, headers={"origin": ORIGIN})
 

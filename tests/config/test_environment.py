@@ -26,7 +26,10 @@ BAD = {
     "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee"],
     "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
     "SERVICE_URL": ["", "api.example.com", "https://x/path"],
-    "CORS_ALLOWED_ORIGINS": ["*", "app.example.com", "https://x/path"],
+    "CORS_ALLOWED_ORIGINS": [
+        *["*", "app.example.com", "https://x/path", "https://*.example.com", "https://*"],
+        "https://me@example.com",
+    ],
     "COOKIE_SECURE": ["", "maybe"],
     "COOKIE_SAMESITE": ["", "Loose"],
     "ACCESS_TOKEN_SECONDS": ["0", "1h"],
@@ -60,6 +63,19 @@ def test_bad_value_is_named_in_one_line(tmp_path: Path, name: str) -> None:
         assert done.stderr.startswith(f"{name}: ")
         assert f"; example: {name}=" in done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("https://app.example.com/", "https://app.example.com"),
+        ("HTTPS://App.Example.COM:443", "https://app.example.com"),
+        ("http://localhost:80", "http://localhost"),
+        ("http://[::1]:5173", "http://[::1]:5173"),
+    ],
+)
+def test_origins_are_read_as_browsers_write_them(given: str, read: str) -> None:
+    assert environment.http_url("CORS_ALLOWED_ORIGINS", given, origin=True) == read
 
 
 def test_secrets_in_bad_addresses_are_not_repeated(tmp_path: Path) -> None:
