@@ -2,9 +2,15 @@
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema_serializer,
+)
 from rest_framework.exceptions import APIException
 
+LINK = "AZOsR1Wb…"
 ADA = {"first_name": "Ada", "last_name": "Lovelace", "password": "correct horse battery"}
 
 ADA_RESPONSE = {
@@ -19,6 +25,27 @@ ADA_RESPONSE = {
     "settings": {"language": "en"},
     "is_manager": True,
 }
+
+KEY = {
+    "kty": "RSA",
+    "kid": "k1",
+    "use": "sig",
+    "alg": "RS256",
+    "n": "0vx7agoebGcQSuu…",
+    "e": "AQAB",
+}
+TOKEN = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.eyJzdWIiOiIwYjlhM2E1MiJ9.c2lnbmF0dXJl"  # noqa: S105
+SIGN_IN_RESPONSE = {
+    "access_token": TOKEN,
+    "refresh_token": TOKEN,
+    "token_type": "Bearer",
+    "user": ADA_RESPONSE,
+}
+
+
+def example(value: Any) -> Any:
+    """A class decorator: what a serializer takes, or makes, looks like."""
+    return extend_schema_serializer(examples=[OpenApiExample("example", value)])
 
 
 class Raises(OpenApiResponse):
@@ -44,5 +71,5 @@ CLEARED = sets_cookie("`service_refresh`, emptied.", 204)
 
 
 def body(name: str, **value: Any) -> list[OpenApiExample]:
-    """An example of a request's body."""
+    """An example of a request's body, where the answer is made by a kindred serializer."""
     return [OpenApiExample(name, value=value, request_only=True)]

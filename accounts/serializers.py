@@ -8,17 +8,13 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import ProhibitNullCharactersValidator
-from drf_spectacular.utils import (
-    OpenApiExample,
-    extend_schema_field,
-    extend_schema_serializer,
-)
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from accounts.emails import canonical_email
 from accounts.models import Role, User
-from accounts.openapi import ADA_RESPONSE
+from accounts.openapi import ADA, ADA_RESPONSE, KEY, LINK, SIGN_IN_RESPONSE, TOKEN, example
 from accounts.validators import validate_name
 
 # C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
@@ -46,11 +42,15 @@ class TextField(serializers.CharField):
         return super().to_internal_value(data)
 
 
-@extend_schema_field({"type": "string", "format": "email", "minLength": 3, "maxLength": 254})
+# The lengths that the document gives for a field are those of its validators.
+@extend_schema_field({"type": "string", "format": "email"})
 class EmailField(TextField):
     """An e-mail address, as its canonical form."""
 
     default_error_messages = {"address": "Enter a valid email address."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_length=3, max_length=254, **options)
 
     def to_internal_value(self, data: Any) -> str:
         try:
@@ -59,7 +59,7 @@ class EmailField(TextField):
             self.fail("address")
 
 
-@extend_schema_field({"type": "string", "format": "password", "minLength": 1, "maxLength": 256})
+@extend_schema_field({"type": "string", "format": "password"})
 class PasswordField(TextField):
     """A password as typed: spaces count. The length is bounded before anything is hashed."""
 
@@ -67,11 +67,17 @@ class PasswordField(TextField):
         super().__init__(trim_whitespace=False, max_length=256, write_only=True, **options)
 
 
-@extend_schema_field(
-    {"type": "string", "format": "password", "minLength": 8, "maxLength": 256, "pattern": PLAIN}
-)
+@extend_schema_field({"type": "string", "format": "password", "pattern": PLAIN})
 class NewPasswordField(PasswordField):
     """A password that is to be set: AUTH_PASSWORD_VALIDATORS have their say."""
+
+    default_error_messages = {
+        "min_length": "This password is too short. It must contain at least {min_length} "
+        "characters."
+    }
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_length=8, **options)
 
     def run_validators(self, value: Any) -> None:
         super().run_validators(value)
@@ -136,15 +142,18 @@ class FlagInQueryField(FlagField):
         return super().to_internal_value({"true": True, "false": False}.get(data, data))
 
 
+@example({"email": "ada@example.com"})
 class EmailSerializer(serializers.Serializer[Any]):
     email = EmailField()
 
 
+@example({"email": "ada@example.com", "password": ADA["password"]})
 class LoginSerializer(serializers.Serializer[Any]):
     email = EmailField()
     password = PasswordField()
 
 
+@example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
 class CompleteSignupSerializer(serializers.Serializer[Any]):
     token = TextField(max_length=512)
     account_name = NameField(max_length=200)
@@ -153,10 +162,14 @@ class CompleteSignupSerializer(serializers.Serializer[Any]):
     password = NewPasswordField()
 
 
+<<<<<<< HEAD
 class UnlockSerializer(serializers.Serializer[Any]):
     token = TextField(max_length=512)
 
 
+=======
+@example({"refresh_token": TOKEN})
+>>>>>>> 1ecf992 (Publish the lengths that hold, an example for every answer, and the service's address; let /docs follow the system's colours and take over log-in's token)
 class RefreshSerializer(serializers.Serializer[Any]):
     refresh_token = TextField(required=False, allow_blank=True, trim_whitespace=False)
 
@@ -165,6 +178,7 @@ class SettingsSerializer(serializers.Serializer[Any]):
     language = LanguageField(required=False)
 
 
+@example({"settings": {"language": "sv"}})
 class ProfileSerializer(serializers.Serializer[Any]):
     """What users may change of themselves; all fields are optional."""
 
@@ -173,6 +187,7 @@ class ProfileSerializer(serializers.Serializer[Any]):
     settings = SettingsSerializer(required=False)
 
 
+@example({"role": "admin"})
 class StandingSerializer(serializers.Serializer[Any]):
     """What admins may change of the users of their company; both fields are optional."""
 
@@ -192,7 +207,7 @@ class UserSettings(serializers.Serializer[Any]):
     language = serializers.ChoiceField(LANGUAGES)
 
 
-@extend_schema_serializer(examples=[OpenApiExample("Ada", ADA_RESPONSE, response_only=True)])
+@example(ADA_RESPONSE)
 class UserResponse(serializers.Serializer[Any]):
     """A user as everybody sees themselves."""
 
@@ -214,12 +229,14 @@ class UserResponse(serializers.Serializer[Any]):
     )
 
 
+@example(ADA_RESPONSE | {"is_active": True})
 class CompanyUser(UserResponse):
     """A user as the admins of the company see them."""
 
     is_active = serializers.BooleanField(help_text="An inactive user cannot sign in.")
 
 
+@example(SIGN_IN_RESPONSE)
 class AuthResponse(serializers.Serializer[Any]):
     access_token = serializers.CharField(help_text="JWT, RS256; sent as a bearer token.")
     refresh_token = serializers.CharField(help_text="JWT, RS256; good for a new pair.")
@@ -227,6 +244,7 @@ class AuthResponse(serializers.Serializer[Any]):
     user = UserResponse()
 
 
+@example({"message": "If the address is available, a sign-up link is on its way."})
 class Message(serializers.Serializer[Any]):
     message = serializers.CharField()
 
@@ -242,6 +260,7 @@ class Key(serializers.Serializer[Any]):
     e = serializers.CharField()
 
 
+@example({"keys": [KEY]})
 class KeySet(serializers.Serializer[Any]):
     keys = Key(many=True)
 

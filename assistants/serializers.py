@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from accounts.openapi import example
 from accounts.serializers import TextField
 from assistants import redirects
 
@@ -124,6 +125,16 @@ class RevocationForm(serializers.Serializer[Any]):
     client_id = serializers.UUIDField()
 
 
+@example(
+    {
+        "id": "9e2b7a54-0c1d-4c88-8f57-0e3a5d1b6c20",
+        "client_name": "Claudia",
+        "host": "assistant.example",
+        "created_at": "2026-03-02T08:45:00.500000Z",
+        "used_at": "2026-03-03T07:10:30.120000Z",
+        "expires_at": "2026-04-01T08:45:00.500000Z",
+    }
+)
 class GrantSerializer(serializers.Serializer[Any]):
     """A grant, loaded with its client: which assistant, where its answers go, since when."""
 

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.openapi import example
 from accounts.published import published
 from config.postgresql.breaker import breaker
 from throttling import counter
@@ -51,6 +52,7 @@ class DatabaseLook:
 database_answers = DatabaseLook()
 
 
+@example({"status": "ok", "database": "ok", "limiter": "ok", "keys": "ok"})
 class Health(serializers.Serializer[Any]):
     status = serializers.ChoiceField(["ok", "degraded"])
     database = serializers.ChoiceField(["ok"])

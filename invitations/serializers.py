@@ -3,14 +3,11 @@
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import (
-    OpenApiExample,
-    extend_schema_field,
-    extend_schema_serializer,
-)
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.models import Role
+from accounts.openapi import ADA, LINK, example
 from accounts.serializers import (
     EmailField,
     NameField,
@@ -46,6 +43,7 @@ class IdField(TextField):
             self.fail("id")
 
 
+@example({"email": "bob@example.com", "role": "member"})
 class InviteSerializer(serializers.Serializer[Any]):
     email = EmailField()
     role = RoleField(default=Role.MEMBER)
@@ -58,6 +56,7 @@ class InvitationFilterSerializer(serializers.Serializer[Any]):
     status = OneOfField(Status.values, required=False)
 
 
+@example({"token": LINK} | ADA)
 class AcceptSerializer(serializers.Serializer[Any]):
     token = TextField(max_length=512)
     first_name = NameField()
@@ -65,7 +64,7 @@ class AcceptSerializer(serializers.Serializer[Any]):
     password = NewPasswordField()
 
 
-@extend_schema_serializer(examples=[OpenApiExample("Bob", BOB, response_only=True)])
+@example(BOB)
 class InvitationSerializer(serializers.Serializer[Any]):
     """An invitation as admins see it; the token is in the mail alone."""
 

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from accounts.backends import clear_lockout, refuse_locked
 from accounts.exceptions import EmailTaken, InvalidLink
 from accounts.generics import AdminView, CredentialView, SignedInRequest, valid, valid_query
-from accounts.openapi import ADA, COOKIE, Raises, body
+from accounts.openapi import COOKIE, Raises
 from accounts.serializers import AuthResponse
 from audit import trail
 from audit.models import Kind
@@ -49,7 +49,6 @@ class InvitationsView(AdminView, ListAPIView):
         "whoever accepts.",
         request=InviteSerializer,
         responses={201: InvitationSerializer, 409: Raises(*REFUSALS)},
-        examples=body("A colleague", email="bob@example.com", role="member"),
     )
     def post(self, request: SignedInRequest) -> Response:
         data = valid(InviteSerializer, request)
@@ -125,7 +124,6 @@ class AcceptView(CredentialView):
         request=AcceptSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
         parameters=[COOKIE],
-        examples=body("Accept", token="AZOs…", **ADA),  # noqa: S106
     )
     def post(self, request: Request) -> Response:
         data = valid(AcceptSerializer, request)

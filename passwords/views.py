@@ -12,7 +12,7 @@ from accounts.devices import STRANGER, Devices
 from accounts.exceptions import InvalidLink
 from accounts.generics import CredentialView, valid
 from accounts.mail.outbox import OutgoingMail
-from accounts.openapi import ADA, COOKIE, Raises, body
+from accounts.openapi import COOKIE, Raises
 from accounts.serializers import AuthResponse, EmailSerializer, Message
 from audit import trail
 from audit.models import Kind
@@ -31,7 +31,6 @@ class PasswordChangesView(CredentialView):
         "a link is mailed to it. A newer link replaces the older one.",
         request=EmailSerializer,
         responses={200: Message},
-        examples=body("Ada", email="ada@example.com"),
     )
     def post(self, request: Request) -> Response:
         email = valid(EmailSerializer, request)["email"]
@@ -51,7 +50,6 @@ class RedeemView(CredentialView):
         request=RedeemSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidLink)},
         parameters=[COOKIE],
-        examples=body("Redeem", token="AZOs…", password=ADA["password"]),  # noqa: S106
     )
     def post(self, request: Request) -> Response:
         data = valid(RedeemSerializer, request)

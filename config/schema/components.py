@@ -28,11 +28,23 @@ def error_schema(words: list[str], **fields: Part) -> Part:
 
 
 def openapi_response(description: str, schema: Part, *headers: str) -> Part:
+    """The answer to an error, with an example for each of its words."""
     return {
         "description": description,
         "headers": {name: ref("headers", name) for name in headers},
-        "content": {"application/json": {"schema": schema}},
+        "content": {"application/json": {"schema": schema, "examples": error_examples(schema)}},
     }
+
+
+def error_examples(schema: Part) -> Part:
+    """Each error as it is answered, under its own words."""
+    properties = schema["properties"]
+    values = {word: {"error": word} for word in properties["error"]["enum"]}
+    if "fields" in properties:
+        values["invalid request"] |= {"fields": {"email": ["This field is required."]}}
+    if "message" in properties:
+        values = {word: value | {"message": RateLimited.message} for word, value in values.items()}
+    return {word: {"value": value} for word, value in values.items()}
 
 
 def number_header(description: str, lowest: int) -> Part:

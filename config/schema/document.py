@@ -4,6 +4,7 @@ import functools
 import json
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.generators import SchemaGenerator
 
 from config.schema.components import SHARED
@@ -49,6 +50,7 @@ def without_enum_ids(part: Any) -> Any:
 def complete(result: dict[str, Any], **options: Any) -> dict[str, Any]:
     """drf-spectacular's hook: what its generator does not see."""
     result["info"]["description"] = DESCRIPTION
+    result["servers"] = [{"url": settings.SERVICE_URL}]
     for kind, parts in SHARED.items():
         result["components"][kind] = result["components"].get(kind, {}) | parts
     completed: dict[str, Any] = without_enum_ids(result)

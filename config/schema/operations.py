@@ -30,10 +30,12 @@ DESCRIPTIONS = {
 }
 
 
-def keep_one_example(media: Part) -> None:
-    """Swagger UI gives a choice of `examples` no accessible name."""
-    for example in list(media.pop("examples", {}).values())[:1]:
-        media["example"] = example["value"]
+def unname_single_example(media: Part) -> None:
+    """One `example` stands by itself: a choice of one would be none."""
+    examples = list(media.get("examples", {}).values())
+    if len(examples) == 1:
+        del media["examples"]
+        media["example"] = examples[0]["value"]
 
 
 class Schema(AutoSchema):
@@ -57,7 +59,7 @@ class Schema(AutoSchema):
             self.add_errors(operation)
             for body in [operation.get("requestBody", {}), *operation["responses"].values()]:
                 for media in body.get("content", {}).values():
-                    keep_one_example(media)
+                    unname_single_example(media)
         return operation
 
     def add_errors(self, operation: Part) -> None:
@@ -100,12 +102,11 @@ class Schema(AutoSchema):
     def words(self, operation: Part, valid: bool) -> dict[int, list[str]]:
         """What `error` can say, by status; `valid`: the call has something to validate."""
         words = self.raised()
-        words.setdefault(400, []).extend(["invalid host", "bad request"])
+        words.setdefault(400, []).extend(["invalid request"] if valid else [])
         if "requestBody" in operation:
             words[400].append(str(MalformedJSON.default_detail))
             words[415] = [KNOWN_WORDS[415]]
-        if valid:
-            words[400].append("invalid request")
+        words[400] += ["invalid host", "bad request"]
         if self.view.authentication_classes:
             words.setdefault(401, []).append(KNOWN_WORDS[401])
         if IsAdmin in self.view.permission_classes:

@@ -1,8 +1,25 @@
 /* Shows the schema with Swagger UI; nothing is fetched from another host. */
-SwaggerUIBundle({
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", follow);
+follow();
+
+const ui = SwaggerUIBundle({
   url: "/schema",
   dom_id: "#docs",
   validatorUrl: null,
+  // Calls are tried where this page is, by whatever name of the service it was opened.
+  requestInterceptor(request) {
+    const { pathname, search } = new URL(request.url, location.href);
+    request.url = location.origin + pathname + search;
+    return request;
+  },
+  // Whoever has signed in by one of the calls need not carry the token to "Authorize".
+  responseInterceptor(response) {
+    const token = response.obj?.access_token;
+    if (token) ui.preauthorizeApiKey("bearer", token);
+    return response;
+  },
   onComplete() {
     // Swagger UI's <main> holds the calls alone; what stands before it is a landmark of its own.
     const about = document.querySelector(".information-container");
@@ -10,3 +27,9 @@ SwaggerUIBundle({
     about.setAttribute("aria-label", "About");
   },
 });
+
+// Swagger UI gives its choices of examples no accessible name.
+new MutationObserver(() => {
+  for (const choice of document.querySelectorAll(".examples-select select:not([aria-label])"))
+    choice.setAttribute("aria-label", "Example");
+}).observe(document.getElementById("docs"), { childList: true, subtree: true });

@@ -1,0 +1,85 @@
+"""What the document publishes is what the service does: lengths, and the examples' shapes."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from rest_framework.serializers import Serializer
+
+from accounts import serializers as accounts
+from config.schema.document import document
+from config.schema.operations import TAGS
+from invitations import serializers as invitations
+from passwords import serializers as passwords
+
+DOCUMENT = json.loads(document())
+SCHEMAS = DOCUMENT["components"]["schemas"]
+BODIES = [
+    accounts.EmailSerializer,
+    accounts.LoginSerializer,
+    accounts.CompleteSignupSerializer,
+    accounts.ProfileSerializer,
+    invitations.AcceptSerializer,
+    invitations.InviteSerializer,
+    passwords.RedeemSerializer,
+]
+
+
+def bounds() -> Iterator[tuple[type[Serializer[Any]], str, int, bool]]:
+    """A serializer, its field, a length, and whether the document takes it."""
+    for body in BODIES:
+        name = f"{body.__name__.removesuffix('Serializer')}Request"
+        schema = SCHEMAS.get(name) or SCHEMAS[f"Patched{name}"]
+        for field, part in schema["properties"].items():
+            if "maxLength" in part:
+                yield body, field, part["minLength"] - 1, False
+                # The shortest address has a dot in it, too, which no length tells.
+                yield body, field, part["minLength"] if field != "email" else 254, True
+                yield body, field, part["maxLength"], True
+                yield body, field, part["maxLength"] + 1, False
+
+
+def text(field: str, length: int) -> str:
+    """Of that length, and right in every other way that it can be."""
+    if field != "email" or length < 200:
+        return "x" * length
+    labels = ["b" * 47] * 3 + ["c" * (length - 205)]
+    return f"{'a' * 60}@{'.'.join(labels)}"
+
+
+@pytest.mark.parametrize(("body", "field", "length", "is_taken"), list(bounds()))
+def test_published_lengths_are_the_service_s(
+    body: type[Serializer[Any]], field: str, length: int, is_taken: bool
+) -> None:
+    checked = body(data={field: text(field, length)})
+    checked.is_valid()
+
+    assert (field not in checked.errors) == is_taken
+
+
+def examples() -> Iterator[tuple[str, Any, Any]]:
+    for path, methods in DOCUMENT["paths"].items():
+        for method, operation in methods.items():
+            answers = {"request": operation.get("requestBody", {})} | operation["responses"]
+            for status, answer in answers.items():
+                for media in answer.get("content", {}).values():
+                    named = [example["value"] for example in media.get("examples", {}).values()]
+                    for value in [*named, *([media["example"]] if "example" in media else [])]:
+                        yield f"{method} {path} {status}", media["schema"], value
+
+
+@pytest.mark.parametrize(("place", "schema", "value"), list(examples()))
+def test_examples_are_what_their_schemas_say(place: str, schema: Any, value: Any) -> None:
+    Draft202012Validator(schema | {"components": DOCUMENT["components"]}).validate(value)
+
+
+def test_every_answer_with_a_body_has_an_example() -> None:
+    shown = {place for place, _, _ in examples()}
+
+    for path, methods in DOCUMENT["paths"].items():
+        for method, operation in methods.items():
+            for status, answer in operation["responses"].items():
+                if "content" in answer and operation["tags"][0] in TAGS - {"oauth"}:
+                    assert f"{method} {path} {status}" in shown
