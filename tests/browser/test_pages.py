@@ -89,6 +89,16 @@ def test_documentation_can_be_tried(site: Site) -> None:
     page.get_by_text('"database": "ok"').first.wait_for()
 
 
+def test_documentation_takes_over_the_token_of_a_log_in(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/docs", color_scheme="dark")
+    page.get_by_text("Log in", exact=True).click()
+    page.get_by_role("button", name="Try it out").click()
+
+    page.get_by_role("button", name="Execute").click()
+
+    page.locator(".btn.authorize.locked").wait_for()
+
+
 def test_page_works_by_keyboard_alone(site_of_ada: Site) -> None:
     page = site_of_ada.tab("/login")
     page.locator("[name=email]:focus").wait_for()
