@@ -162,14 +162,12 @@ class CompleteSignupSerializer(serializers.Serializer[Any]):
     password = NewPasswordField()
 
 
-<<<<<<< HEAD
+@example({"token": LINK})
 class UnlockSerializer(serializers.Serializer[Any]):
     token = TextField(max_length=512)
 
 
-=======
 @example({"refresh_token": TOKEN})
->>>>>>> 1ecf992 (Publish the lengths that hold, an example for every answer, and the service's address; let /docs follow the system's colours and take over log-in's token)
 class RefreshSerializer(serializers.Serializer[Any]):
     refresh_token = TextField(required=False, allow_blank=True, trim_whitespace=False)
 

@@ -194,7 +194,6 @@ class UnlockView(CredentialView):
         request=UnlockSerializer,
         responses={204: None, 400: Raises(InvalidLink)},
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
-        examples=body("Unlock", token="AZOs…"),  # noqa: S106
     )
     def post(self, request: Request) -> Response:
         link: UnlockLink = UnlockLink.objects.find(valid(UnlockSerializer, request)["token"])
