@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prometheus_client.metrics import MetricWrapperBase
 
 from metrics import series
 
@@ -16,15 +17,9 @@ LOOKED_UP = Path("config/metrics.py").read_text(encoding="utf-8")
 
 
 def known() -> set[str]:
-    counted = {
-        sample.name
-        for metric in vars(series).values()
-        if hasattr(metric, "describe")
-        for family in metric.describe()
-        for sample in [family]
-    }
-    looked_up = set(re.findall(r'(?:gauge|Family)\("(\w+)"', LOOKED_UP))
-    return counted | looked_up
+    metrics = [metric for metric in vars(series).values() if isinstance(metric, MetricWrapperBase)]
+    counted = {family.name for metric in metrics for family in metric.collect()}
+    return counted | set(re.findall(r'(?:gauge|Family)\("(\w+)"', LOOKED_UP))
 
 
 def asked(expression: str) -> set[str]:
