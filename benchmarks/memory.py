@@ -10,7 +10,7 @@ import tracemalloc
 
 from benchmarks import calls, servers
 from benchmarks.__main__ import load
-from tests.servers import FOLDER
+from tests import servers as stores
 
 STEP = 25_000
 
@@ -23,7 +23,7 @@ def requests(cast: dict[str, calls.Call], total: int) -> None:
         (method, path, headers | {"X-Forwarded-For": next(calls.addresses)}, body)
         for _ in range(10_000)
     ]
-    server = servers.Gunicorn("config.wsgi", FOLDER)
+    server = servers.Gunicorn("config.wsgi", stores.FOLDER)
     try:
         for made in range(0, total + 1, STEP):
             megabytes = server.memory() / 2**20 / servers.PROCESSES
@@ -52,7 +52,7 @@ def addresses(total: int) -> None:
 def storm(call: calls.Call, attempts: int) -> None:
     """Log-ins all at once: a worker hashes for as many of them as it has threads, no more."""
     call.count = attempts
-    server = servers.Gunicorn("config.wsgi", FOLDER)
+    server = servers.Gunicorn("config.wsgi", stores.FOLDER)
     peak, done = 0, threading.Event()
 
     def watch() -> None:

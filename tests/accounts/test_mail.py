@@ -15,7 +15,6 @@ from email.message import EmailMessage
 from typing import Any
 from uuid import UUID
 
-import httpx
 import psycopg
 import pytest
 import time_machine
@@ -29,6 +28,7 @@ from accounts.mail.worker import Worker
 from accounts.models import SignupLink, User
 from invitations.models import Invitation
 from tests.conftest import Service, query, race
+from tests.requests import Answer, ask
 from tests.servers import POSTGRES, free_port
 
 
@@ -221,8 +221,8 @@ class TestWorker:
         assert [message["To"] for message in server.messages] == ["good@example.com"]
 
 
-def sign_up(service: Service, address: str = "new@example.com") -> httpx.Response:
-    return httpx.post(f"{service.url}/auth/signup", json={"email": address}, timeout=10)
+def sign_up(service: Service, address: str = "new@example.com") -> Answer:
+    return ask(service.url, "POST", "/auth/signup", {"email": address})
 
 
 DATABASES = ["postgresql", "sqlite"]
@@ -254,7 +254,7 @@ class TestProcesses:
         begin = time.monotonic()
         answer = sign_up(service, "second@example.com")
 
-        assert answer.status_code == 200
+        assert answer.status == 200
         assert time.monotonic() - begin < server.delay
         wait_until(lambda: len(server.messages) == 2)
 
@@ -263,7 +263,7 @@ class TestProcesses:
             service.spawn("manage.py", "sendmail")
             sign_up(service, "first@example.com")
             begin = time.monotonic()
-            assert sign_up(service, "second@example.com").status_code == 200
+            assert sign_up(service, "second@example.com").status == 200
             assert time.monotonic() - begin < 3  # the worker's patience is ten
 
     def test_killed_in_the_middle_of_sending_it_goes_out_all_the_same(
@@ -286,8 +286,8 @@ class TestProcesses:
         url = link_in(server.messages[0])
         body = {"token": url.partition("=")[2], "account_name": "A", "first_name": "A"}
         body |= {"last_name": "B", "password": "correct horse"}
-        answer = httpx.post(f"{service.url}/auth/complete-signup", json=body)
-        assert answer.status_code == 200
+        answer = ask(service.url, "POST", "/auth/complete-signup", body)
+        assert answer.status == 200
 
     def test_mail_requested_while_no_worker_ran_is_sent_by_once(
         self, service: Service, server: MailServer, database: str

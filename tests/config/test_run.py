@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
 import psutil
 import pytest
 
 from tests.conftest import SECRETS
+from tests.requests import Answer, ask
 from tests.servers import free_port, wait_for_port
 
 
@@ -69,7 +69,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[], Run]]:
 
 def mailed_link(run: Run) -> dict[str, str]:
     """Ask for a sign-up link, and give a body that completes the sign-up with it."""
-    assert httpx.post(f"{run.url}/auth/signup", json={"email": "a@example.com"}).status_code == 200
+    assert ask(run.url, "POST", "/auth/signup", {"email": "a@example.com"}).status == 200
     token = run.wait_for(r"/complete-signup#token=([\w-]{64})")[1]
     body = {"token": token, "account_name": "A", "first_name": "A", "last_name": "B"}
     return body | {"password": "correct horse"}
@@ -92,8 +92,8 @@ def test_mail_is_its_text_alone_with_its_link_once(start: Callable[[], Run]) -> 
     assert "MIME-Version" not in run.log
 
 
-def sign_up(run: Run) -> httpx.Response:
-    return httpx.post(f"{run.url}/auth/complete-signup", json=mailed_link(run))
+def sign_up(run: Run) -> Answer:
+    return ask(run.url, "POST", "/auth/complete-signup", mailed_link(run))
 
 
 def test_sign_up_on_an_empty_machine_and_the_session_holds_over_a_restart(
@@ -106,12 +106,10 @@ def test_sign_up_on_an_empty_machine_and_the_session_holds_over_a_restart(
 
     second = start()
 
-    bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
-    assert httpx.get(f"{second.url}/auth/me", headers=bearer).status_code == 200
-    refreshed = httpx.post(
-        f"{second.url}/auth/refresh", json={"refresh_token": tokens["refresh_token"]}
-    )
-    assert refreshed.status_code == 200
+    bearer = f"Bearer {tokens['access_token']}"
+    assert ask(second.url, "GET", "/auth/me", authorization=bearer).status == 200
+    body = {"refresh_token": tokens["refresh_token"]}
+    assert ask(second.url, "POST", "/auth/refresh", body).status == 200
 
 
 def test_races_end_on_sqlite_as_they_do_on_postgresql(start: Callable[..., Run]) -> None:
@@ -119,11 +117,11 @@ def test_races_end_on_sqlite_as_they_do_on_postgresql(start: Callable[..., Run])
     body = mailed_link(run)
 
     def complete(_: int) -> int:
-        return httpx.post(f"{run.url}/auth/complete-signup", json=body, timeout=60).status_code
+        return ask(run.url, "POST", "/auth/complete-signup", body).status
 
     def guess(_: int) -> int:
         wrong = {"email": "b@example.com", "password": "wrong password"}
-        return httpx.post(f"{run.url}/auth/login", json=wrong, timeout=60).status_code
+        return ask(run.url, "POST", "/auth/login", wrong).status
 
     with ThreadPoolExecutor(30) as pool:
         assert sorted(pool.map(complete, range(30))) == [200] + [400] * 29

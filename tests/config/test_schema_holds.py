@@ -3,17 +3,16 @@
 Schemathesis makes them from the served schema, the same ones in each run.
 """
 
-import json
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import pytest
 
 from tests.conftest import PASSWORD, Service
+from tests.requests import ask
 
 CHECKS = [
     "not_a_server_error",
@@ -51,10 +50,9 @@ def admin_of(service: Service) -> str:
     service.environment["DJANGO_SUPERUSER_EMAIL"] = "ada@example.com"
     service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
     service.manage("createsuperuser", "--noinput")
-    body = json.dumps({"email": "ada@example.com", "password": PASSWORD}).encode()
-    login = Request(f"{service.url}/auth/login", body, {"Content-Type": "application/json"})
-    with urlopen(login) as answer:
-        return f"Authorization: Bearer {json.load(answer)['access_token']}"
+    body = {"email": "ada@example.com", "password": PASSWORD}
+    login = ask(service.url, "POST", "/auth/login", body).json()
+    return f"Authorization: Bearer {login['access_token']}"
 
 
 @pytest.fixture

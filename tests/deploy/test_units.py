@@ -8,11 +8,11 @@ import sys
 import threading
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.conftest import Service
 from tests.deploy.conftest import Sockets
+from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
 
@@ -55,8 +55,8 @@ def test_restart_fails_no_request(service: Service, sockets: Sockets) -> None:
 
     def call() -> None:
         while not restarted.is_set():
-            answer = httpx.get(f"{service.url}/health", headers={"Connection": "close"}, timeout=20)
-            statuses.append(answer.status_code)
+            answer = ask(service.url, "GET", "/health", connection="close")
+            statuses.append(answer.status)
 
     first = service.server
     callers = [threading.Thread(target=call) for _ in range(4)]

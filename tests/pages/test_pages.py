@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
 
 from pages.urls import PATHS
 from tests.conftest import API, Service
+from tests.requests import ask
 
 
 @pytest.mark.parametrize("path", sorted(PATHS))
@@ -104,27 +104,17 @@ def test_language_of_a_page_does_not_stay_with_the_thread(api: API) -> None:
 
 def test_https_page_asks_for_https_from_now_on(new_service: Callable[..., Service]) -> None:
     service = new_service(TRUSTED_PROXY_COUNT="1").start()
-    request = Request(f"{service.url}/docs", headers={"X-Forwarded-Proto": "https"})
 
-    with urlopen(request) as answer:
-        assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
+    answer = ask(service.url, "GET", "/docs", X_Forwarded_Proto="https")
+
+    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
 
 
 def test_pages_stay_away_when_there_is_a_front_end(new_service: Callable[..., Service]) -> None:
     service = new_service(FRONTEND_URL="https://app.example.com").start()
     away = ["/login", "/", "/login/", "/pages/link", "/.well-known/change-password"]
-    statuses = {fetch_status(f"{service.url}{path}") for path in away}
+    answers = [ask(service.url, "GET", path) for path in away]
 
-    assert statuses == {(404, "application/json")}
-    assert fetch_status(f"{service.url}/docs") == (200, "text/html")
-
-
-def fetch_status(url: str) -> tuple[int, str]:
-    from urllib.error import HTTPError
-
-    try:
-        answer: Any = urlopen(url)
-    except HTTPError as error:
-        answer = error
-    with answer:
-        return answer.status, answer.headers["Content-Type"].split(";")[0]
+    kinds = {(answer.status, answer.headers["Content-Type"]) for answer in answers}
+    assert kinds == {(404, "application/json")}
+    assert ask(service.url, "GET", "/docs").status == 200
