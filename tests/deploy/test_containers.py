@@ -1,0 +1,234 @@
+"""The container files: they name what is there, and their commands run as they stand, by a user
+without rights, from a tree that cannot be written to. No image is built.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from config import settings
+from tests import servers
+
+pytestmark = pytest.mark.deploy
+
+CONTAINERFILE = Path("deploy/Containerfile").read_text(encoding="utf-8")
+COMPOSE = yaml.safe_load(Path("deploy/compose.yaml").read_text(encoding="utf-8"))
+OBJECTS = list(yaml.safe_load_all(Path("deploy/kubernetes.yaml").read_text(encoding="utf-8")))
+PODS = {
+    thing["metadata"]["name"]: thing["spec"]["template"]["spec"]
+    for thing in OBJECTS
+    if "template" in thing.get("spec", {})
+}
+OURS = {name: made for name, made in COMPOSE["services"].items() if "build" in made}
+IMAGE_ENVIRONMENT = dict(re.findall(r"^ENV (\w+)=(\S+)$", CONTAINERFILE, re.MULTILINE))
+COMMAND = json.loads(re.search(r"^CMD (\[.*)$", CONTAINERFILE, re.MULTILINE)[1])
+HEALTH_CHECK = json.loads(re.search(r"^HEALTHCHECK .* CMD (\[.*)$", CONTAINERFILE, re.MULTILINE)[1])
+COPIED = [
+    name
+    for words in re.findall(r"^COPY ([^-\n]+) \S+$", CONTAINERFILE, re.MULTILINE)
+    for name in words.split()
+]
+NOBODY = 65534
+# It may read all, since the Python that runs the tests may lie in root's home, and write nothing.
+READ = "dac_read_search"
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+AS_NOBODY += [f"--inh-caps=+{READ}", f"--ambient-caps=+{READ}", f"--bounding-set=-all,+{READ}"]
+IS_ROOT = os.geteuid() == 0
+
+
+def config_map() -> dict[str, str]:
+    [found] = [thing["data"] for thing in OBJECTS if thing["kind"] == "ConfigMap"]
+    return found
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [IMAGE_ENVIRONMENT, config_map(), *(made["environment"] for made in OURS.values())],
+)
+def test_variables_are_settings(environment: dict[str, str]) -> None:
+    table = Path("README.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE))
+    secrets = {"SECRET_KEY", "DATABASE_URL", "REDIS_URL", "EMAIL_URL", "METRICS_TOKEN"}
+    known |= {f"{name}_FILE" for name in secrets}
+    known |= {"PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
+
+    assert set(environment) - known == set()
+    assert not secrets & set(environment)
+    assert all(isinstance(value, str) for value in environment.values())
+
+
+def test_image_holds_the_whole_service() -> None:
+    apps = {path.parent.name for path in Path().glob("*/__init__.py")} - {"benchmarks", "tests"}
+    programs = {"manage.py", "gunicorn.conf.py", "pyproject.toml", "requirements.txt"}
+
+    assert set(COPIED) == apps | programs | {"templates", "locale"}
+    assert f"consulting:{settings.VERSION}" in CONTAINERFILE
+
+
+def test_secrets_and_keys_are_mounted_where_they_are_looked_for() -> None:
+    keys = IMAGE_ENVIRONMENT["JWT_KEYS_DIR"]
+    for service in OURS.values():
+        files = [v for k, v in service["environment"].items() if k.endswith("_FILE")]
+        assert files == [f"/run/secrets/{name}" for name in service["secrets"]]
+        assert service["volumes"][0].removesuffix(":ro") == f"keys:{keys}"
+    used = {name for made in COMPOSE["services"].values() for name in made.get("secrets", [])}
+    assert used == set(COMPOSE["secrets"])
+    for pod in PODS.values():
+        mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+        files = [v for k, v in config_map().items() if k.endswith("_FILE")]
+        assert mounts == {"/tmp", keys, *(str(Path(path).parent) for path in files)}
+
+
+def test_nobody_has_rights_or_a_tree_to_write_to() -> None:
+    assert re.search(r"^USER 10001$", CONTAINERFILE, re.MULTILINE)
+    for service in OURS.values():
+        assert (service["read_only"], service["tmpfs"]) == (True, ["/tmp"])
+        assert service["cap_drop"] == ["ALL"]
+    for pod in PODS.values():
+        assert pod["securityContext"]["runAsUser"] == 10001
+        assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_ports_meet() -> None:
+    """gunicorn's, the image's, those of nginx's upstream servers, and the pods'."""
+    ports = [made["environment"].get("PORT") for made in OURS.values()]
+    site = Path("deploy/nginx.conf").read_text(encoding="utf-8")
+    [web] = PODS["consulting-web"]["containers"]
+
+    assert re.findall(r"^    server 127.0.0.1:(\d+) ", site, re.MULTILINE) == [*filter(None, ports)]
+    assert f"EXPOSE {web['ports'][0]['containerPort']}\n" in CONTAINERFILE
+    assert web["ports"][0]["containerPort"] == 8000  # PORT's default
+
+
+def test_as_many_processes_share_a_limit_as_there_are() -> None:
+    replicas = {
+        made["metadata"]["name"]: made["spec"]["replicas"]
+        for made in OBJECTS
+        if made["kind"] == "Deployment"
+    }
+    webs = [made for name, made in OURS.items() if name.startswith("web-")]
+
+    assert config_map()["LIMITER_PROCESSES"] == str(replicas["consulting-web"])
+    assert {made["environment"]["LIMITER_PROCESSES"] for made in webs} == {str(len(webs))}
+
+
+def test_pods_run_what_compose_runs() -> None:
+    """Which the last test here runs."""
+    web, mail, migrate = (
+        PODS[name]["containers"][0]["command"]
+        for name in ("consulting-web", "consulting-mail", "consulting-migrate-0.1.0")
+    )
+
+    assert (web, mail) == (COMMAND, OURS["mail"]["command"])
+    assert " ".join(migrate) in OURS["setup"]["command"][-1]
+
+
+def test_selectors_find_the_pods() -> None:
+    labels = [
+        thing["spec"]["template"]["metadata"]["labels"]
+        for thing in OBJECTS
+        if "template" in thing.get("spec", {})
+    ]
+    for thing in OBJECTS:
+        selector = thing.get("spec", {}).get("selector") or {}
+        selector = selector.get("matchLabels", selector)
+        assert any(selector.items() <= pod.items() for pod in labels), thing["kind"]
+
+
+class Container:
+    """What one container of compose.yaml is given: the image's files, its variables and mounts,
+    all of it below a folder of the test's own; `/tmp` is the one place that it may write to.
+    """
+
+    def __init__(self, root: Path, name: str, port: int) -> None:
+        self.root = root
+        self.command = OURS[name].get("command", COMMAND)
+        variables = IMAGE_ENVIRONMENT | OURS[name]["environment"]
+        for folder in ("/run/secrets", "/etc/consulting"):
+            variables = {k: v.replace(folder, f"{root}{folder}") for k, v in variables.items()}
+        bin_path = Path(sys.executable).parent
+        self.environment = variables | {
+            "PATH": f"{bin_path}:/usr/bin:/bin",
+            "TMPDIR": f"{root}/tmp",
+            "PORT": str(port),
+        }
+
+    def start(self, command: list[str] | None = None) -> "subprocess.Popen[bytes]":
+        """Start its command, or another one beside it."""
+        with (self.root / "log").open("ab") as log:
+            return subprocess.Popen(
+                [*(AS_NOBODY if IS_ROOT else []), *(command or self.command)],
+                cwd=self.root / "srv",
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+            )
+
+
+@pytest.fixture
+def root(new_database: Callable[[], str]) -> Iterator[Path]:
+    """Where the image's files lie, which nobody may write to, with the secrets filled in."""
+    root = Path(tempfile.mkdtemp(prefix="consulting-container-"))
+    for name in ("srv", "tmp", "run/secrets", "etc/consulting/keys"):
+        (root / name).mkdir(parents=True)
+    skip = shutil.ignore_patterns("__pycache__")
+    for name in COPIED:
+        copy: Any = shutil.copytree if Path(name).is_dir() else shutil.copy
+        copy(name, root / "srv" / name, **{"ignore": skip} if Path(name).is_dir() else {})
+    secrets = {
+        "secret_key": "x" * 50,
+        "database_url": new_database(),
+        "redis_url": servers.REDIS.url,
+        "email_url": f"filemail:///{root}/tmp/mails",
+    }
+    for name, value in secrets.items():
+        (root / "run/secrets" / name).write_text(f"{value}\n")
+    subprocess.run(["chmod", "-R", "a+rX,a-w", str(root)], check=True)
+    for name in ("tmp", "etc/consulting/keys"):
+        (root / name).chmod(0o700)
+        if IS_ROOT:
+            os.chown(root / name, NOBODY, NOBODY)
+    yield root
+    subprocess.run(["chmod", "-R", "u+w", str(root)], check=True)
+    shutil.rmtree(root)
+
+
+def test_commands_run_without_rights(root: Path) -> None:
+    port = servers.free_port()
+    assert Container(root, "setup", port).start().wait(60) == 0, (root / "log").read_text()
+    (root / "etc/consulting/keys").chmod(0o500)
+    web = Container(root, "web-1", port)
+    running = [web.start(), Container(root, "mail", port).start()]
+    try:
+        servers.wait_for_port(port)
+        host = {"Host": "api.example.com"}
+        health = httpx.get(f"http://127.0.0.1:{port}/health", headers=host).json()
+        assert web.start(HEALTH_CHECK).wait(20) == 0
+        httpx.post(
+            f"http://127.0.0.1:{port}/auth/signup",
+            json={"email": "new@example.com"},
+            headers=host | {"X-Forwarded-For": "192.0.2.1"},
+        )
+        deadline = time.monotonic() + 15
+        while not list((root / "tmp").glob("mails/*")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        for process in running:
+            process.terminate()
+        ended = [process.wait(20) for process in running]
+
+    assert (health["status"], ended) == ("ok", [0, 0]), (root / "log").read_text()
+    assert list((root / "tmp").glob("mails/*"))
+    assert web.start(HEALTH_CHECK).wait(20) == 1  # nothing listens any more
