@@ -69,6 +69,16 @@ def test_variables_are_settings(environment: dict[str, str]) -> None:
     assert all(isinstance(value, str) for value in environment.values())
 
 
+def test_docker_compose_finds_nothing_to_say() -> None:
+    """Its own parser, where it is installed; it asks no daemon for this."""
+    if not (program := shutil.which("docker-compose")):
+        return
+    command = [program, "-f", "deploy/compose.yaml", "config", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_image_holds_the_whole_service() -> None:
     apps = {path.parent.name for path in Path().glob("*/__init__.py")} - {"benchmarks", "tests"}
     programs = {"manage.py", "gunicorn.conf.py", "pyproject.toml", "requirements.txt"}
