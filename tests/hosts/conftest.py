@@ -138,13 +138,6 @@ class Host(Service):
     def health(self) -> dict[str, str]:
         return ask(self.url, "GET", "/health").json()
 
-    def signing_kid(self) -> str:
-        [kid] = {key["kid"] for key in self.jwks()}
-        return kid
-
-    def jwks(self) -> list[dict[str, str]]:
-        return ask(self.url, "GET", "/.well-known/jwks.json").json()["keys"]
-
     def receive_key(self, path: Path) -> None:
         shutil.copy(path, self.keys / path.name)
 
