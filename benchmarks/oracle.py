@@ -1,0 +1,59 @@
+"""Whether the time of a wrong password tells a registered address from a free one.
+
+.venv/bin/python -m benchmarks.oracle 400
+
+Guesses at addresses with and without a user, in a random order, one at a time, with LOCKOUT_RELIEF off and
+on. AUC is the chance that a guess at a registered address took longer: 0.5 tells nothing.
+"""
+
+import logging
+import random
+import sys
+import time
+
+import httpx
+
+from benchmarks import calls, servers
+from tests.servers import FOLDER
+
+
+def auc(known: list[float], unknown: list[float]) -> float:
+    """The area under the ROC curve (the Mann-Whitney statistic over all pairs)."""
+    wins = sum((a > b) + (a == b) / 2 for a in known for b in unknown)
+    return wins / (len(known) * len(unknown))
+
+
+def guess(client: httpx.Client, email: str) -> float:
+    started = time.perf_counter()
+    answer = client.post("/auth/login", json={"email": email, "password": "a wrong guess"})
+    assert answer.status_code == 401, answer.status_code
+    return time.perf_counter() - started
+
+
+def measure(relief: str, people: list[str], strangers: list[str]) -> float:
+    server = servers.Gunicorn("config.wsgi", FOLDER, LOCKOUT_RELIEF=relief)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", timeout=30) as client:
+            guess(client, "warm-up@example.com")
+            # In a random order: what comes second in a pair must not be told by that.
+            order = random.sample(people + strangers, 2 * len(people))
+            took = {email: guess(client, email) for email in order}
+    finally:
+        server.stop()
+    return auc([took[email] for email in people], [took[email] for email in strangers])
+
+
+def main(count: int) -> None:
+    servers.set_up()
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    for relief in ("false", "true"):
+        people = [f"known{n}.{relief}@example.com" for n in range(count)]
+        for email in people:
+            calls.user(email)
+        strangers = [f"unknown{n}.{relief}@example.com" for n in range(count)]
+        # The fifth guess at an address is the one that locks, and asks for a mail with relief on.
+        print(f"LOCKOUT_RELIEF={relief}: AUC {measure(relief, people, strangers):.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
