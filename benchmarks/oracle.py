@@ -2,8 +2,8 @@
 
 .venv/bin/python -m benchmarks.oracle 400
 
-Guesses at addresses with and without a user, in a random order, one at a time, with LOCKOUT_RELIEF off and
-on. AUC is the chance that a guess at a registered address took longer: 0.5 tells nothing.
+Guesses at addresses with and without a user, in a random order, one at a time, with LOCKOUT_RELIEF
+off and on. AUC is the chance that a guess at a registered address took longer: 0.5 tells nothing.
 """
 
 import logging
