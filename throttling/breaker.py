@@ -23,6 +23,8 @@ class Breaker:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.is_open = False
+        self.is_silent = False  # it opened for want of an answer, not at an error
+        self.opened_at = 0.0
         self.timeouts = 0
         self.pause = self.FIRST_PAUSE
         self.next_probe = 0.0
@@ -43,6 +45,12 @@ class Breaker:
             self.next_probe = now + self.pause
             return True
 
+    def is_hiccup(self) -> bool:
+        """Whether the store has been silent for less than a second, so far as is known."""
+        if not self.is_open:
+            return True
+        return self.is_silent and time.monotonic() - self.opened_at < 1
+
     def succeeded(self) -> None:
         """The store has answered: close."""
         if not self.is_open and not self.timeouts:
@@ -53,15 +61,17 @@ class Breaker:
         if was_open:
             logger.warning("the limiter's store answers again")
 
-    def failed(self, error: Exception) -> None:
-        """The store has not answered, or with an error."""
+    def failed(self, error: Exception, *, surely: bool = False) -> None:
+        """The store has not answered, or with an error. Open: `surely`, or as the class says."""
         with self.lock:
             self.timeouts += 1
-            if self.is_open or (isinstance(error, StoreTimeout) and self.timeouts < 2):
+            is_silent = isinstance(error, StoreTimeout)
+            if self.is_open or (is_silent and self.timeouts < 2 and not surely):
                 return
-            self.is_open = True
+            self.is_open, self.is_silent = True, is_silent
             self.pause = self.FIRST_PAUSE
-            self.next_probe = time.monotonic() + self.pause
+            self.opened_at = time.monotonic()
+            self.next_probe = self.opened_at + self.pause
         series.store_lost.set(1)
         logger.warning(
             "the limiter's store is lost, credential calls are counted in process: %s: %s",

@@ -18,6 +18,7 @@ from django.conf import settings
 from metrics import series
 from throttling.breaker import Breaker
 from throttling.store import Store, key_of
+from throttling.topology import PROBE
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Window:
 
     end: float  # on the monotonic clock
     used: int = 0
+    unheard: int = 0  # let through since the store last answered
     asked: bool = False  # the store has been asked in this window
     held: bool = False  # ... and was not there at some moment of it
 
@@ -69,22 +71,40 @@ class ProcessCounter:
     def count(self, key: str, limit: int, window: int) -> Decision:
         """Count a request; `window` is in seconds."""
         with self.lock:
+            return self.add(self.window(key, window), limit, window)
+
+    def count_alone(
+        self, key: str, share: int, window: int, *, silent: bool, hiccup: bool
+    ) -> Decision:
+        """Count a request that the store has given no answer for, in this process's share.
+
+        A store that is `silent` may still have its counts when it is back: `count_beside` holds
+        the caller. One that hung up or refused begins anew, and everybody with it. While it may be
+        but a `hiccup`, which other processes need not meet, one request of a caller passes.
+        """
+        with self.lock:
             mine = self.window(key, window)
-            mine.used += 1
-            mine.held = mine.asked  # the store may have had a part of what is counted here
-            return Decision.of(mine.used, limit, mine.end - time.monotonic(), window)
+            mine.held = silent or mine.asked  # or it has had a part of what is counted here
+            if hiccup and mine.unheard:
+                return Decision.of(share + 1, share, mine.end - time.monotonic(), window)
+            mine.unheard += 1
+            return self.add(mine, share, window)
+
+    def add(self, mine: Window, limit: int, window: int) -> Decision:
+        mine.used += 1
+        return Decision.of(mine.used, limit, mine.end - time.monotonic(), window)
 
     def count_beside(self, key: str, share: int, part: int, seconds_left: float) -> bool:
         """Count a request that the store has counted too, and allow or refuse it.
 
         `share` is this process's of the limit, `part` of what the store has counted: it is used up
-        even if other processes let it through. A process that has counted without the store in
-        this window keeps to its share until the window ends.
+        even if other processes let it through. A process that has counted without a store that
+        was only silent keeps to its share until the window ends.
         """
         with self.lock:
             mine = self.window(key, seconds_left)
             mine.used = max(mine.used + 1, part)
-            mine.asked = True
+            mine.asked, mine.unheard = True, 0
             return mine.used <= share or not mine.held
 
     def note_silence(self, key: str, window: int) -> None:
@@ -193,10 +213,16 @@ class Limiter:
             decision = Decision(allowed=True, limit=limit, remaining=limit, reset=window)
             outcome = "uncounted"
         else:
-            decision = self.process.count(key, share(limit) if strict else limit, window)
+            decision = self.count_in_process(key, limit, window, strict=strict)
             outcome = "in_process" if decision.allowed else "refused"
         series.decisions.labels(tier, outcome).inc()
         return decision
+
+    def count_in_process(self, key: str, limit: int, window: int, *, strict: bool) -> Decision:
+        if not settings.REDIS_URL:
+            return self.process.count(key, share(limit) if strict else limit, window)
+        silent, hiccup = self.breaker.is_silent, self.breaker.is_hiccup()
+        return self.process.count_alone(key, share(limit), window, silent=silent, hiccup=hiccup)
 
     def decided_by_store(
         self, key: str, limit: int, window: int, *, strict: bool
@@ -229,10 +255,10 @@ class Limiter:
             return replace(decision, allowed=False, remaining=0)
         return decision
 
-    def lost(self, error: Exception) -> None:
+    def lost(self, error: Exception, *, surely: bool = False) -> None:
         """Tell the breaker, and begin on new connections where it opens."""
         series.store_failures.labels(type(error).__name__).inc()
-        self.breaker.failed(error)
+        self.breaker.failed(error, surely=surely)
         if self.breaker.is_open and "store" in vars(self):
             self.store.lost()
 
@@ -251,18 +277,14 @@ class Limiter:
             self.look()
 
     def look(self) -> None:
-        """See whether the store counts; a second time if it says nothing for once."""
-        if not self.sees_store() and not self.breaker.is_open:
-            self.sees_store()
-
-    def sees_store(self) -> bool:
+        """See whether the store counts. It has half a second to say so: a shorter silence may be
+        this machine's, and a process that alone takes the store for lost adds to the limit."""
         try:
             self.store.look()
         except Exception as error:
-            self.lost(error)
-            return False
-        self.breaker.succeeded()
-        return True
+            self.lost(error, surely=True)
+        else:
+            self.breaker.succeeded()
 
     def may_ask(self) -> bool:
         """Whether a request may ask: always, or to probe now and then where nobody keeps watch."""
@@ -274,8 +296,8 @@ class Limiter:
 
     def probe(self) -> None:
         """Try a lost store where a try is due and nobody keeps watch."""
-        if self.state() == "fallback" and not self.is_watched and self.breaker.admits():
-            self.sees_store()
+        if self.state() == "fallback" and not self.is_watched:
+            self.ask_store(PROBE, 1, 1, strict=False)
 
 
 limiter = Limiter()

@@ -23,6 +23,7 @@ from throttling.topology import Address, topology
 BUDGET = 0.1  # seconds, of which on a new connection:
 CONNECTING = 0.08 * BUDGET
 HANDSHAKES = 0.4 * BUDGET  # TLS, AUTH and SELECT together
+LOOK = 0.5  # seconds that a look may wait, on which no request waits
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()  # EVALSHA's name for it
 Count = tuple[int, int]  # the requests in a window, the milliseconds until it ends
@@ -55,7 +56,8 @@ class Server:
         """The answer to a command. Only a connection that has answered is used again."""
         connection = self.take()
         if connection is None:
-            connection, seconds = self.connect(), min(seconds, self.first_command)
+            connection = self.connect()
+            seconds -= BUDGET - self.first_command
         try:
             if asking:
                 connection.send_command("ASKING")
@@ -109,17 +111,17 @@ class Store:
         self.is_outdated = True  # nobody has looked where the servers are since they moved
         self.servers: dict[Address, Server] = {}
 
-    def count(self, key: str, milliseconds: int) -> Count:
-        """Count a request in a window of so many milliseconds."""
+    def count(self, key: str, milliseconds: int, seconds: float = BUDGET) -> Count:
+        """Count a request in a window of so many milliseconds; wait for so many seconds."""
         begin = time.monotonic()
         server = self.server(self.topology.holder(key))
         try:
-            return server.ask("EVALSHA", SHA, 1, key, milliseconds)
+            return server.ask("EVALSHA", SHA, 1, key, milliseconds, seconds=seconds)
         except NoScriptError:  # a new or emptied store
-            return server.ask("EVAL", SCRIPT, 1, key, milliseconds)
+            return server.ask("EVAL", SCRIPT, 1, key, milliseconds, seconds=seconds)
         except AskError as elsewhere:  # a Cluster's: the key's slot moves, or has moved (MOVED)
             self.is_outdated = True
-            left = max(BUDGET / 5, BUDGET - (time.monotonic() - begin))
+            left = max(BUDGET / 2, seconds - (time.monotonic() - begin))
             server = self.server(elsewhere.node_addr)
             return server.ask("EVAL", SCRIPT, 1, key, milliseconds, seconds=left, asking=True)
 
@@ -134,7 +136,7 @@ class Store:
         if self.is_outdated:
             self.topology.find()
         for key in self.topology.probes():
-            self.count(key, 1000)
+            self.count(key, 1000, LOOK)
         if self.is_outdated:
             self.warm_up()
             self.is_outdated = False

@@ -61,6 +61,14 @@ def test_process_keeps_to_its_share_until_the_window_ends(stop, go_on, clock, se
     assert count(8).allowed
 
 
+def test_silence_of_a_second_gives_the_whole_share(stop, clock):
+    stop()
+    assert [count(3).allowed for _ in range(3)] == [True, False, False]
+    clock.now += 1  # a probe is due: it finds nobody
+
+    assert [count(3).remaining for _ in range(3)] == [1, 0, 0]
+
+
 def test_another_caller_is_not_held(stop, go_on, clock, settings):
     settings.WEB_CONCURRENCY = 4
     stop()
@@ -70,3 +78,27 @@ def test_another_caller_is_not_held(stop, go_on, clock, settings):
     clock.now += 0.5
 
     assert [count(8, "203.0.113.10").remaining for _ in range(8)] == list(range(7, -1, -1))
+
+
+def test_caller_who_came_during_the_silence_is_held_too(stop, go_on, clock, settings):
+    settings.WEB_CONCURRENCY = 4
+    stop()
+    for caller in ("203.0.113.10", "203.0.113.11"):
+        count(8, caller)
+    assert [count(8).allowed for _ in range(3)] == [True, False, False]
+    go_on()
+    clock.now += 0.5
+
+    assert [count(8).allowed for _ in range(2)] == [True, False]
+
+
+def test_store_that_died_begins_anew(store, clock, settings):
+    settings.WEB_CONCURRENCY = 4
+    store.stop()
+    for _ in range(3):
+        count(8, "203.0.113.10")
+        count(8)
+    store.start()
+    clock.now += 0.5
+
+    assert count(8).remaining == 7
