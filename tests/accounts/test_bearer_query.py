@@ -59,7 +59,7 @@ def test_sqlite_finds_the_same(tmp_path):
     command = [sys.executable, "-c", ON_SQLITE]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
-    assert done.stdout.split() == ["True", "0"]
+    assert done.stdout.split() == ["True", "False"]
 
 
 def test_user_of_an_address_has_a_password_to_check(ada: User) -> None:
