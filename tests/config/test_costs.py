@@ -56,6 +56,16 @@ def test_log_in_takes_four_queries_and_one_command(costs: Costs, api: API, ada: 
     assert costs(lambda: api.post("/auth/login", body)) == (200, 4, 1)
 
 
+def test_relief_costs_a_log_in_one_query_at_most(
+    costs: Costs, api: API, ada: User, settings: Any
+) -> None:
+    settings.LOCKOUT_RELIEF = True
+    body = {"email": ada.email, "password": PASSWORD}
+
+    assert costs(lambda: api.post("/auth/login", body)) == (200, 5, 1)  # a device made known
+    assert costs(lambda: api.post("/auth/login", body)) == (200, 4, 1)  # a known one
+
+
 def test_refresh_takes_one_query_and_one_command(costs: Costs, api: API, ada: User) -> None:
     body = {"refresh_token": str(tokens.issue(ada)[1])}
 
