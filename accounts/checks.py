@@ -45,6 +45,20 @@ def links_are_https(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
+def service_is_https(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """Assistants are sent there with their tokens, and origins are held against it."""
+    if settings.SERVICE_URL.startswith("https://"):
+        return []
+    return [
+        CheckWarning(
+            "SERVICE_URL is a plain HTTP address.",
+            hint="Set SERVICE_URL to the https address by which browsers reach this service.",
+            id="accounts.W008",
+        )
+    ]
+
+
+@register("security", deploy=True)
 def keys_can_be_read(app_configs: Any, **options: Any) -> list[CheckMessage]:
     """Too short ones too; an installation's own folder gets its first key at the first start."""
     problems: list[CheckMessage] = []
@@ -172,6 +186,7 @@ def values_of_the_example() -> dict[str, str]:
         "EMAIL_URL": settings.EMAIL_HOST,
         "DEFAULT_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL,
         "FRONTEND_URL": settings.FRONTEND_URL,
+        "SERVICE_URL": settings.SERVICE_URL,
         "CORS_ALLOWED_ORIGINS": " ".join(settings.CORS_ALLOWED_ORIGINS),
         "ALLOWED_HOSTS": " ".join(settings.ALLOWED_HOSTS),
     }

@@ -21,6 +21,7 @@ PRODUCTION = {
     "REDIS_URL": "redis://redis.consulting.test/0",
     "EMAIL_URL": "smtp+tls://user:password@mail.consulting.test:587",
     "FRONTEND_URL": "https://app.consulting.test",
+    "SERVICE_URL": "https://api.consulting.test",
     "ALLOWED_HOSTS": "api.consulting.test",
     "TRUSTED_PROXY_COUNT": "1",
     "WEB_CONCURRENCY": "2",
@@ -37,6 +38,7 @@ def production(settings: Any, tmp_path: Path) -> Iterator[None]:
     settings.TRUSTED_PROXY_COUNT = 1
     settings.COOKIE_SECURE = True
     settings.FRONTEND_URL = "https://app.consulting.test"
+    settings.SERVICE_URL = "https://api.consulting.test"
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.ALLOWED_HOSTS = ["api.consulting.test", "localhost"]
     settings.SECRET_KEY = PRODUCTION["SECRET_KEY"]
@@ -69,6 +71,7 @@ def test_silent_in_production() -> None:
     [
         ("COOKIE_SECURE", False, "accounts.W001"),
         ("FRONTEND_URL", "http://app.consulting.test", "accounts.W002"),
+        ("SERVICE_URL", "http://api.consulting.test", "accounts.W008"),
         ("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend", "accounts.W005"),
         ("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend", "accounts.W005"),
         ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "accounts.W006"),
@@ -175,7 +178,7 @@ def test_example_environment_is_refused_until_it_is_filled_in(tmp_path: Path) ->
     refused, content = check_deploy(tmp_path, **example), check_deploy(tmp_path, **filled)
 
     assert refused.returncode == 1
-    assert refused.stderr.count("(accounts.E003)") == 8
+    assert refused.stderr.count("(accounts.E003)") == 9
     assert content.returncode == 0, content.stderr
 
 
