@@ -15,7 +15,8 @@ test-browser: .venv/.installed-browser
 	$(BIN)/python -m pytest -m browser tests/browser
 
 # A typed client made from the schema, compiled, and walking against a running server; and a front-end
-# on an origin of its own, in Debian's chromium. `npm run types` writes client.d.ts after a change.
+# on an origin of its own, in Debian's chromium. `npm run types` writes client.d.ts after a change. (package.json
+# overrides rollup by its WebAssembly build: one package, where the other has one for each platform.)
 test-client: .venv/.installed-browser
 	cd tests/client && npm ci --no-audit --no-fund --silent
 	cd tests/client/mcp && npm ci --no-audit --no-fund --silent
