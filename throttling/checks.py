@@ -62,7 +62,7 @@ def check_share(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckM
         Warning(
             "The limiter's store is on another host; how many processes share a limit is not said.",
             hint="Set LIMITER_PROCESSES to the number of processes on all hosts together.",
-            id="throttling.W007",
+            id="throttling.W008",
         )
     ]
 

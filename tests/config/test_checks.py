@@ -1,6 +1,7 @@
 """`manage.py check --deploy` speaks up about each thing that production must not have."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -195,3 +196,13 @@ def test_command_refuses_the_embedded_default(tmp_path: Path) -> None:
     assert done.returncode == 1
     for number in (2, 4, 5, 6):
         assert f"accounts.W00{number}" in done.stderr
+
+
+def test_no_two_checks_share_an_id() -> None:
+    """Or silencing one (SILENCED_SYSTEM_CHECKS) would silence the other."""
+    files = [*Path().glob("[a-z]*/checks.py"), *Path("config/postgresql").glob("*.py")]
+    text = "".join(file.read_text(encoding="utf-8") for file in files)
+    found = re.findall(r'id="(\w+\.[EW]\d+)"', text)
+
+    assert len(found) > 15
+    assert len(found) == len(set(found))

@@ -38,7 +38,7 @@ def test_address_that_only_a_proxy_reaches_is_silent(settings, bind):
 )
 def test_shared_store_needs_the_number_of_processes(settings, url):
     settings.REDIS_URL = url
-    assert ids(checks.check_share(None)) == ["throttling.W007"]
+    assert ids(checks.check_share(None)) == ["throttling.W008"]
 
     settings.LIMITER_PROCESSES = 8
     assert checks.check_share(None) == []

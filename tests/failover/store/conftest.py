@@ -149,26 +149,25 @@ class Nodes:
             server.stop()
 
 
-@pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Watched]:
-    (tmp_path / "redis").mkdir()
-    servers = Watched(tmp_path / "redis")
+def formed(kind: type[Any], folder: Path) -> Iterator[Any]:
+    """Servers of a kind that have found each other; they end with the test."""
+    folder.mkdir()
+    servers = kind(folder)
     try:
         servers.form()
         yield servers
     finally:
         servers.stop()
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    yield from formed(Watched, tmp_path / "redis")
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Nodes]:
-    (tmp_path / "redis").mkdir()
-    servers = Nodes(tmp_path / "redis")
-    try:
-        servers.form()
-        yield servers
-    finally:
-        servers.stop()
+    yield from formed(Nodes, tmp_path / "redis")
 
 
 @pytest.fixture
