@@ -308,16 +308,17 @@ class TestNoOracle:
 
 
 def test_attackers_hold_the_lock_for_a_day_and_the_owner_never_notices(
-    ada, time_machine, monkeypatch
+    ada, time_machine, monkeypatch, settings
 ):
     """A thousand addresses, a guess each now and then: the owner signs in from a known device each
     time, and from a new one by mail; strangers get five guesses a lock period."""
+    settings.TRUSTED_PROXY_COUNT = 1
     monkeypatch.setattr(backends, "check_password", lambda typed, *_: typed == PASSWORD)  # quicker
     time_machine.move_to("2026-11-21T00:00:00Z", tick=False)
     known, answered = API(), 0
     log_in(known, ada.email)
     for period in range(96):
-        attackers = [API(x_forwarded_for=f"198.51.{period}.{n}") for n in range(7)]
+        attackers = [API(x_forwarded_for=f"198.51.{period}.{n}") for n in range(11)]
         codes = [log_in(attacker, ada.email, "guess").status_code for attacker in attackers]
         answered += codes.count(401)
         if period % 8 == 0:
@@ -330,6 +331,8 @@ def test_attackers_hold_the_lock_for_a_day_and_the_owner_never_notices(
     link = UnlockLink.objects.order_by("-created_at").first()
     assert browser.post("/lockouts/redeem", {"token": link.token}).status_code == 204
 
+    failures = Record.objects.filter(kind="login.failed", address__startswith="198.51.")
+    assert failures.values("address").distinct().count() == 96 * 5
     assert answered == 96 * 5
     assert log_in(browser, ada.email).status_code == 200
 
