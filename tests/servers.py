@@ -45,13 +45,13 @@ def free_port() -> int:
                 return port
 
 
-def wait_for_port(port: int, seconds: float = 15) -> None:
+def wait_for_port(port: int, seconds: float = 15, host: str = "127.0.0.1") -> None:
     """Return as soon as something listens on the port; TimeoutError when nothing does."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with socket.socket() as probe:
             probe.settimeout(1)
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+            if probe.connect_ex((host, port)) == 0:
                 return
         time.sleep(0.02)
     raise TimeoutError(f"nothing listens on port {port}")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+import httpx  # the SDK's own client: the person's browser below runs in the SDK's event loop
 import pytest
 from mcp.client import Client
 from mcp.client.auth import OAuthClientProvider

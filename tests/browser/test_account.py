@@ -3,12 +3,12 @@
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import httpx
 import pytest
 
 from tests.assistants.conftest import CHALLENGE, VERIFIER
 from tests.browser.conftest import Site, heading, says
 from tests.conftest import PASSWORD
+from tests.requests import ask
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +19,7 @@ def let_in(site: Site) -> None:
     """Ada lets an assistant in that calls itself Claudia."""
     url = site.service.url
     metadata = {"client_name": "Claudia", "redirect_uris": [CALLBACK]}
-    client_id = httpx.post(f"{url}/oauth/register", json=metadata).json()["client_id"]
+    client_id = ask(url, "POST", "/oauth/register", metadata).json()["client_id"]
     asked = {"client_id": client_id, "redirect_uri": CALLBACK, "resource": f"{url}/mcp"}
     proof = {"code_challenge": CHALLENGE.decode(), "code_challenge_method": "S256"}
     page = site.tab(f"/oauth/authorize?{urlencode(asked | proof | {'response_type': 'code'})}")
@@ -32,7 +32,9 @@ def let_in(site: Site) -> None:
     site.hosts.discard(urlsplit(CALLBACK).netloc)
     code = parse_qs(urlsplit(page.url).query)["code"][0]
     form = asked | {"grant_type": "authorization_code", "code": code, "code_verifier": VERIFIER}
-    assert httpx.post(f"{url}/oauth/token", data=form).status_code == 200
+    kind = "application/x-www-form-urlencoded"
+    answer = ask(url, "POST", "/oauth/token", urlencode(form).encode(), Content_Type=kind)
+    assert answer.status == 200
 
 
 def test_assistant_is_listed_and_its_access_ended(site_of_ada: Site) -> None:

@@ -2,19 +2,23 @@
 
 import re
 
-import httpx
 import pytest
 
 from tests.conftest import PASSWORD, query
+from tests.requests import ask
 
 TOKEN = "a token for the scraper"
-AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture
 def service(new_service):
     running = new_service(METRICS_TOKEN=TOKEN, WEB_CONCURRENCY="2", RATE_LIMIT_CREDENTIAL="3")
     return running.start()
+
+
+def figures(service) -> str:
+    answer = ask(service.url, "GET", "/metrics", Authorization=f"Bearer {TOKEN}")
+    return answer.body.decode()
 
 
 def value(text: str, name: str, **labels: str) -> float:
@@ -27,11 +31,12 @@ def value(text: str, name: str, **labels: str) -> float:
 def test_figures_of_all_processes_are_added_up(service):
     login = {"email": "nobody@example.com", "password": PASSWORD}
     for _ in range(4):
-        httpx.post(f"{service.url}/auth/login", json=login)
+        ask(service.url, "POST", "/auth/login", login)
+    path = "/users/0f0e9d4e-6f4b-4f0c-8f0e-0d4e6f4b4f0c?email=eve@example.org"
     for _ in range(20):  # on a connection each, so that both processes serve some
-        httpx.get(f"{service.url}/users/0f0e9d4e-6f4b-4f0c-8f0e-0d4e6f4b4f0c?email=eve@example.org")
-    httpx.post(f"{service.url}/auth/signup", json={"email": "new@example.com"})
-    text = httpx.get(f"{service.url}/metrics", headers=AUTHORIZED).text
+        ask(service.url, "GET", path)
+    ask(service.url, "POST", "/auth/signup", {"email": "new@example.com"})
+    text = figures(service)
 
     users = {"route": "users/<uuid:user_id>", "method": "GET", "status": "401"}
     decided = {"tier": "credential"}
@@ -48,10 +53,10 @@ def test_figures_of_all_processes_are_added_up(service):
 def test_mails_are_counted_by_what_became_of_them(service):
     url = service.environment["DATABASE_URL"]
     for name in ("one", "two"):
-        httpx.post(f"{service.url}/auth/signup", json={"email": f"{name}@example.com"})
-    before = httpx.get(f"{service.url}/metrics", headers=AUTHORIZED).text
+        ask(service.url, "POST", "/auth/signup", {"email": f"{name}@example.com"})
+    before = figures(service)
     service.manage("sendmail", "--once")
-    after = httpx.get(f"{service.url}/metrics", headers=AUTHORIZED).text
+    after = figures(service)
 
     assert value(before, "mails_waiting") == 2
     assert value(before, "mails_oldest_waiting_seconds") > 0
@@ -63,9 +68,9 @@ def test_mails_are_counted_by_what_became_of_them(service):
 @pytest.mark.parametrize("authorization", [None, "Bearer wrong", f"Basic {TOKEN}", "Bearer é"])
 def test_scraper_must_bring_the_token(service, authorization):
     headers = {"Authorization": authorization.encode()} if authorization else {}
-    answer = httpx.get(f"{service.url}/metrics", headers=headers)
+    answer = ask(service.url, "GET", "/metrics", **headers)
 
-    assert (answer.status_code, answer.json()) == (401, {"error": "missing or invalid token"})
+    assert (answer.status, answer.json()) == (401, {"error": "missing or invalid token"})
     assert "x-ratelimit-limit" not in answer.headers
 
 

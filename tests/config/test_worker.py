@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
 from django.urls import resolve
 
 from accounts import hashers
 from config import gunicorn
 from config.worker import SIGN_INS, Lanes, is_sign_in
+from tests import servers
 from tests.conftest import Service
 from tests.requests import ask
 
@@ -139,12 +139,13 @@ def test_sockets_are_shared_out_evenly(
 def test_gunicorn_listens_where_bind_says(new_service: Callable[..., Service]) -> None:
     service = new_service(BIND="127.0.0.2")
     server = service.spawn("-m", "gunicorn", "config.wsgi")
-    with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:
-        answer = client.get(f"http://127.0.0.2:{service.port}/health")
+    servers.wait_for_port(service.port, host="127.0.0.2")
 
-    assert (answer.status_code, server.poll()) == (200, None)
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{service.url}/health")
+    answer = ask(f"http://127.0.0.2:{service.port}", "GET", "/health")
+
+    assert (answer.status, server.poll()) == (200, None)
+    with pytest.raises(ConnectionRefusedError):
+        ask(service.url, "GET", "/health")
 
 
 def test_gunicorn_answers_others_before_a_crowd_has_logged_in(

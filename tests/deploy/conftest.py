@@ -1,15 +1,17 @@
 """nginx as deploy/nginx.conf says, but for ports, paths and certificate, before two processes."""
 
 import datetime
+import http.client
 import os
 import socket
 import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -17,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests import servers
 from tests.conftest import PASSWORD, Service
+from tests.requests import Answer, ask, send
 
 HOST = "api.example.com"
 
@@ -64,7 +67,7 @@ class Sockets:
                 stderr=log,
             )
         service.processes.append(service.server)
-        httpx.get(f"{service.url}/health", timeout=30)
+        ask(service.url, "GET", "/health")
         return service.server
 
     def close(self) -> None:
@@ -73,7 +76,7 @@ class Sockets:
 
 
 class Nginx:
-    """One nginx in front of one service; `client` gives HTTPS clients of a loopback address."""
+    """One nginx in front of one service; `ask` is a client of a loopback address."""
 
     def __init__(self, folder: Path, upstream_ports: list[int]) -> None:
         self.port, self.http_port = servers.free_port(), servers.free_port()
@@ -115,37 +118,26 @@ class Nginx:
         self.process.terminate()
         self.process.wait(10)
 
-    def tls(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cafile=str(self.certificate))
+    def connect(self, address: str = "127.0.0.1", protocol: str = "http/1.1") -> ssl.SSLSocket:
+        """A TLS connection from this address to HOST, which is this nginx."""
+        context = ssl.create_default_context(cafile=str(self.certificate))
+        context.set_alpn_protocols([protocol])
+        there = ("127.0.0.1", self.port)
+        plain = socket.create_connection(there, timeout=10, source_address=(address, 0))
+        return context.wrap_socket(plain, server_hostname=HOST)
 
-    def client(self, address: str = "127.0.0.1") -> httpx.Client:
-        """A client that calls HOST from the given address, over HTTPS, with a cookie jar."""
-        transport = httpx.HTTPTransport(verify=self.tls(), local_address=address)
-        return httpx.Client(
-            transport=ToLoopback(transport, self.port),
-            base_url=f"https://{HOST}",
-            timeout=10,
-        )
-
-
-class ToLoopback(httpx.BaseTransport):
-    """Leads a request to this machine, while Host, certificate and cookies are those of HOST."""
-
-    def __init__(self, inner: httpx.BaseTransport, port: int) -> None:
-        self.inner, self.port = inner, port
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        there = httpx.Request(
-            request.method,
-            request.url.copy_with(host="127.0.0.1", port=self.port),
-            headers=request.headers,
-            stream=request.stream,
-            extensions=request.extensions | {"sni_hostname": HOST},
-        )
-        return self.inner.handle_request(there)
-
-    def close(self) -> None:
-        self.inner.close()
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        address: str = "127.0.0.1",
+        **headers: str | bytes,
+    ) -> Answer:
+        """One request to HOST over HTTPS, from this address; the rest as in `tests.requests`."""
+        with closing(http.client.HTTPConnection(HOST)) as connection:
+            connection.sock = self.connect(address)
+            return send(connection, method, path, body, **headers)
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 
 from config import settings
 from tests import servers
+from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
 
@@ -223,14 +223,11 @@ def test_commands_run_without_rights(root: Path) -> None:
     running = [web.start(), Container(root, "mail", port).start()]
     try:
         servers.wait_for_port(port)
-        host = {"Host": "api.example.com"}
-        health = httpx.get(f"http://127.0.0.1:{port}/health", headers=host).json()
+        url, host = f"http://127.0.0.1:{port}", "api.example.com"
+        health = ask(url, "GET", "/health", Host=host).json()
         assert web.start(HEALTH_CHECK).wait(20) == 0
-        httpx.post(
-            f"http://127.0.0.1:{port}/auth/signup",
-            json={"email": "new@example.com"},
-            headers=host | {"X-Forwarded-For": "192.0.2.1"},
-        )
+        new = {"email": "new@example.com"}
+        ask(url, "POST", "/auth/signup", new, Host=host, X_Forwarded_For="192.0.2.1")
         deadline = time.monotonic() + 15
         while not list((root / "tmp").glob("mails/*")) and time.monotonic() < deadline:
             time.sleep(0.1)

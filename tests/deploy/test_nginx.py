@@ -1,16 +1,15 @@
 """The service as its users meet it: through nginx, over TLS."""
 
 import json
-import socket
 import subprocess
 import time
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.conftest import PASSWORD, Service
 from tests.deploy.conftest import HOST, Nginx
+from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
 
@@ -24,40 +23,38 @@ def test_configuration_has_no_warning(nginx: Nginx) -> None:
 
 
 def test_sign_in_with_a_secure_cookie(nginx: Nginx) -> None:
-    with nginx.client() as client:
-        answer = client.post("/auth/login", json=LOGIN)
-        assert answer.status_code == 200
-        assert "; Secure" in answer.headers["Set-Cookie"]
-        assert "max-age=31536000" in answer.headers["Strict-Transport-Security"]
+    answer = nginx.ask("POST", "/auth/login", LOGIN)
+    cookie, _, attributes = answer.headers["Set-Cookie"].partition("; ")
 
-        assert client.post("/auth/refresh").status_code == 200  # by the cookie alone
+    assert answer.status == 200
+    assert {"Secure", "Path=/auth"} <= set(attributes.split("; "))
+    assert "max-age=31536000" in answer.headers["Strict-Transport-Security"]
+    assert nginx.ask("POST", "/auth/refresh", Cookie=cookie).status == 200  # by it alone
 
 
 def test_plain_http_is_sent_to_https(nginx: Nginx) -> None:
-    url = f"http://127.0.0.1:{nginx.http_port}/auth/me"
+    url = f"http://127.0.0.1:{nginx.http_port}"
 
-    answer = httpx.get(url, headers={"Host": "evil.example"})
+    answer = ask(url, "GET", "/auth/me", Host="evil.example")
 
-    assert (answer.status_code, answer.headers["Location"]) == (308, f"https://{HOST}/auth/me")
+    assert (answer.status, answer.headers["Location"]) == (308, f"https://{HOST}/auth/me")
 
 
 def test_limits_count_the_client_whatever_it_claims(nginx: Nginx) -> None:
     statuses = []
-    with nginx.client() as client, nginx.client("127.0.0.2") as neighbour:
-        for number in range(12):
-            claim = f"203.0.113.{number}"
-            lines = [("X-Forwarded-For", claim), ("X-Forwarded-For", "127.0.0.2")]
-            lines += [("X-Real-IP", claim), ("Forwarded", f"for={claim}")]
-            statuses.append(client.post("/auth/refresh", json={}, headers=lines).status_code)
-        other = neighbour.post("/auth/refresh", json={})
+    for number in range(12):
+        claim = f"203.0.113.{number}"
+        lines = {"X-Forwarded-For": claim, "x-forwarded-for": "127.0.0.2"}
+        lines |= {"X-Real-IP": claim, "Forwarded": f"for={claim}"}
+        statuses.append(nginx.ask("POST", "/auth/refresh", {}, **lines).status)
+    other = nginx.ask("POST", "/auth/refresh", {}, address="127.0.0.2")
 
     assert statuses == [401] * 10 + [429] * 2
-    assert (other.status_code, other.headers["x-ratelimit-remaining"]) == (401, "9")
+    assert (other.status, other.headers["x-ratelimit-remaining"]) == (401, "9")
 
 
 def test_request_id_is_one_in_answer_and_logs(nginx: Nginx, service: Service) -> None:
-    with nginx.client() as client:
-        answer = client.get("/auth/me?secret=1", headers={"X-Request-ID": "chosen-by-client"})
+    answer = nginx.ask("GET", "/auth/me?secret=1", X_Request_ID="chosen-by-client")
 
     nginx.stop()  # it logs after it has answered
     given = answer.headers["X-Request-ID"]
@@ -67,43 +64,36 @@ def test_request_id_is_one_in_answer_and_logs(nginx: Nginx, service: Service) ->
 
 
 def test_unknown_host_is_refused(nginx: Nginx) -> None:
-    with nginx.client() as client:
-        answer = client.get("/auth/me", headers={"Host": "evil.example"})
+    answer = nginx.ask("GET", "/auth/me", Host="evil.example")
 
-    assert (answer.status_code, answer.json()) == (400, {"error": "invalid host"})
+    assert (answer.status, answer.json()) == (400, {"error": "invalid host"})
 
 
 def test_large_body_is_refused_with_json(nginx: Nginx) -> None:
-    with nginx.client() as client:
-        answer = client.post("/auth/login", content=b" " * 70_000)
+    answer = nginx.ask("POST", "/auth/login", b" " * 70_000)
 
-    assert (answer.status_code, answer.json()) == (413, {"error": "request too large"})
+    assert (answer.status, answer.json()) == (413, {"error": "request too large"})
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.headers["X-Request-ID"]
 
 
 def test_chunked_body_arrives_whole(nginx: Nginx) -> None:
-    parts = json.dumps(LOGIN).encode()
-    headers = {"Content-Type": "application/json"}
+    whole = json.dumps(LOGIN).encode()
 
-    with nginx.client() as client:
-        answer = client.post("/auth/login", content=iter([parts[:9], parts[9:]]), headers=headers)
+    answer = nginx.ask("POST", "/auth/login", iter([whole[:9], whole[9:]]))
 
-    assert answer.status_code == 200
+    assert answer.status == 200
 
 
 def test_slow_clients_hold_no_thread(nginx: Nginx) -> None:
     """Twenty half-sent requests, five for each of the service's threads."""
     head = f"POST /auth/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 100\r\n\r\n{{"
-    slow = []
-    for _ in range(20):
-        plain = socket.create_connection(("127.0.0.1", nginx.port))
-        slow.append(nginx.tls().wrap_socket(plain, server_hostname=HOST))
-        slow[-1].sendall(head.encode())
+    slow = [nginx.connect() for _ in range(20)]
+    for connection in slow:
+        connection.sendall(head.encode())
 
     begun = time.monotonic()
-    with nginx.client() as client:
-        assert client.post("/auth/login", json=LOGIN).status_code == 200
+    assert nginx.ask("POST", "/auth/login", LOGIN).status == 200
     assert time.monotonic() - begun < 2
     for connection in slow:
         connection.close()
@@ -113,10 +103,9 @@ def test_service_away_is_said_in_its_own_form(nginx: Nginx, service: Service) ->
     service.server.terminate()
     service.server.wait(15)
 
-    with nginx.client() as client:
-        answer = client.get("/health")
+    answer = nginx.ask("GET", "/health")
 
-    assert (answer.status_code, answer.json()) == (503, {"error": "service unavailable"})
+    assert (answer.status, answer.json()) == (503, {"error": "service unavailable"})
     assert answer.headers["Retry-After"] == "5"
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import time
@@ -36,13 +35,6 @@ def lone_nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
     nginx.stop()
 
 
-def connect(nginx: Nginx, protocol: str = "http/1.1") -> ssl.SSLSocket:
-    context = nginx.tls()
-    context.set_alpn_protocols([protocol])
-    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=10)
-    return context.wrap_socket(plain, server_hostname=HOST)
-
-
 def read(connection: socket.socket) -> tuple[int, dict[str, str], str]:
     """Status, headers and body of an answer, to the end of the connection."""
     raw = b""
@@ -55,7 +47,7 @@ def read(connection: socket.socket) -> tuple[int, dict[str, str], str]:
 
 
 def send(nginx: Nginx, text: str) -> tuple[int, dict[str, str], str]:
-    with connect(nginx) as connection:
+    with nginx.connect() as connection:
         connection.sendall(text.encode("latin-1"))
         return read(connection)
 
@@ -150,7 +142,7 @@ def send_2(nginx: Nginx, **pseudo: str) -> tuple[int, str]:
     given = {"method": "GET", "scheme": "https", "authority": HOST, "path": "/health"} | pseudo
     more = [(name.replace("_", "-"), given.pop(name)) for name in list(given) if "_" in name]
     status, body = 0, b""
-    with connect(nginx, "h2") as connection:
+    with nginx.connect(protocol="h2") as connection:
         conn.initiate_connection()
         headers = [(f":{name}", value) for name, value in given.items() if value]
         conn.send_headers(1, headers + more, end_stream=not more)
@@ -198,10 +190,9 @@ def seconds() -> Iterator[list[float]]:
 
 
 def health(nginx: Nginx) -> tuple[int, object]:
-    with nginx.client() as client:
-        answer = client.get("/health")
+    answer = nginx.ask("GET", "/health")
     assert answer.headers["Retry-After"] == "5"
-    return answer.status_code, answer.json()
+    return answer.status, answer.json()
 
 
 def test_nobody_listening_is_said_at_once(lone_nginx: Nginx) -> None:
@@ -222,8 +213,7 @@ def test_hung_service_is_said_within_five_seconds(nginx: Nginx, service: Service
         os.kill(pid, signal.SIGCONT)
 
     assert taken[0] < 5
-    with nginx.client() as client:
-        assert client.get("/health").status_code == 200  # at once: nginx holds nothing against it
+    assert nginx.ask("GET", "/health").status == 200  # at once: nginx holds nothing against it
 
 
 def children(pid: int) -> list[int]:
@@ -247,8 +237,7 @@ def test_crash_loop_is_said_within_five_seconds(
     assert died.returncode
     assert taken[0] < 5
     sockets.serve(service)
-    with nginx.client() as client:
-        assert client.get("/health").status_code == 200
+    assert nginx.ask("GET", "/health").status == 200
 
 
 def test_hundred_requests_at_a_time_are_one_addresss_share(nginx: Nginx) -> None:
@@ -256,12 +245,12 @@ def test_hundred_requests_at_a_time_are_one_addresss_share(nginx: Nginx) -> None
     head = f"POST /auth/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 9\r\n\r\n{{"
     with ExitStack() as opened:
         for _ in range(100):
-            opened.enter_context(connect(nginx)).sendall(head.encode())
+            opened.enter_context(nginx.connect()).sendall(head.encode())
         time.sleep(0.5)  # until nginx has read them
-        with nginx.client() as client, nginx.client("127.0.0.2") as neighbour:
-            refused, served = client.get("/auth/me"), neighbour.get("/auth/me")
+        refused = nginx.ask("GET", "/auth/me")
+        served = nginx.ask("GET", "/auth/me", address="127.0.0.2")
 
-    assert (refused.status_code, refused.json()["error"]) == (429, "rate_limited")
+    assert (refused.status, refused.json()["error"]) == (429, "rate_limited")
     assert (refused.headers["Retry-After"], refused.headers["x-ratelimit-remaining"]) == ("1", "0")
     assert isinstance(refused.json()["message"], str)
-    assert served.status_code == 401
+    assert served.status == 401
