@@ -13,8 +13,8 @@ from contextlib import closing
 from http.client import HTTPConnection
 
 from benchmarks import calls, servers
+from tests import servers as stores
 from tests.requests import send
-from tests.servers import FOLDER
 
 
 def auc(known: list[float], unknown: list[float]) -> float:
@@ -32,7 +32,7 @@ def guess(client: HTTPConnection, email: str) -> float:
 
 
 def measure(relief: str, people: list[str], strangers: list[str]) -> float:
-    server = servers.Gunicorn("config.wsgi", FOLDER, LOCKOUT_RELIEF=relief)
+    server = servers.Gunicorn("config.wsgi", stores.FOLDER, LOCKOUT_RELIEF=relief)
     try:
         with closing(HTTPConnection("127.0.0.1", server.port, timeout=30)) as client:
             guess(client, "warm-up@example.com")
