@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
@@ -17,17 +18,23 @@ SIGN_INS = {
     b"/oauth/authorize",
     b"/admin/login/",
 }
+# Each byte of a path may come as three: %6c is an l (RFC 3986 §2.1).
+LONGEST = len(b"POST ?") + 3 * max(map(len, SIGN_INS))
 
 
 def is_sign_in(connection: socket.socket) -> bool:
     """Whether the next request will want a password hashed, by its first line, which stays to be
-    read. What has not come yet, or is written in another way, counts as none."""
+    read. What has not come yet counts as none; nor does a whole URL in place of the path, which
+    nginx never hands on."""
     try:
-        start = connection.recv(64, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        start = connection.recv(LONGEST, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except OSError:
         return False
     method, _, rest = start.partition(b" ")
-    return method == b"POST" and rest.partition(b" ")[0].partition(b"?")[0] in SIGN_INS
+    path = rest.partition(b" ")[0].partition(b"?")[0].partition(b"#")[0]
+    if b"%" in path:
+        path = unquote_to_bytes(path)
+    return method == b"POST" and path in SIGN_INS
 
 
 class Lanes(ThreadPoolExecutor):

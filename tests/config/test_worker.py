@@ -61,6 +61,9 @@ def test_paths_are_the_services_own(path: bytes) -> None:
     [
         (LOG_IN, True),
         (b"POST /auth/login?next=/ HTTP/1.1\r\n", True),
+        (b"POST /auth/login#x HTTP/1.1\r\n", True),
+        (b"POST /auth/%6cog%69n?next=%2f HTTP/1.1\r\n", True),
+        (b"POST /auth/%256cogin HTTP/1.1\r\n", False),
         (b"POST /auth/refresh HTTP/1.1\r\n", False),
         (b"GET /auth/login HTTP/1.1\r\n", False),
         (b"POST /auth/login/x HTTP/1.1\r\n", False),
@@ -71,6 +74,16 @@ def test_paths_are_the_services_own(path: bytes) -> None:
 )
 def test_first_line_tells(connect: Callable[[bytes], Connection], sent: bytes, expected: bool):
     assert is_sign_in(connect(sent).sock) is expected
+
+
+@pytest.mark.parametrize("path", sorted(SIGN_INS))
+def test_path_that_is_percent_encoded_throughout_counts(
+    connect: Callable[[bytes], Connection], path: bytes
+) -> None:
+    encoded = b"".join(b"%%%02x" % byte for byte in path)
+
+    assert is_sign_in(connect(b"POST " + encoded + b" HTTP/1.1\r\n").sock)
+    assert not is_sign_in(connect(b"POST " + encoded + b"%41 HTTP/1.1\r\n").sock)
 
 
 def test_first_line_stays_to_be_read(connect: Callable[[bytes], Connection]) -> None:
