@@ -76,9 +76,12 @@ class Sockets:
 
 
 class Nginx:
-    """One nginx in front of one service; `ask` is a client of a loopback address."""
+    """One nginx in front of one service; `ask` is a client of a loopback address.
 
-    def __init__(self, folder: Path, upstream_ports: list[int]) -> None:
+    `before` stands in its configuration before the site's.
+    """
+
+    def __init__(self, folder: Path, upstream_ports: list[int], before: str = "") -> None:
         self.port, self.http_port = servers.free_port(), servers.free_port()
         self.log_path = folder / "access.log"
         self.certificate, key = self_signed(folder)
@@ -105,7 +108,7 @@ class Nginx:
         user = "user root;" if os.geteuid() == 0 else ""
         (folder / "nginx.conf").write_text(
             f"{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; events {{}}\n"
-            f"http {{ {temporary} access_log off; include {folder}/site.conf; }}\n"
+            f"http {{ {temporary} access_log off; {before} include {folder}/site.conf; }}\n"
         )
         self.command = ["nginx", "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
 

@@ -254,3 +254,21 @@ def test_hundred_requests_at_a_time_are_one_addresss_share(nginx: Nginx) -> None
     assert (refused.headers["Retry-After"], refused.headers["x-ratelimit-remaining"]) == ("1", "0")
     assert isinstance(refused.json()["message"], str)
     assert served.status == 401
+
+
+def test_ipv6_caller_is_its_64(tmp_path: Path) -> None:
+    """A hundred of one /64, as a proxy before nginx tells it: newline and NUL among its bytes."""
+    ports = [servers.free_port(), servers.free_port()]
+    behind = "set_real_ip_from 127.0.0.1; real_ip_header X-Real-IP;"
+    nginx = Nginx(tmp_path, ports, behind).start()
+    head = f"POST /auth/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 9\r\nX-Real-IP: "
+    with ExitStack() as opened:
+        for number in range(100):
+            connection = opened.enter_context(nginx.connect())
+            connection.sendall(f"{head}2001:ff00:a0a:a::{number:x}\r\n\r\n{{".encode())
+        time.sleep(0.5)  # until nginx has read them
+        callers = ["2001:ff00:a0a:a:ffff::1", "2001:ff00:a0a:b::1", "32.1.255.0"]
+        answers = [nginx.ask("GET", "/health", X_Real_IP=caller) for caller in callers]
+    nginx.stop()
+
+    assert [answer.status for answer in answers] == [429, 503, 503]  # nobody is behind it
