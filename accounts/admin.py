@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.mail.links import EmailedLink
 from accounts.mail.outbox import OutgoingMail, State
-from accounts.models import SignupLink
+from accounts.models import SignupLink, UnlockLink
 from audit import trail
 from audit.admin import AuditedAdmin, BoundedPaginator
 from audit.models import Kind
@@ -83,3 +83,12 @@ class SignupLinkAdmin(ReadOnlyAdmin):
     list_display = ["email", "created_at", "expires_at", "used_at"]
     search_fields = ["email__startswith"]
     exclude = ["generation"]
+
+
+@admin.register(UnlockLink)
+class UnlockLinkAdmin(ReadOnlyAdmin):
+    list_display = ["email", "user", "locked_at", "created_at", "expires_at", "used_at"]
+    list_select_related = ["user"]
+    search_fields = ["email__startswith"]
+    fields = ["email", "user", "language", "network", "locked_at"]
+    fields += ["created_at", "expires_at", "used_at"]

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from accounts.mail.outbox import OutgoingMail, State
+from accounts.models import UnlockLink
 from audit.models import Record
 from throttling.models import Lockout
 
@@ -23,6 +24,7 @@ def act(operator: Client, page: str, action: str, pk: object) -> str:
         "accounts/consultant",
         "accounts/outgoingmail",
         "accounts/signuplink",
+        "accounts/unlocklink",
         "throttling/lockout",
         "audit/record",
     ],
@@ -37,6 +39,18 @@ def test_user_page_shows_no_hash(operator, bob):
 
     assert page.status_code == 200
     assert "argon2" not in page.content.decode()
+
+
+def test_unlock_link_is_shown_without_its_token_and_stays_as_it_is(operator, bob):
+    link = UnlockLink.objects.create(user=bob, email=bob.email)
+    url = f"/admin/accounts/unlocklink/{link.pk}/change/"
+    page = operator.get(url).content.decode()
+
+    assert "bob@example.com" in page
+    assert "generation" not in page.lower()
+    assert link.token not in page
+    assert operator.get("/admin/accounts/unlocklink/add/").status_code == 403
+    assert operator.post(url, {}).status_code == 403
 
 
 def test_sign_out_works_at_once(operator, bob, as_bob):
