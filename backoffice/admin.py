@@ -1,7 +1,7 @@
 """People and companies in the admin site, with all that a support call asks about them.
 
-They stand above every other app, since their pages show what those know: locks, sign-ins, mails,
-invitations, password links.
+They stand above every other app, since their pages show what those know: locks, sign-ins,
+assistants, mails, invitations, password links.
 """
 
 from typing import Any, ClassVar, cast

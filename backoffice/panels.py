@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from accounts.mail.outbox import OutgoingMail
 from accounts.models import Account, Consultant, User
+from assistants.models import Grant
 from audit.models import Kind, Record
 from invitations.models import Invitation
 from passwords.models import PasswordChange
@@ -17,15 +18,17 @@ ENTRANCES = [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHAN
 
 
 def of_user(user: User) -> dict[str, Any]:
-    """Lock, last sign-ins and failures, mails, open links, consultant profile and what is managed.
+    """Lock, last sign-ins and failures, assistants, mails, open links, consultant profile and what
+    is managed.
 
-    Reads seven tables once each.
+    Reads eight tables once each.
     """
     records = Record.objects.filter(subject=user.email)
     return {
         "now": timezone.now(),
         "lockout": Lockout.objects.filter(email=user.email, device="").first(),
         "sign_ins": records.filter(kind__in=[*SIGN_INS, *ENTRANCES])[:SHOWN],
+        "grants": Grant.objects.live().filter(user=user).select_related("client")[:SHOWN],
         "mails": OutgoingMail.objects.filter(email=user.email)[:SHOWN],
         "password_link": PasswordChange.objects.live().filter(user=user).first(),
         "invitations": Invitation.objects.open().filter(email=user.email)[:SHOWN],

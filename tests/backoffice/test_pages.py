@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from accounts.mail.outbox import OutgoingMail, State
 from accounts.models import Account, Consultant, User
+from assistants.models import Client, Grant
 from audit import trail
 from audit.models import Kind, Record
 from invitations.models import Invitation
@@ -48,6 +49,22 @@ def test_page_of_a_user_answers_a_support_call(operator, ada, bob):
         f"/admin/audit/record/?q={bob.email.replace('@', '%40')}",
     ):
         assert words in shown or words.replace("%40", "@") in shown, words
+
+
+def test_assistants_of_a_user_are_shown_until_they_are_shut_out(operator, bob):
+    client = Client.objects.create(name="Claudia", redirect_uris=["https://claudia.example/back"])
+    grant = Grant.objects.create(
+        user=bob,
+        client=client,
+        redirect_uri=client.redirect_uris[0],
+        token_version=bob.token_version,
+        redeemed_at=timezone.now(),
+    )
+    before = text(operator, USER.format(bob.pk))
+    grant.end(actor=bob)
+
+    assert "<td>Claudia</td><td>claudia.example</td>" in before
+    assert "Claudia" not in text(operator, USER.format(bob.pk))
 
 
 def test_lock_is_shown_and_cleared_on_the_page(operator, locked):
