@@ -11,7 +11,7 @@ import logging
 import smtplib
 import uuid
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -82,6 +82,10 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def waiting(self) -> models.QuerySet["OutgoingMail"]:
         """What is still to be decided or sent, what is tried again later included."""
         return self.filter(state__in=[State.REQUESTED, State.READY])
+
+    def due(self, state: State, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
+        """Those in this state that are due by then, by default by now; due longest comes first."""
+        return self.filter(state=state, due_at__lte=by or timezone.now()).order_by("due_at")
 
     def oldest_waiting(self) -> timedelta:
         """The age of the mail that has waited longest; zero when none waits."""

@@ -6,12 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.core.mail import get_connection
 from django.db import DatabaseError, close_old_connections, connection, transaction
-from django.utils import timezone
 
 from accounts.mail.outbox import PROBLEMS, OutgoingMail, State, failure_summary, pause
 from accounts.mail.systemd import notify
@@ -33,17 +33,17 @@ def one_sender() -> Iterator[None]:
         yield
 
 
-def decide_next() -> bool:
+def decide_next(by: datetime | None = None) -> bool:
     """Decide on the oldest request that no other worker has in hand; False when there is none."""
     with transaction.atomic():
-        requests = OutgoingMail.objects.filter(state=State.REQUESTED).order_by("created_at")
+        requests = OutgoingMail.objects.due(State.REQUESTED, by)
         mail = requests.select_for_update(skip_locked=True).first()
         if mail is not None:
             mail.decide()
     return mail is not None
 
 
-def send_next(server: Any) -> bool:
+def send_next(server: Any, by: datetime | None = None) -> bool:
     """Send the mail that has been due longest; False when none is, or the server is in trouble.
 
     The row is locked for as long as the mail server takes, so that a worker that is killed lets go
@@ -53,8 +53,8 @@ def send_next(server: Any) -> bool:
     """
     lockable = connection.features.has_select_for_update_skip_locked
     with transaction.atomic() if lockable else contextlib.nullcontext():
-        due = OutgoingMail.objects.filter(state=State.READY, due_at__lte=timezone.now())
-        mail = due.order_by("due_at").select_for_update(skip_locked=True).first()
+        due = OutgoingMail.objects.due(State.READY, by)
+        mail = due.select_for_update(skip_locked=True).first()
         return mail is not None and mail.send(server)
 
 
@@ -97,18 +97,19 @@ class Worker:
             self.stopping.wait(seconds)
         logger.info("mail worker stopped")
 
-    def round(self) -> bool:
-        """Decide on what was requested and send what is due; False if the server refused us."""
-        while self.goes_on() and decide_next():
+    def round(self, by: datetime | None = None) -> bool:
+        """Decide on what was requested and send what is due; False if the server refused us.
+
+        Goes on for as long as more comes in, but for what falls due after `by`.
+        """
+        while self.goes_on() and decide_next(by):
             pass
         with one_sender():
-            if not OutgoingMail.objects.filter(
-                state=State.READY, due_at__lte=timezone.now()
-            ).exists():
+            if not OutgoingMail.objects.due(State.READY, by).exists():
                 return True
-            return self.send_due()
+            return self.send_due(by)
 
-    def send_due(self) -> bool:
+    def send_due(self, by: datetime | None) -> bool:
         server = get_connection()
         try:
             server.open()
@@ -120,7 +121,7 @@ class Worker:
             return False
         self.refusals = 0
         try:
-            while self.goes_on() and send_next(server):
+            while self.goes_on() and send_next(server, by):
                 pass
         finally:
             with contextlib.suppress(*PROBLEMS):

@@ -19,7 +19,9 @@ import psycopg
 import pytest
 import time_machine
 from aiosmtpd.controller import Controller
+from django.core.management import call_command
 from django.db import connection
+from django.db.models.signals import post_save
 from django.utils import timezone
 
 from accounts.mail import outbox
@@ -164,6 +166,24 @@ class TestWorker:
 
         assert server.messages == []
         assert OutgoingMail.objects.get().state == State.DROPPED
+
+    def test_once_ends_after_what_was_due_when_it_began(self, server: MailServer) -> None:
+        def more(created: bool, **_: Any) -> None:
+            """With each step that is taken, one mail is requested and one is announced."""
+            number = OutgoingMail.objects.count()
+            if not created and number < 9:
+                request(f"requested{number}@example.com")
+                link = SignupLink.objects.create(email=f"announced{number}@example.com")
+                OutgoingMail.objects.announce(link)
+
+        server.start()
+        request()
+        post_save.connect(more, OutgoingMail)
+        call_command("sendmail", once=True)
+        post_save.disconnect(more, OutgoingMail)
+
+        assert [message["To"] for message in server.messages] == ["new@example.com"]
+        assert OutgoingMail.objects.waiting().count() == 4
 
     def test_two_workers_send_each_mail_once(self, server: MailServer) -> None:
         server.start()

@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
+from django.utils import timezone
 
 from accounts.mail.worker import Worker
 from accounts.retention import prune
@@ -21,7 +22,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         worker = Worker(hourly=prune)
         if options["once"]:
-            if not worker.round():
+            if not worker.round(by=timezone.now()):
                 raise SystemExit(1)
             return
         signal.signal(signal.SIGTERM, worker.stop)
