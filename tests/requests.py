@@ -18,7 +18,7 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
 
-def ask(url: str, method: str, path: str, body: Any = None, **headers: str | bytes) -> Answer:
+def ask(url: str, method: str, path: str, body: Any = None, /, **headers: str | bytes) -> Answer:
     """One request on a connection of its own; the rest as in `send`."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
@@ -31,6 +31,7 @@ def send(
     method: str,
     path: str,
     body: Any = None,
+    /,
     **headers: str | bytes,
 ) -> Answer:
     """One request on this connection, which stays open if the service keeps it.
