@@ -9,13 +9,12 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.conf import settings
 from django.db import Error
-from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpResponse
 from django.utils.crypto import constant_time_compare
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -27,35 +26,11 @@ from rest_framework.views import APIView
 from accounts import keys
 from accounts.mail.outbox import OutgoingMail
 from accounts.mail.tally import MailTally
-from metrics import series
 from throttling.models import Lockout
 
 logger = logging.getLogger(__name__)
 
-METHODS = {"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"}
 COUNTED = 10_000  # rows; a table that an attacker fills is counted no further
-
-
-class RequestMetrics:
-    """Observes each request by the route that answered it; stands first, to see all of them."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        started = time.perf_counter()
-        response = self.get_response(request)
-        method = request.method if request.method in METHODS else "other"
-        series.requests.labels(route_of(request), method, str(response.status_code)).observe(
-            time.perf_counter() - started
-        )
-        return response
-
-
-def route_of(request: HttpRequest) -> str:
-    """The route's template, `users/<uuid:user_id>`; `unknown` for a path that is none of ours."""
-    match = request.resolver_match
-    return (match.route if match else "") or "unknown"
 
 
 class StateCollector:

@@ -15,6 +15,7 @@ from django.utils.functional import LazyObject
 
 from audit.origin import Origin, current
 from config.logs import new_request_id
+from metrics import series
 from throttling.addresses import client_address
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
@@ -22,6 +23,7 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 logger = logging.getLogger("access")
 
+METHODS = {"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"}
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -45,9 +47,15 @@ def user_id(request: HttpRequest) -> str | None:
     return str(user.pk) if user is not None and user.pk else None
 
 
+def route(request: HttpRequest) -> str:
+    """The route's template, `users/<uuid:user_id>`; `unknown` for a path that is none of ours."""
+    match = request.resolver_match
+    return (match.route if match else "") or "unknown"
+
+
 class RequestLog:
-    """Gives each request an id, tells the audit trail where it comes from, and logs it in one
-    line. It stands first, so that no answer goes without."""
+    """Gives each request an id, tells the audit trail where it comes from, logs it in one line and
+    observes it for /metrics. It stands first, so that no answer goes without."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -60,19 +68,27 @@ class RequestLog:
         try:
             response = self.get_response(request)
             response["X-Request-ID"] = origin.request_id
-            fields = {
-                "method": request.method,
-                "path": request.path,
-                "status": response.status_code,
-                "ms": round((time.perf_counter() - started) * 1000, 1),
-                "address": origin.address,
-            }
-            if user := user_id(request):
-                fields["user"] = user
-            logger.info("request", extra={"fields": fields})
+            self.tell(request, response, time.perf_counter() - started, origin.address)
             return response
         finally:
             current.reset(token)
+
+    def tell(
+        self, request: HttpRequest, response: HttpResponseBase, seconds: float, address: str
+    ) -> None:
+        method = request.method if request.method in METHODS else "other"
+        labels = route(request), method, str(response.status_code)
+        series.requests.labels(*labels).observe(seconds)
+        fields = {
+            "method": request.method,
+            "path": request.path,
+            "status": response.status_code,
+            "ms": round(seconds * 1000, 1),
+            "address": address,
+        }
+        if user := user_id(request):
+            fields["user"] = user
+        logger.info("request", extra={"fields": fields})
 
 
 class ContentLength:

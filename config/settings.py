@@ -123,8 +123,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
-if METRICS_TOKEN:
-    MIDDLEWARE.insert(0, "config.metrics.RequestMetrics")
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -139,6 +137,8 @@ TEMPLATES = [
         },
     },
 ]
+# The default looks for a cookie as well, and makes a signer for it at every request.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -314,7 +314,7 @@ LOGGING = {
     },
     "handlers": {
         "console": {
-            "class": "logging.StreamHandler",
+            "class": "config.logs.LineHandler",
             "formatter": LOG_FORMAT,
         },
     },

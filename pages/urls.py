@@ -1,7 +1,7 @@
 """Paths of what a person looks at: the API's documentation, and the pages of a small front-end."""
 
 from django.conf import settings
-from django.urls import path
+from django.urls import include, path
 
 from pages import views
 
@@ -17,6 +17,7 @@ PAGES = [
     "unlock",
 ]
 
+below = [path("", views.MissingView.as_view()), path("<path:rest>", views.MissingView.as_view())]
 documents = [path("docs", views.DocsView.as_view())]
 calls = []
 if settings.SERVES_PAGES:
@@ -26,8 +27,7 @@ if settings.SERVES_PAGES:
         path("pages/link", views.LinkView.as_view()),
         path("pages/company", views.CompanyView.as_view()),
         path(".well-known/change-password", views.ChangePasswordView.as_view()),
-        *(path(f"{name}/<path:rest>", views.MissingView.as_view()) for name in PAGES),
-        *(path(f"{name}/", views.MissingView.as_view()) for name in PAGES),
+        *(path(f"{name}/", include(below)) for name in PAGES),
     ]
 
 urlpatterns = documents + calls

@@ -16,6 +16,7 @@ from django.conf import settings
 from redis import Connection, SSLConnection
 from redis.cluster import RedisCluster
 from redis.exceptions import AskError, NoScriptError, RedisClusterException, RedisError
+from redis.exceptions import ConnectionError as StoreError
 from redis.exceptions import TimeoutError as StoreTimeout
 
 from throttling.topology import Address, topology
@@ -53,11 +54,25 @@ class Server:
         self.standing: deque[Any] = deque()
 
     def ask(self, *command: str | int, seconds: float = BUDGET, asking: bool = False) -> Count:
-        """The answer to a command. Only a connection that has answered is used again."""
-        connection = self.take()
-        if connection is None:
-            connection = self.connect()
-            seconds -= BUDGET - self.first_command
+        """The answer to a command, on a connection that stands where there is one.
+
+        A server may have hung up on that one long since, which shows at once: the command goes
+        out again on a new one. At worst, if it hangs up just then, a request counts twice.
+        """
+        begin = time.monotonic()
+        if connection := self.pop():
+            try:
+                return self.ask_on(connection, command, seconds, asking)
+            except StoreError:
+                if time.monotonic() - begin > CONNECTING:
+                    raise
+        seconds -= BUDGET - self.first_command
+        return self.ask_on(self.connect(), command, seconds, asking)
+
+    def ask_on(
+        self, connection: Any, command: tuple[str | int, ...], seconds: float, asking: bool
+    ) -> Count:
+        """Only a connection that has answered is used again."""
         try:
             if asking:
                 connection.send_command("ASKING")
@@ -73,15 +88,8 @@ class Server:
         self.standing.append(connection)
         return used, left
 
-    def take(self) -> Any:
-        """A connection that stands, or None."""
-        while connection := self.pop():
-            if not has_ended(connection):
-                return connection
-            connection.disconnect()
-        return None
-
     def pop(self) -> Any:
+        """A connection that stands, or None."""
         try:
             return self.standing.pop()
         except IndexError:
@@ -159,15 +167,6 @@ def read(connection: Any, seconds: float) -> Any:
         return connection.read_response(disconnect_on_error=False, timeout=seconds)
     except StoreTimeout:
         return connection.read_response(timeout=0)
-
-
-def has_ended(connection: Any) -> bool:
-    """Whether the store has hung up. What else can be read on an idle connection is TLS's own."""
-    try:
-        connection.can_read()
-    except (RedisError, OSError):
-        return True
-    return False
 
 
 class NoStore(Exception):
