@@ -3,12 +3,15 @@
 import json
 import logging
 import re
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from config.logs import JSONFormatter, TextFormatter, WithoutRequestText
+from config import logs
+from config.logs import JSONFormatter, LineHandler, TextFormatter, WithoutRequestText
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -95,6 +98,23 @@ def test_json_line_is_one_object():
         "path": "/\u2028\n",
         "status": 200,
     }
+
+
+def test_lines_of_many_threads_stay_whole(capfd):
+    handler = LineHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    words = [f"{number} " * 500 for number in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda word: handler.handle(record(word)), words * 20))
+
+    assert Counter(capfd.readouterr().err.splitlines()) == dict.fromkeys(words, 20)
+
+
+def test_line_that_nobody_can_take_breaks_nothing(capfd, monkeypatch):
+    monkeypatch.setattr(logs, "STANDARD_ERROR", 1_000_000)
+    LineHandler().handle(record("lost"))
+
+    assert "Bad file descriptor" in capfd.readouterr().err
 
 
 def test_gunicorn_repeats_no_request():

@@ -60,7 +60,7 @@ class Clock:
 
 
 class FakeRedis(socketserver.ThreadingTCPServer):
-    """Answers every command with the same bytes after the same pause."""
+    """Answers every command with `reply` after the same pause; with none it hangs up."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -70,9 +70,12 @@ class FakeRedis(socketserver.ThreadingTCPServer):
             def handle(self) -> None:
                 while self.request.recv(65536):
                     time.sleep(pause)
-                    self.request.sendall(reply)
+                    if not self.server.reply:
+                        return
+                    self.request.sendall(self.server.reply)
 
         super().__init__(("127.0.0.1", 0), Handler)
+        self.reply = reply
         self.port = self.server_address[1]
         self.connections = 0
         self.tls = tls

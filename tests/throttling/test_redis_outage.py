@@ -98,6 +98,15 @@ def test_restart_between_two_requests_goes_unnoticed(store, caplog):
     assert messages(caplog) == []
 
 
+def test_store_that_takes_a_command_and_hangs_up_is_not_asked_twice(fake_store):
+    server = fake_store(COUNT, pause=0.02)
+    ordinary()
+    server.reply = b""
+
+    assert ordinary() == FULL
+    assert (server.connections, counter.state()) == (1, "fallback")
+
+
 def test_hanging_store_costs_two_requests_their_budget_and_the_rest_nothing(store, clock):
     ordinary()
     store.process.send_signal(signal.SIGSTOP)
