@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks import calls, floors, servers, spread, storm
+from benchmarks import calls, floors, scale, servers, spread, storm
 
 DRF = "floor: DRF view"
 MCP = "POST /mcp whoami"
@@ -34,6 +34,7 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument("--spread", action="store_true", help="how evenly processes share instead")
     parser.add_argument("--storm", action="store_true", help="what a crowd at the log-in does")
+    parser.add_argument("--scale", action="store_true", help="what more processes and hosts serve")
     return parser.parse_args()
 
 
@@ -168,8 +169,9 @@ def tell(rows: list[dict[str, Any]], as_json: bool) -> int:
 def main() -> int:
     chosen = options()
     servers.set_up()
-    if chosen.spread or chosen.storm:
-        return tell(spread.measure() if chosen.spread else storm.measure(), chosen.json)
+    for name, bench in {"spread": spread, "storm": storm, "scale": scale}.items():
+        if getattr(chosen, name):
+            return tell(bench.measure(), chosen.json)
     names = [*chosen.only.split(","), "floor"]
     every = [call for call in calls.cast() if any(name in call.name for name in names)]
     if chosen.fill:

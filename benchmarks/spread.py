@@ -16,8 +16,10 @@ CLIENTS = (16, 64)
 UNITS = {"us": 0.001, "ms": 1, "s": 1000}
 
 
-def wrk(url: str, clients: int, seconds: int, token: str) -> "subprocess.Popen[str]":
-    headers = [f"Authorization: {token}", "Host: api.example.com"]
+def wrk(
+    url: str, clients: int, seconds: int, token: str, host: str = "api.example.com"
+) -> "subprocess.Popen[str]":
+    headers = [f"Authorization: {token}", f"Host: {host}"]
     return subprocess.Popen(
         ["wrk", "-t1", f"-c{clients}", f"-d{seconds}", "--timeout=20", "--latency"]
         + [word for header in headers for word in ("-H", header)]
