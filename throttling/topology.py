@@ -12,11 +12,11 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import ConnectionError as StoreError
 from redis.retry import Retry
-from redis.sentinel import Sentinel
+from redis.sentinel import MasterNotFoundError, Sentinel
 
 Address = tuple[str, int]
 PROBE = "throttle:probe"
-PATIENCE: dict[str, Any] = {  # of who looks for the servers
+PATIENCE: dict[str, Any] = {  # of who looks for the servers, on whom no request waits
     "socket_connect_timeout": 0.5,  # seconds
     "socket_timeout": 0.5,
     "retry": Retry(NoBackoff(), 0),
@@ -69,7 +69,12 @@ class SentinelMaster:
         self.master: Address | None = None
 
     def find(self) -> None:
-        self.master = self.sentinel.discover_master(self.service)
+        try:
+            self.master = self.sentinel.discover_master(self.service)
+        except MasterNotFoundError:  # which prints all Sentinels with all their options
+            if self.master is None:
+                self.sentinel.sentinels[0].ping()  # is it an unknown CA, or a wrong password?
+            raise StoreError(f"no Sentinel names a master of {self.service}") from None
 
     def holder(self, key: str) -> Address:
         if self.master is None:

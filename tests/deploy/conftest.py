@@ -1,6 +1,5 @@
 """nginx as deploy/nginx.conf says, but for ports, paths and certificate, before two processes."""
 
-import datetime
 import http.client
 import os
 import socket
@@ -14,31 +13,13 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests import servers
+from tests.certificates import self_signed
 from tests.conftest import PASSWORD, Service
 from tests.requests import Answer, ask, send
 
 HOST = "api.example.com"
-
-
-def self_signed(folder: Path) -> tuple[Path, Path]:
-    """A certificate for HOST and its key, as PEM files."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, HOST)])
-    now = datetime.datetime.now(datetime.UTC)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    builder = builder.not_valid_before(now - datetime.timedelta(hours=1))
-    builder = builder.not_valid_after(now + datetime.timedelta(hours=1))
-    names = x509.SubjectAlternativeName([x509.DNSName(HOST)])
-    certificate = builder.add_extension(names, critical=False).sign(key, hashes.SHA256())
-    pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
-    secret = key.private_bytes(pem, pkcs8, serialization.NoEncryption())
-    (folder / "key.pem").write_bytes(secret)
-    return folder / "cert.pem", folder / "key.pem"
 
 
 class Sockets:
@@ -84,7 +65,7 @@ class Nginx:
     def __init__(self, folder: Path, upstream_ports: list[int], before: str = "") -> None:
         self.port, self.http_port = servers.free_port(), servers.free_port()
         self.log_path = folder / "access.log"
-        self.certificate, key = self_signed(folder)
+        self.certificate, key = self_signed(folder, x509.DNSName(HOST))
         site = Path("deploy/nginx.conf").read_text(encoding="utf-8")
         changes = {
             "    listen [::]:80;\n": "",

@@ -163,7 +163,8 @@ def test_flushed_scripts_are_loaded_again(redis):
 def test_decision_is_one_round_trip(redis, connected):
     count()
     if not connected:
-        counter.limiter.store.lost()
+        for server in counter.limiter.store.servers.values():
+            server.disconnect()
 
     with redis.monitor() as monitor:
         count()

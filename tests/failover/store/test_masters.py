@@ -2,12 +2,15 @@
 
 import signal
 import time
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
+from tests.certificates import self_signed
 from tests.conftest import Service
-from tests.failover.store.conftest import FOUND, LIMIT, LOST, Load, let_through, until
+from tests.failover.store.conftest import FOUND, KINDS, LIMIT, LOST, Load, Tls, let_through, until
 
 pytestmark = pytest.mark.failover
 
@@ -25,20 +28,35 @@ def fail_over(service: Service, servers: Any, number: signal.Signals) -> Load:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize("kind", ["watched", "cluster"])
-def test_new_master_is_counted_on(
-    two: Any, request: pytest.FixtureRequest, kind: str, number: signal.Signals
-) -> None:
-    servers = request.getfixturevalue(kind)
-    service = two(servers.url)
+@pytest.mark.parametrize(
+    ("engine", "store_servers"), [*KINDS, ("valkey", "watched")], indirect=True
+)
+def test_new_master_is_counted_on(two: Any, store_servers: Any, number: signal.Signals) -> None:
+    service = two(store_servers.url)
     assert let_through(service, "198.51.100.1") == LIMIT
 
-    load = fail_over(service, servers, number)
+    load = fail_over(service, store_servers, number)
 
     assert load.statuses() <= {400, 404, 429}
     assert load.slowest() < 0.5  # 0.1 s for the store; elections and calls share two processors
     for address in range(9):  # of every master of a cluster
         assert let_through(service, f"203.0.113.{address}") == LIMIT
+
+
+@pytest.mark.parametrize(
+    ("engine", "store_servers"), [("tls", "watched"), ("tls", "cluster")], indirect=True
+)
+def test_servers_of_an_unknown_authority_are_not_believed(
+    two: Any, engine: Tls, store_servers: Any, tmp_path: Path
+) -> None:
+    unknown, _ = self_signed(tmp_path, engine.host)
+    known = urlencode({"ssl_ca_certs": engine.certificate})
+    service = two(store_servers.url.replace(known, urlencode({"ssl_ca_certs": unknown})))
+
+    until(lambda: service.log.count(LOST) == 2)
+    assert 1 <= let_through(service, "198.51.100.1") <= LIMIT
+    assert service.log.count("certificate verify failed") == 2
+    assert FOUND not in service.log
 
 
 def test_old_master_that_wakes_changes_nothing(two: Any, watched: Any) -> None:
