@@ -27,9 +27,13 @@ def fail_over(service: Service, servers: Any, number: signal.Signals) -> Load:
     return load
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize(
-    ("engine", "store_servers"), [*KINDS, ("valkey", "watched")], indirect=True
+    ("engine", "store_servers", "number"),
+    [
+        *[(*kind, number) for kind in KINDS for number in (signal.SIGKILL, signal.SIGSTOP)],
+        ("valkey", "watched", signal.SIGKILL),
+    ],
+    indirect=["engine", "store_servers"],
 )
 def test_new_master_is_counted_on(two: Any, store_servers: Any, number: signal.Signals) -> None:
     service = two(store_servers.url)
