@@ -88,7 +88,7 @@ def targets(rows: list[dict[str, Any]], floor: dict[str, float]) -> list[dict[st
     # A 429 comes from memory here, since its caller has just been refused.
     refused = {name: 1.15 if name.startswith("429") else 1.35 for name in refusals}
     bounds: list[tuple[str, Callable[[dict[str, Any]], float], float]] = [
-        ("GET /auth/me", lambda row: row["cpu_ms"] / drf, 2.0),
+        (calls.ME, lambda row: row["cpu_ms"] / drf, 2.0),
         *((name, lambda row: row["cpu_ms"] / drf, most) for name, most in refused.items()),
         # What only a check of the signature tells costs one.
         (FORGED, lambda row: row["cpu_ms"] / drf, 1.55),
@@ -103,14 +103,15 @@ def targets(rows: list[dict[str, Any]], floor: dict[str, float]) -> list[dict[st
     if before := by_name.get(calls.LOGIN_BEFORE):
         ratio = round(by_name["POST /auth/login"]["cpu_ms"] / before["cpu_ms"], 2)
         found.append({"target": "POST /auth/login: CPU / before", "ratio": ratio, "at_most": 0.75})
-    if me := by_name.get("GET /auth/me"):
+    if (me := by_name.get(calls.ME)) and (watched := by_name.get(calls.ME_METRICS)):
+        ratio = round(watched["cpu_ms"] / me["cpu_ms"], 2)
+        found.append({"target": f"{calls.ME_METRICS} / without", "ratio": ratio, "at_most": 1.02})
+    if me := by_name.get(calls.ME):
         spread = round(me["p99_ms"] / me["p50_ms"], 2)
-        found.append({"target": "GET /auth/me: p99 / p50", "ratio": spread, "at_most": 5.0})
-    me, mcp = (by_name.get(name, {}).get("cpu_ms") for name in ("GET /auth/me", MCP))
+        found.append({"target": f"{calls.ME}: p99 / p50", "ratio": spread, "at_most": 5.0})
+    me, mcp = (by_name.get(name, {}).get("cpu_ms") for name in (calls.ME, MCP))
     if me and mcp:
-        found.append(
-            {"target": f"{MCP} / GET /auth/me", "ratio": round(mcp / me, 2), "at_most": 1.5}
-        )
+        found.append({"target": f"{MCP} / {calls.ME}", "ratio": round(mcp / me, 2), "at_most": 1.5})
     decision = round(floor["decision"] / floor["PING"], 2)
     found.append({"target": "decision / PING", "ratio": decision, "at_most": 1.4})
     errors = sum(row["errors"] for row in rows)

@@ -10,6 +10,7 @@ Request = tuple[str, str, dict[str, str], str | None]  # method, path, headers, 
 
 PASSWORD = "correct horse battery"
 EXHAUSTED = "192.0.2.1"
+ME, ME_METRICS = "GET /auth/me", "GET /auth/me, METRICS_TOKEN"
 LOGIN_BEFORE = "POST /auth/login, argon2-cffi"
 addresses = (f"198.51.{n // 250 % 250}.{n % 250 + 1}" for n in itertools.count())
 
@@ -29,7 +30,8 @@ class Call:
     name: str
     status: int
     requests: list[Request]
-    server: str = "service"  # or "floor", "filled", or "before": argon2-cffi's hasher
+    # Or "floor", "filled", "metrics": with METRICS_TOKEN, or "before": argon2-cffi's hasher.
+    server: str = "service"
     count: int = 1200  # requests in a round
     # Makes that many requests for a round, where each can be made only once.
     renew: Callable[[int], Iterator[Request]] | None = None
@@ -167,7 +169,13 @@ def cast() -> list[Call]:
             429,
             [request("GET", "/auth/me", Authorization=f"Bearer {greedy}")],
         ),
-        Call("GET /auth/me", 200, [request("GET", "/auth/me", Authorization=b) for b in bearers]),
+        Call(ME, 200, [request("GET", "/auth/me", Authorization=b) for b in bearers]),
+        Call(
+            ME_METRICS,
+            200,
+            [request("GET", "/auth/me", Authorization=b) for b in bearers],
+            "metrics",
+        ),
         Call("POST /mcp whoami", 200, [whoami(bearer) for bearer in assistants(crowd)]),
         Call(
             "POST /auth/refresh",

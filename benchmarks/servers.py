@@ -50,12 +50,14 @@ def make_filled(users: int) -> None:
 
 
 def gunicorn(name: str) -> "Gunicorn":
-    """Start the server of that name: `floor`, `service`, `filled`, or `before`."""
+    """Start the server of that name: `floor`, `service`, `filled`, `metrics` or `before`."""
     if name == "floor":
         return Gunicorn("benchmarks.floor.wsgi", servers.FOLDER)
     if name == "before":
         settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.before"}
         return Gunicorn("config.wsgi", servers.FOLDER, **settings)
+    if name == "metrics":
+        return Gunicorn("config.wsgi", servers.FOLDER, METRICS_TOKEN="a token for the scraper")
     url = servers.POSTGRES.url("filled") if name == "filled" else os.environ["DATABASE_URL"]
     return Gunicorn("config.wsgi", servers.FOLDER, DATABASE_URL=url)
 
