@@ -93,9 +93,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         Nearly nobody has a record, so we look first: one query, and no write. Where there is one
         the DELETE's own condition decides, since a lock may fall at any moment.
         """
-        record = self.filter(email=email, device=device).first()
-        if record is None or record.is_locked():
-            return record is None
+        records = list(self.filter(email=email, device=device))  # one at most
+        if not records or records[0].is_locked():
+            return not records
         deleted, _ = self.filter(is_over(timezone.now()), email=email, device=device).delete()
         return bool(deleted) or not self.is_locked(
             email, device
