@@ -80,8 +80,12 @@ class LineHandler(logging.Handler):
     the threads of a process wait for each other's formatting and writing: a tenth of a 404 or 429.
     """
 
-    def createLock(self) -> None:  # noqa: N802
-        self.lock = None
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Handler's, but for the lock. A filter may put another record in place of this one."""
+        found: bool | logging.LogRecord = self.filter(record)
+        if found:
+            self.emit(found if isinstance(found, logging.LogRecord) else record)
+        return bool(found)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
