@@ -48,7 +48,8 @@ def probe(port: int, call: calls.Call, crowd: "subprocess.Popen[bytes]") -> list
 
 def row(name: str, quiet: Any, stormy: Any, crowd: dict[str, Any]) -> dict[str, Any]:
     refused = sum(wrong.startswith("503") for wrong in crowd["wrong"])
-    done = len(crowd["latencies"]) - len(crowd["wrong"])
+    unanswered = crowd["wrong"].count("no answer")
+    done = len(crowd["latencies"]) - (len(crowd["wrong"]) - unanswered)
     return {
         "probe": name,
         "quiet_p50_ms": quiet[0],

@@ -137,8 +137,6 @@ TEMPLATES = [
         },
     },
 ]
-# The default looks for a cookie as well, and makes a signer for it at every request.
-MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -180,7 +178,8 @@ else:
     } | DATABASE["OPTIONS"]
 
 # ---- Limiter's store -------------------------------------------------------------------------
-# A retry could count a request twice, and nobody waits longer than 100 ms for a count.
+# redis-py tries nothing again: throttling.store knows when a command may go out once more, and
+# nobody waits longer than 100 ms for a count.
 
 REDIS_CONNECTION = {
     "retry": Retry(NoBackoff(), 0),

@@ -30,6 +30,7 @@ from throttling.topology import PATIENCE, Address, topology
 BUDGET = 0.1  # seconds, of which on a new connection:
 CONNECTING = 0.08 * BUDGET
 HANDSHAKES = 0.4 * BUDGET  # TLS, AUTH and SELECT together
+LEAST = 0.1 * BUDGET  # that a command needs; with less left it is not sent again
 LOOK = 0.5  # seconds that a look may wait, on which no request waits
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()  # EVALSHA's name for it
@@ -55,26 +56,29 @@ class Server:
             "port": address[1],
             "socket_connect_timeout": CONNECTING,
             "socket_timeout": HANDSHAKES / max(1, handshakes),
+            "health_check_interval": 0,  # each decision is one
         }
-        self.first_command = BUDGET - CONNECTING - (HANDSHAKES if handshakes else 0)
+        self.opening = CONNECTING + (HANDSHAKES if handshakes else 0)
         self.standing: deque[Any] = deque()
         self.is_suspect = False  # a connection has failed; what one has met, others would meet
 
     def ask(self, *command: str | int, seconds: float = BUDGET, asking: bool = False) -> Count:
         """The answer to a command, on a connection that stands where there is one.
 
-        A server may have hung up on that one long since, which shows at once: the command goes
-        out again on a new one. At worst, if it hangs up just then, a request counts twice.
+        A server may have hung up on that one since: the command then goes out again on a new one.
+        At worst, where it hung up with the command in its hands, a request counts twice.
         """
         begin = time.monotonic()
         if connection := self.pop():
             try:
                 return self.ask_on(connection, command, seconds, asking)
             except StoreError:
-                if time.monotonic() - begin > CONNECTING:
+                seconds -= time.monotonic() - begin
+                if seconds < self.opening + LEAST:
                     raise
-        seconds -= BUDGET - self.first_command
-        return self.ask_on(self.connect(), command, seconds, asking)
+        answer = self.ask_on(self.connect(), command, seconds - self.opening, asking)
+        self.is_suspect = False
+        return answer
 
     def ask_on(
         self, connection: Any, command: tuple[str | int, ...], seconds: float, asking: bool
@@ -82,8 +86,9 @@ class Server:
         """Only a connection that has answered is used again."""
         try:
             if asking:
+                seconds /= 2
                 connection.send_command("ASKING")
-                connection.read_response(timeout=seconds / 2)
+                connection.read_response(timeout=seconds)
             connection.send_command(*command)
             used, left = read(connection, seconds)
         except (NoScriptError, AskError, ClusterDownError):
@@ -132,16 +137,19 @@ class Store:
     def count(self, key: str, milliseconds: int, seconds: float = BUDGET) -> Count:
         """Count a request in a window of so many milliseconds; wait for so many seconds."""
         begin = time.monotonic()
+
+        def left() -> float:
+            return max(LEAST, seconds - (time.monotonic() - begin))
+
         server = self.server(self.topology.holder(key))
         try:
             return server.ask("EVALSHA", SHA, 1, key, milliseconds, seconds=seconds)
         except NoScriptError:  # a new or emptied store
-            return server.ask("EVAL", SCRIPT, 1, key, milliseconds, seconds=seconds)
+            return server.ask("EVAL", SCRIPT, 1, key, milliseconds, seconds=left())
         except AskError as elsewhere:  # a Cluster's: the key's slot moves, or has moved (MOVED)
             self.is_outdated = True
-            left = max(BUDGET / 2, seconds - (time.monotonic() - begin))
             server = self.server(elsewhere.node_addr)
-            return server.ask("EVAL", SCRIPT, 1, key, milliseconds, seconds=left, asking=True)
+            return server.ask("EVAL", SCRIPT, 1, key, milliseconds, seconds=left(), asking=True)
 
     def server(self, address: Address) -> Server:
         if address not in self.servers:

@@ -37,16 +37,14 @@ class CountedView(APIView):
     default_response_headers: dict[str, str] = {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Count the request and refuse what its headers tell against; then as DRF does."""
+        """Count the request and refuse what its headers tell against; then as DRF does.
+
+        DRF's own look at the throttles finds the request counted, and counts it no second time.
+        """
         self.check_throttles(request)
         request.get_host()  # raises DisallowedHost, which is a 400
         check_body_size(request)
         super().initial(request, *args, **kwargs)
-
-    def check_throttles(self, request: Request) -> None:
-        """Once a request: DRF's own `initial` comes by here again."""
-        if getattr(request, "rate_limit", None) is None:
-            super().check_throttles(request)
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any

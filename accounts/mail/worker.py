@@ -34,7 +34,7 @@ def one_sender() -> Iterator[None]:
 
 
 def decide_next(by: datetime | None = None) -> bool:
-    """Decide on the oldest request that no other worker has in hand; False when there is none."""
+    """Decide on the request due longest of those that no other worker has in hand, if any."""
     with transaction.atomic():
         requests = OutgoingMail.objects.due(State.REQUESTED, by)
         mail = requests.select_for_update(skip_locked=True).first()

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -100,14 +101,22 @@ def test_json_line_is_one_object():
     }
 
 
-def test_lines_of_many_threads_stay_whole(capfd):
+def test_lines_of_many_threads_stay_whole(monkeypatch):
+    """In a full pipe whose reader is slow, tracebacks included, which are longer than one write."""
+    reader, writer = os.pipe()
+    monkeypatch.setattr(logs, "STANDARD_ERROR", writer)
     handler = LineHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
-    words = [f"{number} " * 500 for number in range(8)]
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda word: handler.handle(record(word)), words * 20))
+    texts = [f"{number} " * 500 for number in range(4)]
+    texts += ["\n".join([text] * 9) for text in texts]
+    lines: list[bytes] = []
+    with os.fdopen(reader, "rb") as log, ThreadPoolExecutor(9) as threads:
+        reading = threads.submit(lambda: lines.extend(log))
+        list(threads.map(lambda text: handler.handle(record(text)), texts * 20))
+        os.close(writer)
+        reading.result()
 
-    assert Counter(capfd.readouterr().err.splitlines()) == dict.fromkeys(words, 20)
+    assert Counter(line[:-1].decode() for line in lines) == dict.fromkeys(texts[:4], 200)
 
 
 def test_line_that_nobody_can_take_breaks_nothing(capfd, monkeypatch):

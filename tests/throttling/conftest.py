@@ -69,13 +69,13 @@ class FakeRedis(socketserver.ThreadingTCPServer):
         class Handler(socketserver.BaseRequestHandler):
             def handle(self) -> None:
                 while self.request.recv(65536):
-                    time.sleep(pause)
+                    time.sleep(self.server.pause)
                     if not self.server.reply:
                         return
                     self.request.sendall(self.server.reply)
 
         super().__init__(("127.0.0.1", 0), Handler)
-        self.reply = reply
+        self.reply, self.pause = reply, pause
         self.port = self.server_address[1]
         self.connections = 0
         self.tls = tls

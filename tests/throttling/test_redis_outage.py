@@ -96,13 +96,14 @@ def test_restart_between_two_requests_goes_unnoticed(store, caplog):
     assert messages(caplog) == []
 
 
-def test_store_that_takes_a_command_and_hangs_up_is_not_asked_twice(fake_store):
-    server = fake_store(COUNT, pause=0.02)
+@pytest.mark.parametrize(("pause", "connections"), [(0, 2), (0.09, 1)])
+def test_store_that_hangs_up_is_asked_again_while_there_is_time(fake_store, pause, connections):
+    server = fake_store(COUNT)
     ordinary()
-    server.reply = b""
+    server.reply, server.pause = b"", pause
 
-    assert ordinary() == FULL
-    assert (server.connections, counter.state()) == (1, "fallback")
+    assert seconds(ordinary) < 0.2
+    assert (server.connections, counter.state()) == (connections, "fallback")
 
 
 def test_hanging_store_costs_two_requests_their_budget_and_the_rest_nothing(store, clock):
