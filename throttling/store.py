@@ -30,7 +30,7 @@ from throttling.topology import PATIENCE, Address, topology
 BUDGET = 0.1  # seconds, of which on a new connection:
 CONNECTING = 0.08 * BUDGET
 HANDSHAKES = 0.4 * BUDGET  # TLS, AUTH and SELECT together
-LEAST = 0.1 * BUDGET  # that a command needs; with less left it is not sent again
+LEAST = 0.1 * BUDGET  # for a command; with less left after the steps before, it is not sent
 LOOK = 0.5  # seconds that a look may wait, on which no request waits
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()  # EVALSHA's name for it
@@ -69,13 +69,15 @@ class Server:
         At worst, where it hung up with the command in its hands, a request counts twice.
         """
         begin = time.monotonic()
+        failure: RedisError = StoreTimeout("no time is left to connect")
         if connection := self.pop():
             try:
                 return self.ask_on(connection, command, seconds, asking)
-            except StoreError:
+            except StoreError as error:
+                failure = error
                 seconds -= time.monotonic() - begin
-                if seconds < self.opening + LEAST:
-                    raise
+        if seconds < self.opening + LEAST:
+            raise failure
         answer = self.ask_on(self.connect(), command, seconds - self.opening, asking)
         self.is_suspect = False
         return answer

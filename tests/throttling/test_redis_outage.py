@@ -20,6 +20,7 @@ from tests.throttling.conftest import use_store
 from throttling import counter
 from throttling.breaker import Breaker, StoreTimeout
 from throttling.counter import Decision
+from throttling.store import Server
 
 FULL = Decision(allowed=True, limit=300, remaining=300, reset=60)
 
@@ -104,6 +105,17 @@ def test_store_that_hangs_up_is_asked_again_while_there_is_time(fake_store, paus
 
     assert seconds(ordinary) < 0.2
     assert (server.connections, counter.state()) == (connections, "fallback")
+
+
+def test_nobody_connects_without_the_time_for_it(fake_store, settings):
+    """As after a late word of a Cluster's node that another one has the key."""
+    address = ("127.0.0.1", fake_store(COUNT).port)
+    plain = Server(address, settings.REDIS_CONNECTION)
+    greeting = Server(address, settings.REDIS_CONNECTION | {"password": "secret"})
+
+    assert plain.ask("EVALSHA", seconds=0.03) == (1, 60000)
+    with pytest.raises(StoreTimeout, match="no time"):
+        greeting.ask("EVALSHA", seconds=0.03)
 
 
 def test_hanging_store_costs_two_requests_their_budget_and_the_rest_nothing(store, clock):
