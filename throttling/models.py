@@ -97,9 +97,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         if not records or records[0].is_locked():
             return not records
         deleted, _ = self.filter(is_over(timezone.now()), email=email, device=device).delete()
-        return bool(deleted) or not self.is_locked(
-            email, device
-        )  # a parallel success may have been first
+        # A parallel success may have been first.
+        return bool(deleted) or not self.is_locked(email, device)
 
     def unlock(
         self, email: str, actor: trail.Person | None = None, kind: Kind = Kind.LOCK_CLEARED
