@@ -1,5 +1,6 @@
 """Companies, their users, and the consultant profiles that users may be linked to."""
 
+import functools
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -143,11 +144,9 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
         if connection.vendor != "postgresql":
             found: User | None = self.with_profile().filter(**conditions).first()
             return found
-        columns = ", ".join(f"person.{name}" for name in self.columns)
-        where = " AND ".join(f"person.{name} = %({name})s" for name in conditions)
-        statement = PERSON.format(columns=columns, lock=lock, conditions=where)
         with connection.cursor() as cursor:
-            cursor.execute(statement, conditions | {"now": timezone.now()})
+            values = conditions | {"now": timezone.now()}
+            cursor.execute(self.statement(lock, tuple(conditions)), values)
             row = cursor.fetchone()
         if row is None:
             return None
@@ -155,6 +154,13 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
         user: User = self.model.from_db(self.db, self.columns, row[:count])
         vars(user).update(zip(extra, row[count:], strict=True))
         return user
+
+    @functools.cache  # noqa: B019  (a manager lives as long as its model)
+    def statement(self, lock: str, conditions: tuple[str, ...]) -> str:
+        """PERSON for these columns as conditions."""
+        columns = ", ".join(f"person.{name}" for name in self.columns)
+        where = " AND ".join(f"person.{name} = %({name})s" for name in conditions)
+        return PERSON.format(columns=columns, lock=lock, conditions=where)
 
     @cached_property
     def columns(self) -> list[str]:

@@ -19,6 +19,6 @@ urlpatterns = [
     path("auth/", include(auth)),
     path("lockouts/redeem", views.UnlockView.as_view()),
     path("users", views.UsersView.as_view()),
-    path("users/<uuid:user_id>", views.UserView.as_view()),
+    path("users/", include([path("<uuid:user_id>", views.UserView.as_view())])),
     path(".well-known/jwks.json", views.KeysView.as_view()),
 ]

@@ -1,7 +1,7 @@
 """Paths of the MCP endpoint, of OAuth, and of what people do about their assistants."""
 
 from django.conf import settings
-from django.urls import path
+from django.urls import include, path
 
 from assistants.consent import AuthorizeView
 from assistants.oauth import (
@@ -15,6 +15,12 @@ from assistants.views import GrantsView, GrantView, MCPView
 
 PROTECTED_RESOURCE = ".well-known/oauth-protected-resource"
 
+oauth = [
+    path("register", RegisterView.as_view()),
+    path("authorize", AuthorizeView.as_view()),
+    path("token", TokenView.as_view()),
+    path("revoke", RevokeView.as_view()),
+]
 urlpatterns = []
 if settings.ASSISTANTS:
     urlpatterns = [
@@ -22,10 +28,7 @@ if settings.ASSISTANTS:
         path(PROTECTED_RESOURCE, ProtectedResourceView.as_view()),
         path(f"{PROTECTED_RESOURCE}/mcp", ProtectedResourceView.as_view()),
         path(".well-known/oauth-authorization-server", AuthorizationServerView.as_view()),
-        path("oauth/register", RegisterView.as_view()),
-        path("oauth/authorize", AuthorizeView.as_view()),
-        path("oauth/token", TokenView.as_view()),
-        path("oauth/revoke", RevokeView.as_view()),
+        path("oauth/", include(oauth)),
         path("auth/grants", GrantsView.as_view()),
-        path("auth/grants/<uuid:grant_id>", GrantView.as_view()),
+        path("auth/grants/", include([path("<uuid:grant_id>", GrantView.as_view())])),
     ]

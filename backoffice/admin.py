@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth import logout
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.models import Group
 from django.db import transaction
@@ -149,6 +150,7 @@ class UserAdmin(PanelAdmin):
         users = self.changeable(request, queryset)
         for user in users:
             user.sign_out(cast(User, request.user))
+        log_out_if_own(request, users)
         self.message_user(request, f"Users signed out: {len(users)}.")
 
     @admin.action(description="Send a password-change link", permissions=["change"])
@@ -190,7 +192,7 @@ class UserAdmin(PanelAdmin):
         self, request: HttpRequest, users: QuerySet[User], kind: Kind, **change: Any
     ) -> None:
         """Change each by the API's rule; the trail is told in the transaction of the change."""
-        changed = 0
+        changed = []
         for user in self.changeable(request, users):
             if all(getattr(user, name) == value for name, value in change.items()):
                 continue
@@ -201,8 +203,10 @@ class UserAdmin(PanelAdmin):
             except LastAdmin as error:
                 self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
             else:
-                changed += 1
-        self.message_user(request, f"Users {kind.label}: {changed}.")
+                changed.append(user)
+        if kind == Kind.DEACTIVATED:
+            log_out_if_own(request, changed)
+        self.message_user(request, f"Users {kind.label}: {len(changed)}.")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("invitations.add_invitation"))
@@ -220,6 +224,13 @@ def may_change(request: HttpRequest, user: User) -> bool:
     caller = cast(User, request.user)
     privileged = user.is_staff or user.is_superuser
     return caller.is_superuser or not privileged or user.pk == caller.pk
+
+
+def log_out_if_own(request: HttpRequest, users: list[User]) -> None:
+    """Log out an operator who has just ended their own sessions. Messages are kept in the session:
+    what is said from here on stands in one of nobody's, for the log-in page to show."""
+    if request.user in users:
+        logout(request)
 
 
 class ConsultantForm(forms.ModelForm):

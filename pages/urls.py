@@ -1,7 +1,8 @@
 """Paths of what a person looks at: the API's documentation, and the pages of a small front-end."""
 
 from django.conf import settings
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path, register_converter
+from django.urls.converters import StringConverter
 
 from pages import views
 
@@ -17,18 +18,28 @@ PAGES = [
     "unlock",
 ]
 
-below = [path("", views.MissingView.as_view()), path("<path:rest>", views.MissingView.as_view())]
-documents = [path("docs", views.DocsView.as_view())]
-calls = []
-if settings.SERVES_PAGES:
-    documents += [path("", views.PageView.as_view(name="home"))]
-    documents += [path(name, views.PageView.as_view(name=name)) for name in PAGES]
-    calls += [
-        path("pages/link", views.LinkView.as_view()),
-        path("pages/company", views.CompanyView.as_view()),
-        path(".well-known/change-password", views.ChangePasswordView.as_view()),
-        *(path(f"{name}/", include(below)) for name in PAGES),
-    ]
 
-urlpatterns = documents + calls
-PATHS = frozenset(f"/{found.pattern}" for found in documents)
+class PageConverter(StringConverter):
+    """One of the pages' names: one pattern for all of them."""
+
+    regex = "|".join(PAGES)
+
+
+register_converter(PageConverter, "page")
+
+calls = [path("link", views.LinkView.as_view()), path("company", views.CompanyView.as_view())]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("docs", views.PageView.as_view(), {"name": "docs"})
+]
+PATHS = {"/docs"}
+if settings.SERVES_PAGES:
+    urlpatterns += [
+        path("", views.PageView.as_view(), {"name": "home"}),
+        path("<page:name>", views.PageView.as_view()),
+        path("<page:name>/", views.MissingView.as_view()),
+        path("<page:name>/<path:rest>", views.MissingView.as_view()),
+        path("pages/", include(calls)),
+        path(".well-known/change-password", views.ChangePasswordView.as_view()),
+    ]
+    PATHS |= {"/", *(f"/{name}" for name in PAGES)}

@@ -44,10 +44,9 @@ class PageView(CountedView):
 
     schema = None  # no part of the API
     http_method_names = ["get", "head"]
-    name = ""
 
-    def get(self, request: Request) -> HttpResponse:
-        return page(request, self.name)
+    def get(self, request: Request, name: str = "") -> HttpResponse:
+        return page(request, name)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         answer = super().handle_exception(exc)
@@ -63,16 +62,10 @@ class PageView(CountedView):
         return response
 
 
-class DocsView(PageView):
-    """GET /docs: read the API's schema, and try it."""
-
-    name = "docs"
-
-
 class MissingView(PageView):
     """GET of an address below a page's: what somebody mistyped in a browser is answered there."""
 
-    def get(self, request: Request, rest: str = "") -> NoReturn:
+    def get(self, request: Request, name: str = "", rest: str = "") -> NoReturn:
         raise Http404
 
 
@@ -80,7 +73,7 @@ class ChangePasswordView(PageView):
     """GET /.well-known/change-password: where password managers lead people (W3C, A Well-Known URL
     for Changing Passwords)."""
 
-    def get(self, request: Request) -> HttpResponse:
+    def get(self, request: Request, name: str = "") -> HttpResponse:
         return HttpResponseRedirect("/forgot-password")
 
 

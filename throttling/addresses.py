@@ -18,13 +18,10 @@ def client_address(request: HttpRequest | Request) -> str:
     the peer it saw, and whatever stands further left is the client's own claim. Where there is no
     such entry, the request did not come through all the proxies, and its peer counts.
     """
-    peer = canonical(request.META.get("REMOTE_ADDR", ""))
-    proxies = settings.TRUSTED_PROXY_COUNT
-    if proxies:
-        hops = request.META.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies)
-        if len(hops) >= proxies:
-            return canonical(hops[-proxies]) or peer or UNKNOWN
-    return peer or UNKNOWN
+    headers, proxies = request.META, settings.TRUSTED_PROXY_COUNT
+    hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []
+    seen = canonical(hops[-proxies]) if len(hops) >= proxies > 0 else None
+    return seen or canonical(headers.get("REMOTE_ADDR", "")) or UNKNOWN
 
 
 def canonical(text: str) -> str | None:

@@ -215,7 +215,7 @@ class Limiter:
         else:
             decision = self.count_in_process(key, limit, window, strict=strict)
             outcome = "in_process" if decision.allowed else "refused"
-        series.decisions.labels(tier, outcome).inc()
+        series.decision(tier, outcome).inc()
         return decision
 
     def count_in_process(self, key: str, limit: int, window: int, *, strict: bool) -> Decision:

@@ -69,7 +69,7 @@ class Server:
         At worst, where it hung up with the command in its hands, a request counts twice.
         """
         begin = time.monotonic()
-        failure: RedisError = StoreTimeout("no time is left to connect")
+        failure: RedisError | None = None
         if connection := self.pop():
             try:
                 return self.ask_on(connection, command, seconds, asking)
@@ -77,7 +77,7 @@ class Server:
                 failure = error
                 seconds -= time.monotonic() - begin
         if seconds < self.opening + LEAST:
-            raise failure
+            raise failure or StoreTimeout("no time is left to connect")
         answer = self.ask_on(self.connect(), command, seconds - self.opening, asking)
         self.is_suspect = False
         return answer

@@ -25,30 +25,25 @@ class TierThrottle(BaseThrottle):
     exceeded: ClassVar[type[APIException]] = RateLimited
     strict: ClassVar[bool] = False  # counted in process while the store is lost
 
-    def allow_request(self, request: HttpRequest | Request, view: APIView) -> bool:
-        """True, or raise `exceeded`."""
-        self.count_request(request, self.caller(request, view))
-        return True
-
-    def caller(self, request: HttpRequest | Request, view: APIView) -> str:
-        """By whom to count; the tier is added to it."""
-        return client_address(request)
-
-    @classmethod
-    def count_request(cls, request: HttpRequest | Request, caller: str | None = None) -> None:
-        """Count a request, by its address unless a caller is given.
+    def allow_request(self, request: HttpRequest | Request, view: APIView | None = None) -> bool:
+        """True, or raise `exceeded`.
 
         The `counter.Decision` stays on the request as `rate_limit`; a request that has one is not
-        counted again. Raises `exceeded` when the limit is.
+        counted again.
         """
         decision: Any = getattr(request, "rate_limit", None)
         if decision is None:
-            caller = caller or client_address(request)
-            limit = getattr(settings, cls.limit_setting)
-            decision = counter.count(cls.tier, caller, limit, strict=cls.strict)
+            limit = getattr(settings, self.limit_setting)
+            caller = self.caller(request, view)
+            decision = counter.count(self.tier, caller, limit, strict=self.strict)
             request.rate_limit = decision  # type: ignore[union-attr]
         if not decision.allowed:
-            raise cls.exceeded
+            raise self.exceeded
+        return True
+
+    def caller(self, request: HttpRequest | Request, view: APIView | None) -> str:
+        """By whom to count; the tier is added to it."""
+        return client_address(request)
 
 
 class PublicThrottle(TierThrottle):
@@ -76,7 +71,7 @@ class AuthenticatedThrottle(TierThrottle):
     tier = "authenticated"
     limit_setting = "RATE_LIMIT_AUTHENTICATED"
 
-    def caller(self, request: HttpRequest | Request, view: APIView) -> str:
+    def caller(self, request: HttpRequest | Request, view: APIView | None) -> str:
         subject = getattr(view, "subject", None)
         user = subject(request) if subject else None
         # No address begins with "user".

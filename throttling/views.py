@@ -54,6 +54,6 @@ class CountedView(APIView):
         decision = getattr(request, "rate_limit", None)
         if decision is not None and response.status_code != 429:
             for name, value in decision.headers().items():
-                response[name] = value
-        response.setdefault("Cache-Control", "no-store")
+                response.headers[name] = value
+        response.headers.setdefault("Cache-Control", "no-store")
         return response

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from accounts.mail.outbox import OutgoingMail, State
-from accounts.models import UnlockLink
+from accounts.models import Role, UnlockLink, User
 from audit.models import Record
 from throttling.models import Lockout
 
@@ -57,6 +57,17 @@ def test_sign_out_works_at_once(operator, bob, as_bob):
     assert "Users signed out: 1." in act(operator, "accounts/user", "sign_out", bob.pk)
     assert as_bob.get("/auth/me").status_code == 401
     assert Record.objects.get(kind="logout.everywhere").actor_email == "op@example.com"
+
+
+@pytest.mark.parametrize("action", ["sign_out", "deactivate"])
+def test_operator_who_ends_her_own_sessions_is_told_so_by_the_log_in_page(operator, action):
+    own = User.objects.get(email="op@example.com")
+    User.objects.create_user("second@example.com", None, account=own.account, role=Role.ADMIN)
+    page = act(operator, "accounts/user", action, own.pk)
+
+    assert 'name="password"' in page
+    assert "Users signed out: 1." in page or "Users deactivated: 1." in page
+    assert operator.get("/admin/").status_code == 302
 
 
 def test_deactivate_works_at_once_but_spares_the_last_admin(operator, ada, bob, as_bob):

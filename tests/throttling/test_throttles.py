@@ -118,9 +118,9 @@ def test_keys_name_tier_and_caller(redis):
 def test_plain_request_can_be_counted(settings, rf):
     settings.RATE_LIMIT_CREDENTIAL = 1
     first, second = rf.post("/"), rf.post("/")
-    CredentialThrottle.count_request(first)
+    CredentialThrottle().allow_request(first)
     with pytest.raises(TooManyAttempts):
-        CredentialThrottle.count_request(second)
+        CredentialThrottle().allow_request(second)
 
     assert first.rate_limit.allowed
     assert second.rate_limit.reset == 60
@@ -136,11 +136,11 @@ def test_request_is_counted_once(rf):
 
 def test_refused_request_stays_refused(settings, rf):
     settings.RATE_LIMIT_CREDENTIAL = 1
-    CredentialThrottle.count_request(rf.get("/"))
+    CredentialThrottle().allow_request(rf.get("/"))
     request = rf.get("/")
     for _ in range(2):
         with pytest.raises(TooManyAttempts):
-            CredentialThrottle.count_request(request)
+            CredentialThrottle().allow_request(request)
 
 
 @pytest.mark.parametrize(("view", "status"), [(Page, 200), (Protected, 200), (LogIn, 429)])
