@@ -13,8 +13,11 @@ from assistants.oauth import (
 )
 from assistants.views import GrantsView, GrantView, MCPView
 
-PROTECTED_RESOURCE = ".well-known/oauth-protected-resource"
-
+well_known = [
+    path("oauth-protected-resource", ProtectedResourceView.as_view()),
+    path("oauth-protected-resource/mcp", ProtectedResourceView.as_view()),
+    path("oauth-authorization-server", AuthorizationServerView.as_view()),
+]
 oauth = [
     path("register", RegisterView.as_view()),
     path("authorize", AuthorizeView.as_view()),
@@ -25,9 +28,7 @@ urlpatterns = []
 if settings.ASSISTANTS:
     urlpatterns = [
         path("mcp", MCPView.as_view()),
-        path(PROTECTED_RESOURCE, ProtectedResourceView.as_view()),
-        path(f"{PROTECTED_RESOURCE}/mcp", ProtectedResourceView.as_view()),
-        path(".well-known/oauth-authorization-server", AuthorizationServerView.as_view()),
+        path(".well-known/", include(well_known)),
         path("oauth/", include(oauth)),
         path("auth/grants", GrantsView.as_view()),
         path("auth/grants/", include([path("<uuid:grant_id>", GrantView.as_view())])),

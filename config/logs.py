@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from config.postgresql.breaker import breaker
 
 # What no line shows need not be found out for each (the logging HOWTO, "Optimization").
 logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+logging._srcfile = None  # nor where the line was written
 
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 STANDARD_ERROR = 2  # its file descriptor, whatever sys.stderr is replaced by
@@ -28,7 +28,7 @@ PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
 def new_request_id() -> str:
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 def request_id() -> str:

@@ -50,6 +50,12 @@ def test_429_carries_them_too(api: API, settings: object) -> None:
     assert answer["Access-Control-Allow-Origin"] == ORIGIN
 
 
+@pytest.mark.parametrize("headers", [{}, {"origin": ORIGIN}, {"origin": "https://evil.example"}])
+@pytest.mark.parametrize("path", ["/auth/me", "/unknown", "/login", "/admin/login/"])
+def test_every_answer_varies_by_origin(api: API, path: str, headers: dict[str, str]) -> None:
+    assert "origin" in api.get(path, headers=headers)["Vary"].lower().split(", ")
+
+
 def test_other_origins_get_nothing(api: API) -> None:
     answer = api.post("/auth/login", {}, headers={"origin": "https://evil.example"})
 
