@@ -45,11 +45,13 @@ def check_credentials(
     The lock is looked at again when the hash is done, since of many guesses that began together
     some may have failed meanwhile: answers count, not attempts.
     """
-    # Whoever brings no device is refused before anything is looked up, as ever.
-    user: User | None = User.objects.by_email(email) if devices else None
+    locked: bool | None = None
+    if devices:
+        user = User.objects.by_email(email)
+    else:
+        user, locked = User.objects.for_log_in(email)
     device = devices.device_of(user) if devices else STRANGER
-    refuse_locked(email, device=device)
-    user = user or (None if devices else User.objects.by_email(email))
+    refuse_locked(email, locked, device)
     known = user is not None and user.has_usable_password()
     encoded = user.password if user and known else dummy_hash()
     right = check_password(password, encoded, renewal(user))

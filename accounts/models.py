@@ -36,12 +36,15 @@ OPERATORS = "Operators"
 PERSON = """
 SELECT {columns}, profile.id,
     EXISTS (SELECT 1 FROM accounts_consultant WHERE manager_id = person.id){lock}
-FROM accounts_user person LEFT JOIN accounts_consultant profile ON profile.user_id = person.id
+FROM {source} LEFT JOIN accounts_consultant profile ON profile.user_id = person.id
 WHERE {conditions}
 """
-LOCK = """,
-    EXISTS (SELECT 1 FROM throttling_lockout
-            WHERE email = person.email AND device = '' AND locked_until > %(now)s)"""
+PEOPLE = "accounts_user person"
+LOCKED = """EXISTS (SELECT 1 FROM throttling_lockout
+    WHERE email = person.email AND device = '' AND locked_until > %(now)s)"""
+# One row for each address: with its user, if it has one and is not locked.
+ADDRESS = f"""(SELECT {LOCKED.replace("person.email", "%(email)s")} AS locked) address
+    LEFT JOIN accounts_user person ON person.email = %(email)s AND NOT address.locked"""
 
 
 class AccountManager(models.Manager["Account"]):
@@ -127,40 +130,56 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
     def for_access_token(self, token: Mapping[str, Any]) -> "User | None":
         """The active user whom a token's claims name, `with_profile`, or None; None too when the
         sessions were ended since the token was issued."""
-        return self.person(["profile_id", "manages"], **of_token(token))
+        return self.person(**of_token(token))
 
     def for_refresh_token(self, token: Mapping[str, Any]) -> "User | None":
         """The same, with `locked` in the same query."""
-        return self.person(["profile_id", "manages", "locked"], LOCK, **of_token(token))
+        return self.person(LOCKED, **of_token(token))
 
     def by_email(self, email: str) -> "User | None":
         """The user of a canonical address, `with_profile`, or None."""
-        return self.person(["profile_id", "manages"], email=email)
+        return self.person(email=email)
 
-    def person(self, extra: list[str], lock: str = "", **conditions: Any) -> "User | None":
-        """The one user whose columns have these values, with `extra` beside them: by PERSON where
-        PostgreSQL gives them as Django wants them; the embedded database is asked by the ORM."""
-        connection = connections[self.db]
-        if connection.vendor != "postgresql":
+    def for_log_in(self, email: str) -> "tuple[User | None, bool]":
+        """The user of a canonical address, `with_profile`, if it has one and is not locked to
+        strangers, and whether it is locked: by one statement, whatever address it is."""
+        if connections[self.db].vendor != "postgresql":
+            locked = Lockout.objects.is_locked(email)
+            return None if locked else self.by_email(email), locked
+        row = self.row(self.statement(ADDRESS, "address.locked", ("TRUE",)), {"email": email})
+        return self.of_row(row) if row[0] is not None else None, row[-1]
+
+    def person(self, locked: str = "", **conditions: Any) -> "User | None":
+        """The one user whose columns have these values: by PERSON where PostgreSQL gives them as
+        Django wants them; the embedded database is asked by the ORM."""
+        if connections[self.db].vendor != "postgresql":
             found: User | None = self.with_profile().filter(**conditions).first()
             return found
-        with connection.cursor() as cursor:
-            values = conditions | {"now": timezone.now()}
-            cursor.execute(self.statement(lock, tuple(conditions)), values)
-            row = cursor.fetchone()
-        if row is None:
-            return None
-        count = len(self.columns)
-        user: User = self.model.from_db(self.db, self.columns, row[:count])
-        vars(user).update(zip(extra, row[count:], strict=True))
-        return user
+        where = tuple(f"person.{name} = %({name})s" for name in conditions)
+        row = self.row(self.statement(PEOPLE, locked, where), conditions)
+        return self.of_row(row) if row else None
 
     @functools.cache  # noqa: B019  (a manager lives as long as its model)
-    def statement(self, lock: str, conditions: tuple[str, ...]) -> str:
-        """PERSON for these columns as conditions."""
-        columns = ", ".join(f"person.{name}" for name in self.columns)
-        where = " AND ".join(f"person.{name} = %({name})s" for name in conditions)
-        return PERSON.format(columns=columns, lock=lock, conditions=where)
+    def statement(self, source: str, locked: str, conditions: tuple[str, ...]) -> str:
+        """PERSON for this source and these conditions."""
+        return PERSON.format(
+            columns=", ".join(f"person.{name}" for name in self.columns),
+            lock=f", {locked}" if locked else "",
+            source=source,
+            conditions=" AND ".join(conditions),
+        )
+
+    def row(self, statement: str, values: dict[str, Any]) -> Any:
+        with connections[self.db].cursor() as cursor:
+            cursor.execute(statement, values | {"now": timezone.now()})
+            return cursor.fetchone()
+
+    def of_row(self, row: tuple[Any, ...]) -> "User":
+        """The user of a row of PERSON, with what stands in it beside the columns."""
+        count = len(self.columns)
+        user: User = self.model.from_db(self.db, self.columns, row[:count])
+        vars(user).update(zip(["profile_id", "manages", "locked"], row[count:], strict=False))
+        return user
 
     @cached_property
     def columns(self) -> list[str]:
