@@ -95,9 +95,10 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         is long: 0.7 ms of a log-in. Where there is a record the DELETE's own condition decides,
         since a lock may fall at any moment.
         """
-        records = list(self.raw(RECORD, [email, device]))  # one at most
-        if not records or records[0].is_locked():
-            return not records
+        with connections[self.db].cursor() as cursor:
+            cursor.execute(HAS_RECORD, [email, device])
+            if cursor.fetchone() is None:
+                return True
         deleted, _ = self.filter(is_over(timezone.now()), email=email, device=device).delete()
         # A parallel success may have been first.
         return bool(deleted) or not self.is_locked(email, device)
@@ -156,7 +157,7 @@ class Lockout(models.Model):
         return self.locked_until is not None and self.locked_until > timezone.now()
 
 
-RECORD = "SELECT * FROM throttling_lockout WHERE email = %s AND device = %s"
+HAS_RECORD = "SELECT 1 FROM throttling_lockout WHERE email = %s AND device = %s"
 
 # A forgotten count begins anew, and so does one that has locked: its lock must be over, since the
 # WHERE excludes records with a lock that lasts.
