@@ -90,8 +90,10 @@ def present_version() -> int:
 
 def raised_version() -> Greatest:
     """For an UPDATE of users: a token version that no token carries yet."""
-    present = Value(present_version())
-    return Greatest(F("token_version") + 1, present, output_field=models.PositiveBigIntegerField())
+    # Without its field the number would be cut to 32 bits on its way to the server.
+    version: models.Field[int, int] = models.PositiveBigIntegerField()
+    present = Value(present_version(), output_field=version)
+    return Greatest(F("token_version") + 1, present, output_field=version)
 
 
 class UserQuerySet(models.QuerySet["User"]):

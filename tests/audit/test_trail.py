@@ -34,10 +34,10 @@ def test_log_in_is_recorded_with_who_and_from_where(api, ada):
     assert record.agent == ("Browser[31m/1" + "x" * 500)[:200]
 
 
-def test_log_in_takes_four_queries(api, ada):
+def test_log_in_takes_three_queries(api, ada):
     with CaptureQueriesContext(connection) as queries:
         assert login(api, "ada@example.com") == 200
-    assert len(queries) == 4
+    assert len(queries) == 3
 
 
 @pytest.mark.django_db(transaction=True)
