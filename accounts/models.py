@@ -42,9 +42,11 @@ WHERE {conditions}
 PEOPLE = "accounts_user person"
 LOCKED = """EXISTS (SELECT 1 FROM throttling_lockout
     WHERE email = person.email AND device = '' AND locked_until > %(now)s)"""
-# One row for each address: with its user, if it has one and is not locked.
-ADDRESS = f"""(SELECT {LOCKED.replace("person.email", "%(email)s")} AS locked) address
-    LEFT JOIN accounts_user person ON person.email = %(email)s AND NOT address.locked"""
+# One row for each address: with its user, if it has one and is not locked. OFFSET and CASE have
+# PostgreSQL look at the lock first, and at no user of an address that is locked.
+ADDRESS = f"""(SELECT {LOCKED.replace("person.email", "%(email)s")} AS locked OFFSET 0) address
+    LEFT JOIN accounts_user person
+    ON person.email = CASE WHEN NOT address.locked THEN %(email)s END"""
 
 
 class AccountManager(models.Manager["Account"]):
@@ -90,7 +92,6 @@ def present_version() -> int:
 
 def raised_version() -> Greatest:
     """For an UPDATE of users: a token version that no token carries yet."""
-    # Without its field the number would be cut to 32 bits on its way to the server.
     version: models.Field[int, int] = models.PositiveBigIntegerField()
     present = Value(present_version(), output_field=version)
     return Greatest(F("token_version") + 1, present, output_field=version)

@@ -169,10 +169,6 @@ if DATABASE["ENGINE"] == "django.db.backends.postgresql":
         "tcp_user_timeout": 2000,
         "application_name": "consulting",
         "target_session_attrs": "read-write",
-        # A connection's frequent statements are planned once: a tenth of `GET /auth/me`, and more
-        # of PostgreSQL's own work. What a pooler lends by the transaction holds no plans.
-        "server_side_binding": True,
-        "prepare_threshold": None if DATABASE["DISABLE_SERVER_SIDE_CURSORS"] else 5,
     } | DATABASE["OPTIONS"]
 else:
     if DATABASE["NAME"] != ":memory:":

@@ -7,13 +7,7 @@ from typing import Any
 
 import psycopg
 from django.apps import apps
-from django.db import (
-    DEFAULT_DB_ALIAS,
-    InternalError,
-    NotSupportedError,
-    OperationalError,
-    connections,
-)
+from django.db import DEFAULT_DB_ALIAS, InternalError, OperationalError, connections
 from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
 
@@ -78,7 +72,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.execute_wrappers += [leave_read_only, without_old_plan]
+        self.execute_wrappers.append(leave_read_only)
 
     def is_usable(self) -> bool:
         """Whether a kept connection is still good: by its socket, without asking the server.
@@ -161,22 +155,6 @@ def leave_read_only(execute: Any, sql: str, params: Any, many: bool, context: An
             raise
         context["connection"].connection.close()
         raise OperationalError(str(error)) from error
-
-
-def without_old_plan(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-    """Another wrapper: a migration that changes a column's type spoils the plans of connections
-    that stand. Such a connection goes on without plans, until the upgrade restarts its process; a
-    transaction is lost, so its request is answered 503."""
-    connection = context["connection"]
-    try:
-        return execute(sql, params, many, context)
-    except NotSupportedError as error:
-        if connection.connection.prepare_threshold is None:
-            raise
-        connection.connection.prepare_threshold = None
-        if connection.in_atomic_block:
-            raise OperationalError(str(error)) from error
-        return execute(sql, params, many, context)
 
 
 def database_answers() -> bool:
