@@ -6,13 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from corsheaders.middleware import CorsMiddleware
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
-from django.utils.cache import patch_vary_headers
 from django.utils.functional import LazyObject
 
 from audit.origin import Origin, current
@@ -92,20 +90,6 @@ class RequestLog:
         if user := user_id(request):
             fields["user"] = user
         logger.info("request", extra={"fields": fields})
-
-
-class Cors(CorsMiddleware):
-    """django-cors-headers' own, which looks for Origin among all of a request's headers, each read
-    and renamed for that: a tenth of a refusal. Without one there is nothing more to say."""
-
-    def add_response_headers(
-        self, request: HttpRequest, response: HttpResponseBase
-    ) -> HttpResponseBase:
-        if "HTTP_ORIGIN" in request.META:
-            super().add_response_headers(request, response)
-        else:
-            patch_vary_headers(response, ["origin"])
-        return response
 
 
 class ContentLength:

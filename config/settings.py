@@ -111,7 +111,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.middleware.RequestLog",
     "config.middleware.ContentLength",
-    "config.middleware.Cors",
+    "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -237,7 +237,6 @@ SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are accoun
 # ---- Cookies, CORS and what a proxy says -------------------------------------------------------
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = COOKIE_SECURE
-CORS_URLS_REGEX = ""  # any path
 CORS_ALLOW_CREDENTIALS = True
 CORS_ALLOW_HEADERS = [
     *default_headers,
