@@ -115,7 +115,7 @@ def health() -> tuple[int, str, str]:
 def test_health_tells_a_missing_key_until_it_is_there_or_withdrawn(away, folder) -> None:
     assert health() == (200, "degraded", "missing")
 
-    call_command("rotatekeys", "--withdraw", away["kid"])
+    call_command("rotatekeys", f"--withdraw={away['kid']}")
 
     assert health()[2] == "ok"  # a busy machine's limiter may be degraded by itself
     assert API(authorization=f"Bearer {away['access']}").get("/auth/me").status_code == 401
@@ -154,7 +154,7 @@ def test_command_lists_what_is_here_and_what_is_missing(away, folder, capsys) ->
 
 
 def test_command_tells_a_withdrawn_key_whose_file_came_back(away, folder) -> None:
-    call_command("rotatekeys", "--withdraw", away["kid"])
+    call_command("rotatekeys", f"--withdraw={away['kid']}")
     shutil.copy(folder.parent / "away.pem", folder / "back.pem")
     keys.folder.reset()
     keys.record_published()
@@ -162,11 +162,16 @@ def test_command_tells_a_withdrawn_key_whose_file_came_back(away, folder) -> Non
     assert {key.file: key.state for key in survey()}["back.pem"] == "withdrawn"
 
 
+def test_id_may_begin_with_a_hyphen(folder) -> None:
+    with pytest.raises(CommandError, match="-Lyu8 is no key of this host"):
+        call_command("rotatekeys", "--withdraw=-Lyu8")
+
+
 def test_withdrawing_refuses_a_stranger_and_the_last_key(folder) -> None:
     kid = keys.load().signing_key().kid
     for wrong in ("unknown", kid):
         with pytest.raises(CommandError):
-            call_command("rotatekeys", "--withdraw", wrong)
+            call_command("rotatekeys", f"--withdraw={wrong}")
 
     assert PublishedKey.objects.get().removed_at is None
     assert len(keys.key_files()) == 1
@@ -200,7 +205,7 @@ def test_leaked_key_dies_on_every_host(new_service: Any) -> None:
 
     leaked_kid = jwt.get_unverified_header(forged)["kid"]
     one.manage("rotatekeys", "--delay", "0")
-    one.manage("rotatekeys", "--withdraw", leaked_kid)
+    one.manage("rotatekeys", f"--withdraw={leaked_kid}")
     (two.folder / "data/keys" / leaked.name).unlink()  # which had no copy of the new one yet
 
     assert wait_for_status(one.url, bearer, 401) < keys.LOOK_SECONDS + 2

@@ -30,7 +30,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--withdraw",
             metavar="KID",
-            help="delete this key though its tokens live, since it has leaked; publish nothing",
+            help="delete this key though its tokens live, since it has leaked; publish nothing. "
+            "With an equals sign, `--withdraw=KID`: an id may begin with a hyphen",
         )
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
