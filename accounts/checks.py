@@ -1,18 +1,13 @@
 """System checks of the accounts app, for production (`manage.py check --deploy`)."""
 
 import re
-import stat
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as CheckWarning
-from django.core.exceptions import ImproperlyConfigured
 
-from accounts import keys
-
-OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
 EXAMPLE = re.compile(r"^replace-this|\bexample\.(com|net|org)\b", re.IGNORECASE)
 NO_MAIL = {"console", "filebased", "locmem", "dummy"}
@@ -55,39 +50,6 @@ def service_is_https(app_configs: Any, **options: Any) -> list[CheckMessage]:
             hint="Set SERVICE_URL to the https address by which browsers reach this service.",
             id="accounts.W008",
         )
-    ]
-
-
-@register("security", deploy=True)
-def keys_can_be_read(app_configs: Any, **options: Any) -> list[CheckMessage]:
-    """Too short ones too; an installation's own folder gets its first key at the first start."""
-    problems: list[CheckMessage] = []
-    for path in keys.key_files():
-        try:
-            keys.Key.read(path)
-        except ImproperlyConfigured as error:
-            problems.append(
-                Error(
-                    str(error),
-                    hint="Replace it: `manage.py rotatekeys` publishes a new key.",
-                    id="accounts.E001",
-                )
-            )
-    return problems
-
-
-@register("security", deploy=True)
-def keys_are_private(app_configs: Any, **options: Any) -> list[CheckMessage]:
-    folder: Path = settings.JWT_KEYS_DIR
-    paths = [folder, *keys.key_files()] if folder.exists() else []
-    return [
-        CheckWarning(
-            f"Others than its owner have rights to {path}: whoever reads a key can sign tokens.",
-            hint=f"chmod {'700' if path == folder else '600'} {path}",
-            id="accounts.W003",
-        )
-        for path in paths
-        if path.stat().st_mode & OTHERS_MAY
     ]
 
 
@@ -145,19 +107,6 @@ def secret_is_shared(app_configs: Any, **options: Any) -> list[CheckMessage]:
             "SECRET_KEY is unset and was made on this host.",
             hint="Set SECRET_KEY to the same value on every host.",
             id="accounts.W007",
-        )
-    ]
-
-
-@register("security", deploy=True)
-def there_is_a_key(app_configs: Any, **options: Any) -> list[CheckMessage]:
-    if keys.key_files():
-        return []
-    return [
-        Error(
-            f"JWT_KEYS_DIR ({settings.JWT_KEYS_DIR}) is missing or holds no .pem file.",
-            hint="Copy the other hosts' keys into it; `manage.py makekey` makes the very first.",
-            id="accounts.E002",
         )
     ]
 

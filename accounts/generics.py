@@ -1,20 +1,16 @@
-"""The bases of every app's views: who may call, who is counted, how a sign-in is answered."""
+"""The bases of every app's views: who may call, who is counted, what is read from a request."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
-from accounts import keys, tokens
 from accounts.authentication import BearerAuthentication, bearer_token
-from accounts.cookies import set_refresh_cookie
-from accounts.devices import remember_device
 from accounts.models import User
 from accounts.permissions import IsAdmin
-from accounts.serializers import auth_response
+from keys.folder import key_ring
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 from throttling.views import CountedView
 
@@ -67,14 +63,4 @@ class CredentialView(CountedView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Without a key that signs nobody is let in: said before a link or a password is used."""
         super().initial(request, *args, **kwargs)
-        keys.load().signing_key()
-
-    def signed_in(self, user: User) -> Response:
-        """AuthResponse for a user who has just shown a password or a link, with the cookie."""
-        self.request.user = user  # for the log
-        access, refresh = tokens.issue(user)
-        encoded = str(refresh)
-        response = Response(auth_response(user, str(access), encoded))
-        set_refresh_cookie(response, refresh, encoded)
-        remember_device(self.request, response, user)
-        return response
+        key_ring().signing_key()

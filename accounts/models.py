@@ -4,8 +4,6 @@ import functools
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from ipaddress import ip_network
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -20,13 +18,11 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
-from accounts.emails import CanonicalEmailField
-from accounts.exceptions import EmailTaken, InvalidLink, LastAdmin
-from accounts.mail.links import EmailedLink
-from accounts.mail.outbox import OutgoingMail
+from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind
+from mail.emails import CanonicalEmailField
 from throttling.models import Lockout
 
 OPERATORS = "Operators"
@@ -355,114 +351,3 @@ class Consultant(models.Model):
             person = getattr(self, name)
             if person is not None and person.account_id != self.account_id:
                 raise ValidationError({name: "Belongs to another company."})
-
-
-class SignupLink(EmailedLink):
-    """An invitation to complete a sign-up, mailed to an address that had no user."""
-
-    page = "complete-signup"
-    mail_name = "signup"
-    seconds_setting = "SIGNUP_LINK_SECONDS"
-
-    class Meta:
-        ordering = ["-created_at"]
-        verbose_name = "sign-up link"
-
-    @classmethod
-    def for_mail(cls, mail: OutgoingMail) -> "SignupLink | None":
-        if User.objects.filter(email=mail.email).exists():
-            return None
-        return cls.objects.create(email=mail.email, language=mail.language)
-
-
-class PublishedKeyManager(models.Manager["PublishedKey"]):
-    def record(self, kid: str, signs_from: float) -> None:
-        """Tell the database, and the trail, of a key that it does not know yet."""
-        moment = datetime.fromtimestamp(signs_from, UTC) if signs_from else None
-        with transaction.atomic():
-            _, new = self.get_or_create(kid=kid, defaults={"signs_from": moment})
-            if new:
-                trail.record(Kind.KEY_PUBLISHED, subject=kid, signs_from=moment)
-
-    def withdraw(self, kid: str) -> None:
-        """Let no host miss a key any more, whether or not it was known."""
-        with transaction.atomic():
-            self.update_or_create(kid=kid, defaults={"removed_at": timezone.now()})
-            trail.record(Kind.KEY_REMOVED, subject=kid)
-
-
-class PublishedKey(models.Model):
-    """A signing key that one host has published, so that every host must have its file."""
-
-    kid = models.CharField(max_length=43, primary_key=True)
-    signs_from = models.DateTimeField(null=True, help_text="Empty for a key that signs at once.")
-    published_at = models.DateTimeField(default=timezone.now, editable=False)
-    removed_at = models.DateTimeField(null=True)
-
-    objects = PublishedKeyManager()
-
-    class Meta:
-        ordering = ["published_at", "kid"]
-
-    def __str__(self) -> str:
-        return self.kid
-
-
-class UnlockLink(EmailedLink):
-    """A way past the strangers' lock, mailed to the owner of an address that strangers locked."""
-
-    page = "unlock"
-    mail_name = "unlock"
-    seconds_setting = "PASSWORD_CHANGE_SECONDS"  # as short a life as a password-change link's
-    per_hour = 1
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
-    network = models.CharField(max_length=60, blank=True, editable=False)
-    locked_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering = ["-created_at"]
-        verbose_name = "unlock link"
-
-    @classmethod
-    def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
-        """A link for the address's active user; nothing for any other address."""
-        user = User.objects.filter(email=mail.email, is_active=True).first()
-        if user is None:
-            return None
-        return cls.objects.create(
-            user=user,
-            email=user.email,
-            language=user.language,
-            network=network_of(mail.origin.get("address", "")),
-            locked_at=mail.created_at,
-        )
-
-    def redeem(self) -> User:
-        """Use the link up and end the strangers' lock of its address; the link's user.
-
-        In the caller's transaction. Raises InvalidLink, also where the user has another address
-        or is inactive by now.
-        """
-        self.use()
-        users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
-        user: User | None = users.first()
-        if user is None:
-            raise InvalidLink
-        Lockout.objects.filter(device="").unlock(self.email, user, Kind.UNLOCKED_BY_MAIL)
-        return user
-
-    def mail_context(self) -> dict[str, Any]:
-        return {
-            "failures": settings.LOCKOUT_THRESHOLD,
-            "network": self.network,
-            "locked_at": self.locked_at,
-        }
-
-
-def network_of(address: str) -> str:
-    """The network of an address as a mail names it: an IPv4 /24; an IPv6 one comes as its /64."""
-    try:
-        return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
-    except ValueError:
-        return ""

@@ -18,10 +18,11 @@ from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
 from rest_framework_simplejwt.settings import api_settings
 
-from accounts import keys
-from accounts.exceptions import SigningKeyMissing
 from accounts.models import User
-from accounts.published import published
+from keys.exceptions import SigningKeyMissing
+from keys.folder import key_ring
+from keys.published import published
+from keys.ring import Key
 
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
@@ -42,7 +43,7 @@ def kid_of(header: str) -> str:
 
 
 @functools.lru_cache(maxsize=2048)
-def verified_claims(token: str, key: keys.Key, audience: str | None) -> dict[str, Any]:
+def verified_claims(token: str, key: Key, audience: str | None) -> dict[str, Any]:
     """The claims of a token that the key has signed; InvalidTokenError for any other.
 
     A client sends one access token for an hour, and neither its bytes nor its signature change:
@@ -103,7 +104,7 @@ class KeyRingBackend(TokenBackend):
         )
 
     def encode(self, payload: dict[str, Any]) -> str:
-        key = keys.load().signing_key()
+        key = key_ring().signing_key()
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
             payload["aud"] = self.audience
@@ -112,7 +113,7 @@ class KeyRingBackend(TokenBackend):
     def decode(self, token: str, verify: bool = True) -> dict[str, Any]:
         """The claims of a token of ours, which is always verified; else TokenBackendError."""
         try:
-            key = keys.load().verifying_key(kid_of(token.partition(".")[0]))
+            key = key_ring().verifying_key(kid_of(token.partition(".")[0]))
             if key is None:
                 raise jwt.InvalidKeyError("unknown key")
             return dict(verified_claims(token, key, self.audience))  # a Token changes its own
@@ -128,7 +129,7 @@ def refuse_missing_key(token: str) -> None:
         kid = kid_of(token.partition(".")[0])
     except DECODE_ERRORS:
         return
-    ring = keys.load()
+    ring = key_ring()
     if ring.verifying_key(kid) is None and (not ring.keys or kid in published.missing()):
         raise SigningKeyMissing
 

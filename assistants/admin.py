@@ -6,9 +6,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from accounts.admin import ReadOnlyAdmin
 from accounts.models import User
 from assistants.models import Client, Grant, GrantQuerySet
+from audit.admin import ReadOnlyAdmin
 
 
 class LiveFilter(admin.SimpleListFilter):

@@ -22,11 +22,7 @@ from rest_framework.parsers import FormParser
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from accounts.backends import check_credentials
-from accounts.devices import Devices
-from accounts.exceptions import WrongCredentials
 from accounts.models import User
-from accounts.serializers import LoginSerializer
 from assistants import redirects
 from assistants.exceptions import (
     AlreadyAnswered,
@@ -39,6 +35,10 @@ from assistants.exceptions import (
 )
 from assistants.models import Client, Grant
 from assistants.oauth import check_target, one
+from signin.backends import check_credentials
+from signin.devices import Devices
+from signin.exceptions import WrongCredentials
+from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
 from throttling.views import CountedView
 

@@ -21,7 +21,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.generics import CredentialView
-from accounts.openapi import Raises, body
 from assistants import tokens
 from assistants.exceptions import (
     InvalidClient,
@@ -46,6 +45,7 @@ from assistants.serializers import (
     TokenPair,
 )
 from assistants.tokens import RESOURCE
+from throttling.openapi import Raises, body
 from throttling.views import CountedView
 
 EXAMPLE_URI = "http://127.0.0.1:3030/callback"

@@ -4,9 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from accounts.openapi import example
-from accounts.serializers import TextField
+from accounts.fields import TextField
 from assistants import redirects
+from throttling.openapi import example
 
 SCOPE = "mcp"  # there is one: acting for a person as far as the person may
 GRANT_TYPES = ["authorization_code", "refresh_token"]

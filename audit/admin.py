@@ -146,3 +146,24 @@ class AuditedAdmin(admin.ModelAdmin):
             id=str(row.pk),
             **detail,
         )
+
+
+class LargeTableAdmin(AuditedAdmin):
+    """A long list: no query per row, and no count of more rows than anybody pages through."""
+
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    list_per_page = 50
+
+
+class ReadOnlyAdmin(LargeTableAdmin):
+    """What the service itself writes: to be looked at."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

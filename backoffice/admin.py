@@ -16,9 +16,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from accounts.admin import LargeTableAdmin
 from accounts.exceptions import LastAdmin
 from accounts.models import Account, Consultant, Role, User
+from audit.admin import LargeTableAdmin
 from audit.models import Kind
 from backoffice import panels
 from passwords.models import PasswordChange

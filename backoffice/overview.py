@@ -11,9 +11,9 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.mail.outbox import OutgoingMail, State
 from accounts.models import Account, User
 from audit.models import Kind, Record
+from mail.outbox import OutgoingMail, State
 from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
@@ -41,7 +41,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     if user.has_perm("throttling.view_lockout"):
         parts["locks"] = Lockout.objects.locked().order_by("-locked_until")[:SHOWN]
         parts["locks_count"] = bounded_count(Lockout.objects.locked())
-    if user.has_perm("accounts.view_outgoingmail"):
+    if user.has_perm("mail.view_outgoingmail"):
         parts["mails"] = troubled_mails()
     if user.has_perm("audit.view_record"):
         parts["failures"] = failures_of_the_hour()

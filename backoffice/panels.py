@@ -4,11 +4,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from accounts.mail.outbox import OutgoingMail
 from accounts.models import Account, Consultant, User
 from assistants.models import Grant
 from audit.models import Kind, Record
 from invitations.models import Invitation
+from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from throttling.models import Lockout
 

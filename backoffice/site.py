@@ -12,11 +12,11 @@ from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_exempt
 
-from accounts.backends import check_credentials
-from accounts.devices import Devices, remember_device
-from accounts.emails import canonical_email
-from accounts.exceptions import WrongCredentials
 from backoffice.overview import found, overview
+from mail.emails import canonical_email
+from signin.backends import check_credentials
+from signin.devices import Devices, remember_device
+from signin.exceptions import WrongCredentials
 from throttling.exceptions import TooManyAttempts
 from throttling.throttles import CredentialThrottle
 

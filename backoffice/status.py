@@ -11,8 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from accounts.mail.outbox import OutgoingMail
-from accounts.published import survey
+from keys.published import survey
+from mail.outbox import OutgoingMail
 from throttling import store
 from throttling.models import Lockout
 

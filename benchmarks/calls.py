@@ -77,7 +77,7 @@ def refresh_tokens(count: int) -> Iterator[Request]:
 
 
 def signup_links(count: int) -> Iterator[Request]:
-    from accounts.models import SignupLink
+    from signin.models import SignupLink
 
     links = [SignupLink(email=f"new{n}.{next(addresses)}@example.com") for n in range(count)]
     for link in SignupLink.objects.bulk_create(links):

@@ -32,8 +32,9 @@ def measure() -> dict[str, float]:
     from django.db import connection
     from django_redis import get_redis_connection
 
-    from accounts import keys, tokens
+    from accounts import tokens
     from accounts.models import User
+    from keys import folder
     from throttling import counter
 
     encoded = make_password("correct horse battery")
@@ -41,7 +42,7 @@ def measure() -> dict[str, float]:
     statement = f'SELECT email FROM "accounts_user" WHERE id = {str(user.pk)!r}'
     access = tokens.issue(user)[0]
     payload, backend = access.payload, access.backend
-    key = keys.load().signing_key()
+    key = folder.key_ring().signing_key()
     signed, _, signature = backend.encode(payload).rpartition(".")
     proof = (
         base64.urlsafe_b64decode(f"{signature}=="),

@@ -15,7 +15,7 @@ from django.core.validators import EmailValidator
 from redis import ConnectionPool, RedisError
 from redis.connection import parse_url
 
-from accounts.files import write_once
+from keys.files import write_once
 
 
 def stop(name: str, problem: str, example: str) -> NoReturn:

@@ -12,11 +12,11 @@ from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from accounts.exceptions import TooManyHashes
 from assistants.exceptions import OAuthError
 from config.middleware import is_admin
 from config.postgresql.breaker import breaker
 from pages import urls as pages
+from signin.exceptions import TooManyHashes
 from throttling.exceptions import RateLimited
 
 logger = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.openapi import example
-from accounts.published import published
 from config.postgresql.breaker import breaker
+from keys.published import published
 from throttling import counter
+from throttling.openapi import example
 
 
 class DatabaseLook:

@@ -23,9 +23,9 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from accounts import keys
-from accounts.mail.outbox import OutgoingMail
-from accounts.mail.tally import MailTally
+from keys import folder
+from mail.outbox import OutgoingMail
+from mail.tally import MailTally
 from throttling.models import Lockout
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def gauge(name: str, help_text: str, value: float, labels: dict[str, str] | None
 
 
 def key_series() -> Iterator[Metric]:
-    now, ring = time.time(), keys.load()
+    now, ring = time.time(), folder.key_ring()
     signing = ring.signing_key()
     coming = [key.signs_from - now for key in ring.keys.values() if key.signs_from > now]
     age = now - signing.signs_from if signing.signs_from else -1

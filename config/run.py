@@ -18,11 +18,11 @@ def prepare() -> None:
     from django.core.management import call_command
 
     django.setup()
-    from accounts import keys
+    from keys import folder
 
     call_command("check")
     call_command("migrate", interactive=False, verbosity=0)
-    keys.make_first()
+    folder.make_first()
 
 
 def start(command: list[str]) -> subprocess.Popen[bytes]:

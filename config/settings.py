@@ -102,7 +102,10 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "audit",
     "throttling",
+    "mail",
+    "keys",
     "accounts",
+    "signin",
     "invitations",
     "passwords",
     "assistants",
@@ -115,7 +118,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "accounts.cookies.CookieGuard",
+    "signin.cookies.CookieGuard",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.AdminLocale",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -206,12 +209,12 @@ else:
 # ---- People, passwords, tokens ---------------------------------------------------------------
 
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["accounts.backends.EmailBackend"]
+AUTHENTICATION_BACKENDS = ["signin.backends.EmailBackend"]
 PASSWORD_HASHERS = [
-    "accounts.hashers.OwaspArgon2PasswordHasher",
+    "signin.hashers.OwaspArgon2PasswordHasher",
     # Older hashes are still read, and renewed at the next log-in.
-    "accounts.hashers.PBKDF2Hasher",
-    "accounts.hashers.ScryptHasher",
+    "signin.hashers.PBKDF2Hasher",
+    "signin.hashers.ScryptHasher",
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {
@@ -226,7 +229,7 @@ if PASSWORD_REJECT_COMMON:
     )
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # where a foreign `next` leads instead
-SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are accounts.keys's
+SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are keys.folder's
     "ALGORITHM": "RS256",
     "ISSUER": JWT_ISSUER,
     "LEEWAY": JWT_LEEWAY_SECONDS,
@@ -290,7 +293,7 @@ SPECTACULAR_SETTINGS = {
 
 EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
 if EMAIL_BACKEND == "django.core.mail.backends.console.EmailBackend":
-    EMAIL_BACKEND = "accounts.mail.console.EmailBackend"
+    EMAIL_BACKEND = "mail.console.EmailBackend"
 EMAIL_HOST = EMAIL["EMAIL_HOST"] or "localhost"
 EMAIL_PORT = EMAIL["EMAIL_PORT"]
 EMAIL_HOST_USER = EMAIL["EMAIL_HOST_USER"] or ""

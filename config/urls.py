@@ -10,8 +10,10 @@ from config.health import HealthView
 from config.metrics import MetricsView
 from config.views import NotFoundView, SchemaView, admin_slash
 from invitations import urls as invitations
+from keys import urls as keys
 from pages import urls as pages
 from passwords import urls as passwords
+from signin import urls as signin
 
 handler400 = "config.errors.bad_request"
 handler403 = "config.errors.permission_denied"
@@ -22,7 +24,9 @@ metrics = [path("metrics", MetricsView.as_view())] if settings.METRICS_TOKEN els
 
 urlpatterns = [
     # In one list: a path that nobody knows would pay for each include without a prefix.
-    *accounts.urlpatterns,
+    *accounts.urlpatterns,  # /auth/me, the most frequent, comes first
+    *signin.urlpatterns,
+    *keys.urlpatterns,
     *invitations.urlpatterns,
     *passwords.urlpatterns,
     *assistants.urlpatterns,

@@ -62,7 +62,7 @@ class Lanes(ThreadPoolExecutor):
     def serve(
         self, done: Future[Any], handle: Callable[..., Any], conn: TConn, since: float | None
     ) -> None:
-        from accounts import hashers
+        from signin import hashers
 
         hashers.waiting_since.set(since)
         try:
@@ -78,6 +78,6 @@ class Lanes(ThreadPoolExecutor):
 class Worker(ThreadWorker):
     def get_thread_pool(self) -> Lanes:
         """gunicorn's place for threads of another kind."""
-        from accounts import hashers
+        from signin import hashers
 
         return Lanes(max(1, self.cfg.threads - hashers.AT_A_TIME), hashers.AT_A_TIME)

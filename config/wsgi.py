@@ -18,11 +18,12 @@ logger = logging.getLogger(__name__)
 def load() -> None:
     """Read the signing keys, make the dummy hash and import every view, rather than at somebody's
     first request. A folder without a good one ends the start with its one line."""
-    from accounts import backends, keys
     from config.postgresql.base import Connection
+    from keys import folder
+    from signin import backends
 
     try:
-        keys.load()
+        folder.key_ring()
     except ImproperlyConfigured as error:
         raise SystemExit(str(error)) from None
     Connection.patience = 2.0
@@ -32,7 +33,7 @@ def load() -> None:
     request_started.disconnect(reset_queries)
     backends.dummy_hash()
     try:
-        keys.record_published()
+        folder.record_published()
     except Error as error:  # it may be away when the service starts; a restart tells it
         logger.warning("the database has not been told of the signing keys: %s", error)
     connections.close_all()  # a process of its own opens its own

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from accounts.admin import ReadOnlyAdmin
 from accounts.models import User
+from audit.admin import ReadOnlyAdmin
 from audit.models import Kind
 from invitations.exceptions import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, InvitationQuerySet, Status

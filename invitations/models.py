@@ -9,11 +9,6 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from accounts.emails import canonical_email
-from accounts.mail.budget import DAY, HOUR, MailBudget
-from accounts.mail.links import EmailedLink, LinkQuerySet
-from accounts.mail.message import harmless
-from accounts.mail.outbox import OutgoingMail
 from accounts.models import Account, Consultant, Role, User
 from audit import trail
 from audit.models import Kind
@@ -25,6 +20,11 @@ from invitations.exceptions import (
     MailLimitReached,
     UnknownConsultant,
 )
+from mail.budget import DAY, HOUR, MailBudget
+from mail.emails import canonical_email
+from mail.links import EmailedLink, LinkQuerySet
+from mail.message import harmless
+from mail.outbox import OutgoingMail
 
 
 class Status(models.TextChoices):

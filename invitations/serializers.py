@@ -6,9 +6,7 @@ from uuid import UUID
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from accounts.models import Role
-from accounts.openapi import ADA, LINK, example
-from accounts.serializers import (
+from accounts.fields import (
     EmailField,
     NameField,
     NewPasswordField,
@@ -16,7 +14,10 @@ from accounts.serializers import (
     RoleField,
     TextField,
 )
+from accounts.models import Role
 from invitations.models import Status
+from signin.openapi import ADA, LINK
+from throttling.openapi import example
 
 BOB = {
     "id": "3c1f4c2f-8d4e-4d38-9a53-6f6d6a0a4f0e",

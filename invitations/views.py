@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -12,11 +11,9 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.backends import clear_lockout, refuse_locked
-from accounts.exceptions import EmailTaken, InvalidLink
-from accounts.generics import AdminView, CredentialView, SignedInRequest, valid, valid_query
-from accounts.openapi import COOKIE, Raises
-from accounts.serializers import AuthResponse
+from accounts.exceptions import EmailTaken
+from accounts.generics import AdminView, SignedInRequest, valid, valid_query
+from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from invitations.exceptions import (
@@ -33,6 +30,11 @@ from invitations.serializers import (
     InvitationSerializer,
     InviteSerializer,
 )
+from mail.exceptions import InvalidLink
+from signin.generics import LinkSignInView
+from signin.openapi import COOKIE
+from signin.serializers import AuthResponse
+from throttling.openapi import Raises
 
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 
@@ -114,8 +116,12 @@ class ResendView(InvitationView):
         return Response(InvitationSerializer(invitation).data)
 
 
-class AcceptView(CredentialView):
+class AcceptView(LinkSignInView):
     """POST /invitations/accept: become a user of the company, and be signed in."""
+
+    link_class = Invitation
+    serializer_class = AcceptSerializer
+    kind = Kind.INVITATION_ACCEPTED
 
     @extend_schema(
         operation_id="acceptInvitation",
@@ -126,12 +132,10 @@ class AcceptView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = valid(AcceptSerializer, request)
-        invitation = Invitation.objects.find(data.pop("token"))
-        refuse_locked(invitation.email)
-        data["password"] = make_password(data["password"])  # takes a while: no transaction yet
-        with transaction.atomic():
-            user = invitation.accept(**data)
-            clear_lockout(invitation.email)
-            trail.record(Kind.INVITATION_ACCEPTED, actor=user, role=user.role)
-        return self.signed_in(user)
+        return self.sign_in_by_link(request)
+
+    def redeem(self, link: Invitation, data: dict[str, Any]) -> User:
+        return link.accept(**data)
+
+    def record(self, link: Invitation, user: User) -> None:
+        trail.record(self.kind, actor=user, role=user.role)

@@ -12,12 +12,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.fields import OneOfField, TextField
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
-from accounts.models import SignupLink, UnlockLink
-from accounts.serializers import OneOfField, TextField
 from invitations.models import Invitation
 from pages.words import WORDS
 from passwords.models import PasswordChange
+from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.admin import ReadOnlyAdmin
+from audit.admin import ReadOnlyAdmin
 from passwords.models import PasswordChange, PasswordChangeQuerySet
 
 

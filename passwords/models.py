@@ -7,13 +7,13 @@ from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
 
-from accounts.exceptions import InvalidLink
-from accounts.mail.links import EmailedLink, LinkQuerySet
-from accounts.mail.outbox import OutgoingMail
 from accounts.models import User, raised_version
 from audit import trail
 from audit.models import Kind
 from audit.origin import Origin
+from mail.exceptions import InvalidLink
+from mail.links import EmailedLink, LinkQuerySet
+from mail.outbox import OutgoingMail
 
 
 class PasswordChangeQuerySet(LinkQuerySet):

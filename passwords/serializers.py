@@ -4,8 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from accounts.openapi import ADA, LINK, example
-from accounts.serializers import NewPasswordField, TextField
+from accounts.fields import NewPasswordField, TextField
+from signin.openapi import ADA, LINK
+from throttling.openapi import example
 
 
 @example({"token": LINK, "password": ADA["password"]})

@@ -1,23 +1,24 @@
 """The /password-changes calls."""
 
-from django.contrib.auth.hashers import make_password
-from django.db import transaction
+from typing import Any
+
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.backends import clear_lockout, refuse_locked
-from accounts.devices import STRANGER, Devices
-from accounts.exceptions import InvalidLink
 from accounts.generics import CredentialView, valid
-from accounts.mail.outbox import OutgoingMail
-from accounts.openapi import COOKIE, Raises
-from accounts.serializers import AuthResponse, EmailSerializer, Message
-from audit import trail
+from accounts.models import User
 from audit.models import Kind
+from mail.exceptions import InvalidLink
+from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from passwords.serializers import RedeemSerializer
+from signin.devices import STRANGER, Devices
+from signin.generics import LinkSignInView
+from signin.openapi import COOKIE
+from signin.serializers import AuthResponse, EmailSerializer, Message
+from throttling.openapi import Raises
 
 
 class PasswordChangesView(CredentialView):
@@ -40,8 +41,12 @@ class PasswordChangesView(CredentialView):
         return Response(Message({"message": said}).data)
 
 
-class RedeemView(CredentialView):
+class RedeemView(LinkSignInView):
     """POST /password-changes/redeem: set the new password, end every session, sign in."""
+
+    link_class = PasswordChange
+    serializer_class = RedeemSerializer
+    kind = Kind.PASSWORD_CHANGED
 
     @extend_schema(
         operation_id="redeemPasswordChange",
@@ -52,14 +57,11 @@ class RedeemView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = valid(RedeemSerializer, request)
-        link = PasswordChange.objects.find(data["token"])
+        return self.sign_in_by_link(request)
+
+    def device(self, request: Request, link: PasswordChange) -> str:
         devices = Devices(request)
-        device = devices.device_of(link.user) if devices else STRANGER
-        refuse_locked(link.email, device=device)
-        password = make_password(data["password"])  # before the transaction: it takes a while
-        with transaction.atomic():
-            user = link.redeem(password)
-            clear_lockout(link.email, device)
-            trail.record(Kind.PASSWORD_CHANGED, actor=user)
-        return self.signed_in(user)
+        return devices.device_of(link.user) if devices else STRANGER
+
+    def redeem(self, link: PasswordChange, data: dict[str, Any]) -> User:
+        return link.redeem(data["password"])

@@ -19,11 +19,12 @@ from django.core import mail
 from django.db import connection, connections
 from django.test import Client
 
-from accounts import hashers, tokens
-from accounts.mail.worker import Worker
+from accounts import tokens
 from accounts.models import Account, Role, User
-from accounts.published import published
 from config.logs import TextFormatter
+from keys.published import published
+from mail.worker import Worker
+from signin import hashers
 from tests import servers
 from throttling import counter
 

@@ -15,12 +15,13 @@ from django.utils.html import strip_tags
 from django.utils.translation.template import templatize
 from linkify_it import LinkifyIt
 
-from accounts.mail.outbox import OutgoingMail
-from accounts.mail.worker import Worker
-from accounts.models import Account, SignupLink, User
-from accounts.retention import prune
+from accounts.models import Account, User
 from invitations.models import Invitation
+from mail.outbox import OutgoingMail
+from mail.retention import prune
+from mail.worker import Worker
 from passwords.models import PasswordChange
+from signin.models import SignupLink
 from tests.conftest import mailed
 
 TEMPLATES = sorted(Path("templates/emails").iterdir())

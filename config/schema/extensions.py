@@ -22,7 +22,7 @@ class Bearer(OpenApiAuthenticationExtension):
 
 
 class OneOf(OpenApiSerializerFieldExtension):
-    target_class = "accounts.serializers.OneOfField"
+    target_class = "accounts.fields.OneOfField"
     match_subclasses = True
 
     def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:

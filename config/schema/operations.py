@@ -6,13 +6,13 @@ from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
 
-from accounts.openapi import Raises
 from accounts.permissions import IsAdmin
 from config.errors import KNOWN
 from config.parsers import MalformedJSON
 from config.schema import extensions  # noqa: F401  # known to drf-spectacular once it is loaded
 from config.schema.components import LIMIT_HEADERS, Part, error_schema, openapi_response, ref
 from throttling.exceptions import LengthRequired, RequestTooLarge
+from throttling.openapi import Raises
 from throttling.throttles import CredentialThrottle
 from throttling.views import CountedView
 

@@ -7,9 +7,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.mail.outbox import OutgoingMail, State
-from accounts.models import SignupLink, User
+from accounts.models import User
 from audit.models import Record
+from mail.outbox import OutgoingMail, State
+from signin.models import SignupLink
 from tests.servers import free_port
 from throttling import counter
 from throttling.models import Lockout

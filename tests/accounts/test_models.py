@@ -4,8 +4,8 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
-from accounts.emails import canonical_email
 from accounts.models import Account, Consultant, User
+from mail.emails import canonical_email
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,9 @@ import time_machine
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from accounts import keys, tokens
+from accounts import tokens
 from accounts.models import User
+from keys import folder
 from tests.conftest import API
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +25,7 @@ def claims_of(user: User, **changes: Any) -> dict[str, Any]:
 
 
 def sign(claims: dict[str, Any], **header: Any) -> str:
-    key = keys.load().signing_key()
+    key = folder.key_ring().signing_key()
     return jwt.encode(claims, key.private, "RS256", headers={"kid": key.kid} | header)
 
 
@@ -42,7 +43,7 @@ def test_claims_are_those_of_the_decisions(ada: User) -> None:
     assert set(claims) == expected | {"auth_time", "token_version"}
     assert claims["exp"] - claims["iat"] == 3600
     assert refresh["exp"] - refresh["iat"] == 86400
-    assert jwt.get_unverified_header(str(access))["kid"] == keys.load().signing_key().kid
+    assert jwt.get_unverified_header(str(access))["kid"] == folder.key_ring().signing_key().kid
 
 
 def test_any_verifier_can_check_a_token_by_the_published_keys(api: API, ada: User) -> None:
@@ -64,7 +65,7 @@ def test_own_signature_is_accepted(ada: User) -> None:
 
 
 def test_algorithm_none_is_refused(ada: User) -> None:
-    kid = keys.load().signing_key().kid
+    kid = folder.key_ring().signing_key().kid
 
     assert not is_accepted(jwt.encode(claims_of(ada), None, "none", headers={"kid": kid}))
 
@@ -72,7 +73,7 @@ def test_algorithm_none_is_refused(ada: User) -> None:
 def test_hs256_with_the_public_key_is_refused(ada: User) -> None:
     import hmac
 
-    key = keys.load().signing_key()
+    key = folder.key_ring().signing_key()
     pem = key.public.public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
@@ -88,20 +89,20 @@ def test_hs256_with_the_public_key_is_refused(ada: User) -> None:
 
 def test_another_key_under_the_same_kid_is_refused(ada: User) -> None:
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    kid = keys.load().signing_key().kid
+    kid = folder.key_ring().signing_key().kid
 
     assert not is_accepted(jwt.encode(claims_of(ada), stranger, "RS256", headers={"kid": kid}))
 
 
 @pytest.mark.parametrize("header", [{"kid": "unknown"}, {"kid": ""}, {}])
 def test_unknown_or_missing_kid_is_refused(ada: User, header: dict[str, str]) -> None:
-    private = keys.load().signing_key().private
+    private = folder.key_ring().signing_key().private
 
     assert not is_accepted(jwt.encode(claims_of(ada), private, "RS256", headers=header))
 
 
 def test_other_rsa_algorithms_are_refused(ada: User) -> None:
-    key = keys.load().signing_key()
+    key = folder.key_ring().signing_key()
     encoded = jwt.encode(claims_of(ada), key.private, "RS512", headers={"kid": key.kid})
 
     assert not is_accepted(encoded)
@@ -150,7 +151,7 @@ def test_token_has_one_spelling(ada: User) -> None:
 
 @pytest.mark.parametrize("header", [{"crit": ["b64"], "b64": False}, {"alg": "rs256"}])
 def test_signed_but_odd_header_is_refused(ada: User, header: dict[str, Any]) -> None:
-    key = keys.load().signing_key()
+    key = folder.key_ring().signing_key()
     members = {"alg": "RS256", "typ": "JWT", "kid": key.kid} | header
     parts = [json.dumps(part).encode() for part in (members, claims_of(ada))]
     signed = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in parts)
@@ -232,7 +233,7 @@ def test_token_that_was_found_good_ends_with_its_key(
     encoded = str(tokens.issue(ada)[0])
     assert is_accepted(encoded)
 
-    monkeypatch.setattr(keys.load(), "keys", {"another": keys.load().signing_key()})
+    monkeypatch.setattr(folder.key_ring(), "keys", {"another": folder.key_ring().signing_key()})
 
     assert not is_accepted(encoded)
 

@@ -3,9 +3,10 @@
 import pytest
 from django.test import Client
 
-from accounts.mail.outbox import OutgoingMail, State
-from accounts.models import Role, UnlockLink, User
+from accounts.models import Role, User
 from audit.models import Record
+from mail.outbox import OutgoingMail, State
+from signin.models import UnlockLink
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -43,13 +44,13 @@ def test_user_page_shows_no_hash(operator, bob):
 
 def test_unlock_link_is_shown_without_its_token_and_stays_as_it_is(operator, bob):
     link = UnlockLink.objects.create(user=bob, email=bob.email)
-    url = f"/admin/accounts/unlocklink/{link.pk}/change/"
+    url = f"/admin/signin/unlocklink/{link.pk}/change/"
     page = operator.get(url).content.decode()
 
     assert "bob@example.com" in page
     assert "generation" not in page.lower()
     assert link.token not in page
-    assert operator.get("/admin/accounts/unlocklink/add/").status_code == 403
+    assert operator.get("/admin/signin/unlocklink/add/").status_code == 403
     assert operator.post(url, {}).status_code == 403
 
 
@@ -87,7 +88,7 @@ def test_lockout_is_cleared_and_recorded(operator):
 
 def test_mail_is_tried_again(operator, ada):
     mail = OutgoingMail.objects.create(
-        kind="accounts.signuplink", email="a@example.com", state=State.FAILED, link_id=ada.pk
+        kind="signin.signuplink", email="a@example.com", state=State.FAILED, link_id=ada.pk
     )
     assert "tried again: 1." in act(operator, "accounts/outgoingmail", "try_again", mail.pk)
 

@@ -6,12 +6,12 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from accounts.mail.outbox import OutgoingMail, State
 from accounts.models import Account, Consultant, User
 from assistants.models import Client, Grant
 from audit import trail
 from audit.models import Kind, Record
 from invitations.models import Invitation
+from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
 from throttling.models import Lockout
 
@@ -221,7 +221,7 @@ class TestAtScale:
             "/admin/accounts/account/?q=company",
             "/admin/audit/record/?q=7@",
             "/admin/throttling/lockout/",
-            "/admin/accounts/outgoingmail/",
+            "/admin/mail/outgoingmail/",
             "/admin/invitations/invitation/",
         ]
         for page in pages:

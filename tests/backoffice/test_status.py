@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from accounts import keys
-from accounts.mail.outbox import OutgoingMail
 from backoffice import status
+from keys import folder
+from mail.outbox import OutgoingMail
 from tests import servers
 from tests.conftest import query
 
@@ -28,7 +28,7 @@ def states() -> dict[str, str]:
 
 
 def test_all_is_well(settings):
-    keys.load()
+    folder.key_ring()
     found = states()
 
     assert found.pop("settings") == "degraded"  # the tests' own are no production's
@@ -37,7 +37,7 @@ def test_all_is_well(settings):
 
 def test_mail_that_waits_is_told(time_machine):
     time_machine.move_to("2026-11-21T12:00:00Z", tick=False)
-    OutgoingMail.objects.create(kind="accounts.signuplink", email="new@example.com")
+    OutgoingMail.objects.create(kind="signin.signuplink", email="new@example.com")
     time_machine.shift(301)
     found = {finding.part: finding for finding in status.find()}["mail"]
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.core.checks import run_checks
 
-from accounts import keys
+from keys import folder
 
 PRODUCTION = {
     "SECRET_KEY": "a-secret-of-fifty-characters-that-all-the-hosts-share",
@@ -32,9 +32,9 @@ PRODUCTION = {
 @pytest.fixture(autouse=True)
 def production(settings: Any, tmp_path: Path) -> Iterator[None]:
     """Settings that every check is content with."""
-    keys.folder.reset()
+    folder.key_folder.reset()
     settings.JWT_KEYS_DIR = tmp_path / "keys"
-    keys.make_first()
+    folder.make_first()
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     settings.TRUSTED_PROXY_COUNT = 1
     settings.COOKIE_SECURE = True
@@ -45,7 +45,7 @@ def production(settings: Any, tmp_path: Path) -> Iterator[None]:
     settings.SECRET_KEY = PRODUCTION["SECRET_KEY"]
     settings.RATE_LIMIT_CREDENTIAL = 10
     yield
-    keys.folder.reset()
+    folder.key_folder.reset()
 
 
 def found() -> list[str]:
@@ -103,20 +103,20 @@ def test_short_key(settings: Any) -> None:
     path.write_bytes(pem(1024))
     path.chmod(0o600)
 
-    assert found() == ["accounts.E001"]
+    assert found() == ["keys.E001"]
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o622])
 def test_key_open_to_others(settings: Any, mode: int) -> None:
-    (settings.JWT_KEYS_DIR / keys.FIRST_NAME).chmod(mode)
+    (settings.JWT_KEYS_DIR / folder.FIRST_NAME).chmod(mode)
 
-    assert found() == ["accounts.W003"]
+    assert found() == ["keys.W001"]
 
 
 def test_key_folder_open_to_others(settings: Any) -> None:
     settings.JWT_KEYS_DIR.chmod(0o755)
 
-    assert found() == ["accounts.W003"]
+    assert found() == ["keys.W001"]
 
 
 @pytest.mark.parametrize("folder", ["none", ""])
@@ -124,7 +124,7 @@ def test_no_key_yet(settings: Any, tmp_path: Path, folder: str) -> None:
     settings.JWT_KEYS_DIR = tmp_path / "another" / folder
     (tmp_path / "another").mkdir(mode=0o700)
 
-    assert found() == ["accounts.E002"]
+    assert found() == ["keys.E002"]
 
 
 def test_remote_database_without_a_store(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ import pytest
 from django.db import OperationalError
 from django.db import connection as default_connection
 
-from accounts import keys
 from config.postgresql.base import Connection
 from config.postgresql.breaker import breaker
 from tests.conftest import Service, query
@@ -34,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
 def key_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The signing keys of all services on the one database."""
     folder = tmp_path_factory.mktemp("keys")
-    (folder / "one.pem").write_bytes(keys.new_pem())
+    (folder / "one.pem").write_bytes(folder.new_pem())
     return str(folder)
 
 

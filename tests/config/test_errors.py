@@ -134,7 +134,7 @@ def test_unreachable_database_is_503(api: API, monkeypatch: pytest.MonkeyPatch) 
     def fail(*_: Any, **__: Any) -> None:
         raise OperationalError("secret host and port")
 
-    monkeypatch.setattr("accounts.views.OutgoingMail.objects.request", fail)
+    monkeypatch.setattr("signin.views.OutgoingMail.objects.request", fail)
 
     answer = api.post("/auth/signup", {"email": "new@example.com"})
 
@@ -149,7 +149,7 @@ def test_unexpected_error_is_500_counted_and_tells_nothing(
     def fail(*_: Any, **__: Any) -> None:
         raise KeyError("something private")
 
-    monkeypatch.setattr("accounts.views.OutgoingMail.objects.request", fail)
+    monkeypatch.setattr("signin.views.OutgoingMail.objects.request", fail)
 
     answer = api.post("/auth/signup", {"email": "new@example.com"})
 

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.urls import resolve
 
-from accounts import hashers
 from config import gunicorn
 from config.worker import SIGN_INS, Lanes, is_sign_in
+from signin import hashers
 from tests import servers
 from tests.conftest import Service
 from tests.requests import ask

@@ -50,7 +50,7 @@ def assert_nothing_lost(writers: Writers, server: PostgresServer) -> None:
     [(invitations, mails)] = query(
         server.url(),
         "SELECT (SELECT array_agg(id::text) FROM invitations_invitation),"
-        " (SELECT count(*) FROM accounts_outgoingmail)",
+        " (SELECT count(*) FROM mail_outgoingmail)",
     )
     assert set(writers.invited) <= set(invitations)
     assert mails == len(invitations)

@@ -4,8 +4,9 @@ from functools import partial
 
 import pytest
 
-from accounts.models import Consultant, Role, SignupLink, User
+from accounts.models import Consultant, Role, User
 from invitations.models import Invitation
+from signin.models import SignupLink
 from tests.conftest import PASSWORD, mailed_token, race
 from tests.invitations.conftest import PERSON, accept
 from throttling.models import Lockout

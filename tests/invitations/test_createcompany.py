@@ -5,9 +5,9 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from accounts.mail.outbox import OutgoingMail
 from accounts.models import Account
 from audit.models import Record
+from mail.outbox import OutgoingMail
 from tests.conftest import mailed, mailed_token
 from tests.invitations.conftest import PERSON
 

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from accounts.mail.outbox import OutgoingMail, State
 from accounts.models import Consultant, Role
 from invitations.models import Invitation
+from mail.outbox import OutgoingMail, State
 from tests.conftest import bearer, mailed, race
 
 pytestmark = pytest.mark.django_db

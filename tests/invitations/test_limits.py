@@ -5,11 +5,11 @@ from functools import partial
 
 import pytest
 
-from accounts.mail.outbox import OutgoingMail
-from accounts.mail.worker import Worker
 from accounts.models import User
 from audit.models import Kind, Record
 from invitations.models import Invitation
+from mail.outbox import OutgoingMail
+from mail.worker import Worker
 from tests.conftest import API, bearer, race
 
 pytestmark = pytest.mark.django_db

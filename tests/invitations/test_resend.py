@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from accounts.mail.outbox import OutgoingMail
 from audit.models import Kind, Record
 from invitations.models import Invitation
+from mail.outbox import OutgoingMail
 from tests.conftest import bearer, mailed, mailed_token, race
 from tests.invitations.conftest import PERSON, accept
 

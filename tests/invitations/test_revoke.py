@@ -24,7 +24,7 @@ def test_link_dies(as_ada, api, invitation):
 
 
 def test_mail_that_waits_is_not_sent(as_ada, invitation, mailoutbox):
-    from accounts.mail.worker import Worker
+    from mail.worker import Worker
 
     revoke(as_ada, invitation)
     Worker().round()

@@ -3,7 +3,7 @@
 import pytest
 from django.core import mail
 
-from accounts.mail.outbox import OutgoingMail
+from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from tests.conftest import mailed_token
 

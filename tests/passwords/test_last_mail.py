@@ -6,9 +6,9 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from accounts.mail.outbox import OutgoingMail, State
-from accounts.mail.worker import Worker, decide_next
 from accounts.models import User
+from mail.outbox import OutgoingMail, State
+from mail.worker import Worker, decide_next
 from passwords.models import PasswordChange
 from tests.passwords.conftest import new_token, redeem
 

@@ -6,9 +6,10 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from accounts.models import SignupLink, User
+from accounts.models import User
 from invitations.models import Invitation
 from passwords.models import PasswordChange
+from signin.models import SignupLink
 from tests.conftest import API, PASSWORD, bearer, mailed_token, race
 from tests.passwords.conftest import NEW, new_token, redeem
 from throttling.models import Lockout
@@ -82,7 +83,7 @@ def test_link_is_of_an_active_user_with_that_address(api, bob, token, change):
 
 
 def test_user_deactivated_meanwhile_keeps_the_password(bob, token):
-    from accounts.exceptions import InvalidLink
+    from mail.exceptions import InvalidLink
 
     link = PasswordChange.objects.find(token)
     User.objects.update(is_active=False)

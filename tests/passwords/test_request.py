@@ -5,10 +5,10 @@ from django.core import mail
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts.mail.outbox import OutgoingMail, State
-from accounts.mail.worker import Worker
 from accounts.models import User
 from audit.models import Record
+from mail.outbox import OutgoingMail, State
+from mail.worker import Worker
 from passwords.models import PasswordChange
 from tests.conftest import API
 from tests.passwords.conftest import new_token, redeem

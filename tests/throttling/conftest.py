@@ -22,8 +22,8 @@ from django.urls import resolve
 from django_redis import get_redis_connection
 from redis import Redis
 
-from accounts import backends
 from config.views import NotFoundView
+from signin import backends
 from tests import servers
 from tests.conftest import PASSWORD, Service
 from tests.servers import RedisServer, free_port

@@ -106,7 +106,7 @@ def test_server_error_tells_of_it(as_ada: API, broken, error: Exception, status:
 
 
 def test_409_tells_of_it(api: API, ada: User) -> None:
-    from accounts.models import SignupLink
+    from signin.models import SignupLink
 
     link = SignupLink.objects.create(email=ada.email)
     person = {"account_name": "A", "first_name": "A", "last_name": "L", "password": PASSWORD}

@@ -7,7 +7,8 @@ import pytest
 import time_machine
 
 from accounts import tokens
-from accounts.models import SignupLink, User
+from accounts.models import User
+from signin.models import SignupLink
 from tests.conftest import API, PASSWORD
 from tests.throttling.conftest import CREDENTIAL_REFUSAL, limits
 from throttling.models import Lockout

@@ -1,0 +1,141 @@
+"""What callers may send, field by field: JSON strings, addresses, passwords, names, flags."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.validators import ProhibitNullCharactersValidator
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.validators import ProhibitSurrogateCharactersValidator
+
+from accounts.models import Role
+from accounts.validators import validate_name
+from mail.emails import canonical_email
+
+# C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
+REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+PLAIN = r"^[^\u0000-\u001f\u007f-\u009f]*$"  # the same for other languages' regular expressions
+LANGUAGES = [code for code, _ in settings.LANGUAGES]
+REDUNDANT = (ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidator)
+
+
+class TextField(serializers.CharField):
+    """A JSON string; DRF's own field would turn numbers and booleans into strings."""
+
+    default_error_messages = {"characters": "Control characters are not allowed."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # They look for what REFUSED_CHARACTERS has found, one character at a time in Python.
+        self.validators = [rule for rule in self.validators if not isinstance(rule, REDUNDANT)]
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        if REFUSED_CHARACTERS.search(data):
+            self.fail("characters")
+        return super().to_internal_value(data)
+
+
+# The lengths that the document gives for a field are those of its validators.
+@extend_schema_field({"type": "string", "format": "email"})
+class EmailField(TextField):
+    """An e-mail address, as its canonical form."""
+
+    default_error_messages = {"address": "Enter a valid email address."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_length=3, max_length=254, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return canonical_email(super().to_internal_value(data))
+        except ValidationError:
+            self.fail("address")
+
+
+@extend_schema_field({"type": "string", "format": "password"})
+class PasswordField(TextField):
+    """A password as typed: spaces count. The length is bounded before anything is hashed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, max_length=256, write_only=True, **options)
+
+
+@extend_schema_field({"type": "string", "format": "password", "pattern": PLAIN})
+class NewPasswordField(PasswordField):
+    """A password that is to be set: AUTH_PASSWORD_VALIDATORS have their say."""
+
+    default_error_messages = {
+        "min_length": "This password is too short. It must contain at least {min_length} "
+        "characters."
+    }
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_length=8, **options)
+
+    def run_validators(self, value: Any) -> None:
+        super().run_validators(value)
+        try:
+            validate_password(value)
+        except ValidationError as error:
+            raise serializers.ValidationError(error.messages) from None
+
+
+class NameField(TextField):
+    """A person's or a company's name."""
+
+    def __init__(self, max_length: int = 150, **options: Any) -> None:
+        super().__init__(max_length=max_length, **options)
+        self.validators.append(validate_name)
+
+
+class OneOfField(TextField):
+    """One of a few words; an error names them all, and never repeats what was sent."""
+
+    default_error_messages = {"choice": "Choose one of: {choices}."}
+
+    def __init__(self, words: Iterable[str], **options: Any) -> None:
+        super().__init__(**options)
+        self.words = list(words)
+
+    def to_internal_value(self, data: Any) -> str:
+        word = super().to_internal_value(data)
+        if word not in self.words:
+            self.fail("choice", choices=", ".join(self.words))
+        return word
+
+
+class LanguageField(OneOfField):
+    """One of the settings' LANGUAGES, by its code."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(LANGUAGES, **options)
+
+
+class RoleField(OneOfField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Role.values, **options)
+
+
+@extend_schema_field({"type": "boolean"})
+class FlagField(serializers.Field[bool, Any, bool, Any]):
+    """true or false; DRF's own field would take "yes", 1 and more for them."""
+
+    default_error_messages = {"invalid": "Must be true or false."}
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class FlagInQueryField(FlagField):
+    """`true` or `false` in an address, where all is text."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        return super().to_internal_value({"true": True, "false": False}.get(data, data))

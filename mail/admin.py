@@ -1,0 +1,53 @@
+"""What is mailed, in the admin site."""
+
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from audit import trail
+from audit.admin import ReadOnlyAdmin
+from audit.models import Kind
+from mail.links import EmailedLink
+from mail.outbox import OutgoingMail, State
+
+
+class KindFilter(admin.SimpleListFilter):
+    """By what a mail is about, in words."""
+
+    title = "kind"
+    parameter_name = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        links = [model for model in apps.get_models() if issubclass(model, EmailedLink)]
+        return [(m._meta.label_lower, str(m._meta.verbose_name).capitalize()) for m in links]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(kind=self.value()) if self.value() else queryset
+
+
+@admin.register(OutgoingMail)
+class OutgoingMailAdmin(ReadOnlyAdmin):
+    list_display = ["created_at", "email", "about", "state", "attempts", "problem", "sent_at"]
+    list_filter = ["state", KindFilter]
+    search_fields = ["email__startswith"]
+    actions = ["try_again"]
+
+    @admin.display(description="kind")
+    def about(self, mail: OutgoingMail) -> str:
+        return mail.kind_name.capitalize()
+
+    @admin.action(description="Try again now", permissions=["view"])
+    def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
+        again = 0
+        with transaction.atomic():
+            mails = queryset.filter(state__in=[State.READY, State.FAILED], link_id__isnull=False)
+            for mail in mails.select_for_update(skip_locked=True):  # not what is just being sent
+                mail.set_state(State.READY, due_at=timezone.now())
+                trail.record(Kind.MAIL_RETRIED, actor=request.user, subject=mail.email)  # type: ignore[arg-type]
+                again += 1
+        self.message_user(request, f"Mails to be tried again: {again}.")

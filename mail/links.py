@@ -1,0 +1,121 @@
+"""E-mailed one-time links: a token that is stored nowhere, an expiry, and exactly one use."""
+
+import base64
+import re
+import uuid
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Self
+from uuid import UUID
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from audit.pruning import delete_in_batches
+from mail.emails import CanonicalEmailField
+from mail.exceptions import InvalidLink
+
+KEPT_FOR = timedelta(days=30)  # after a link's death, so that support can see what became of it
+TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # 16 octets of row id, 32 of HMAC-SHA256, in base64url
+
+
+class LinkQuerySet(models.QuerySet[Any]):
+    def live(self) -> Self:
+        """Links that can still be used. One whose mail is under way has no expiry yet."""
+        alive = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+        return self.filter(alive, used_at=None)
+
+    def prune(self) -> int:
+        """Delete the links that have been dead for 30 days; how many. One without an expiry is
+        dead by then, too: its mail was given up long before."""
+        then = timezone.now() - KEPT_FOR
+        never_sent = Q(expires_at=None, created_at__lte=then)
+        return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=then)))
+
+    def find(self, token: str) -> Any:
+        """The live link that a token belongs to; InvalidLink for any other token."""
+        if not TOKEN.fullmatch(token):
+            raise InvalidLink
+        link = self.live().filter(pk=UUID(bytes=base64.urlsafe_b64decode(token)[:16])).first()
+        if link is None or not constant_time_compare(link.token, token):
+            raise InvalidLink
+        return link
+
+
+class EmailedLink(models.Model):
+    """A link in a mail to one address; subclasses say what it is for.
+
+    The token is an HMAC of the row's id and generation under SECRET_KEY: a mail that is sent again
+    carries the same link, a reader of the database learns none, a raised generation ends the old
+    one, and a token of one kind of link never fits another.
+    """
+
+    page: ClassVar[str]  # the front-end's path, under FRONTEND_URL
+    mail_name: ClassVar[str]  # templates/emails/<mail_name>.*
+    seconds_setting: ClassVar[str]  # how long it lives, from when its mail is sent
+    per_hour: ClassVar[int | None] = None  # requests for an address; None: as the settings say
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    email = CanonicalEmailField("e-mail address")
+    language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
+    generation = models.PositiveIntegerField(default=1, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True, editable=False)
+    used_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = LinkQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self._meta.verbose_name} for {self.email}"
+
+    @property
+    def token(self) -> str:
+        mac = salted_hmac(
+            f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}", algorithm="sha256"
+        )
+        return base64.urlsafe_b64encode(self.pk.bytes + mac.digest()).decode()
+
+    @property
+    def url(self) -> str:
+        """The token is in the fragment, which browsers send to no server."""
+        return f"{settings.FRONTEND_URL}/{self.page}#token={self.token}"
+
+    @classmethod
+    def life(cls) -> timedelta:
+        return timedelta(seconds=getattr(settings, cls.seconds_setting))
+
+    def is_live(self) -> bool:
+        return self.used_at is None and (
+            self.expires_at is None or self.expires_at > timezone.now()
+        )
+
+    def use(self) -> None:
+        """Use the link up, in the transaction of what it is used for.
+
+        One conditional UPDATE decides between requests that race; the losers get InvalidLink.
+        """
+        now = timezone.now()
+        same = type(self)._default_manager.live().filter(pk=self.pk, generation=self.generation)
+        if not same.update(used_at=now):
+            raise InvalidLink
+        self.used_at = now
+
+    def mail_was_sent(self, now: datetime) -> None:
+        """The link's life begins, unless it already has."""
+        unsent = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
+        unsent.update(expires_at=now + self.life())
+
+    @classmethod
+    def for_mail(cls, mail: Any) -> Self | None:
+        """The link for a requested mail (OutgoingMail), made now, in the transaction that decides
+        on it; None when there is nothing to send. For the kinds that can be requested."""
+        raise NotImplementedError
+
+    def mail_context(self) -> dict[str, Any]:
+        """What the mail's templates see besides `url`, `days`, `hours` and `minutes`."""
+        return {}

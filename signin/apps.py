@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class SignInConfig(AppConfig):
+    name = "signin"
+    verbose_name = "Sign-in"

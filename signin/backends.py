@@ -1,0 +1,147 @@
+"""E-mail address and password, behind the lockout: the one way in for the API and the admin."""
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.hashers import check_password, make_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.crypto import get_random_string
+
+from accounts.models import User
+from audit import trail
+from audit.models import Kind
+from mail.emails import canonical_email
+from mail.outbox import OutgoingMail
+from signin.devices import STRANGER, Devices
+from signin.exceptions import TooManyHashes, WrongCredentials
+from signin.models import UnlockLink
+from throttling.exceptions import TooManyAttempts
+from throttling.models import Lockout
+
+
+@functools.cache
+def dummy_hash() -> str:
+    """A hash of nothing anybody knows, made with the parameters of a new password."""
+    return make_password(get_random_string(32))
+
+
+def check_credentials(
+    email: str, password: str, *, staff: bool = False, devices: Devices | None = None
+) -> User:
+    """The user whose canonical address and password these are; with `staff`, one of the staff.
+
+    `devices` are those that the browser is known as; without one for the address the caller is a
+    stranger. Whose failures count, and whose lock holds, follows from it.
+
+    Raises WrongCredentials, or TooManyAttempts while the address is locked. An unknown address, an
+    inactive user and one without a usable password cost one hash and count one failure exactly as
+    a wrong password does: neither bytes nor time may tell a registered address from a free one.
+
+    The lock is looked at again when the hash is done, since of many guesses that began together
+    some may have failed meanwhile: answers count, not attempts.
+    """
+    locked: bool | None = None
+    if devices:
+        user = User.objects.by_email(email)
+    else:
+        user, locked = User.objects.for_log_in(email)
+    device = devices.device_of(user) if devices else STRANGER
+    refuse_locked(email, locked, device)
+    known = user is not None and user.has_usable_password()
+    encoded = user.password if user and known else dummy_hash()
+    right = check_password(password, encoded, renewal(user))
+    if not (user and known and right and user.is_active):
+        if count_failure(email, device):
+            raise WrongCredentials
+        raise TooManyAttempts
+    if not Lockout.objects.clear_unless_locked(email, device):
+        Lockout.objects.record_refusal(email, device)
+        raise TooManyAttempts
+    if staff and not user.is_staff:  # the password is right: no guess to be counted
+        trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
+        raise WrongCredentials
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
+    return user
+
+
+def count_failure(email: str, device: str = STRANGER) -> bool:
+    """Count and record a wrong guess; False when a lock has fallen since it was begun.
+
+    With LOCKOUT_RELIEF the owner of an address that strangers have locked is mailed a way past it.
+    Whether there is an owner is found out by the worker, as for every mail.
+
+    The trail is told the address alone, whoever has it: the queries are the same for a stranger's.
+    """
+    if device and not Lockout.objects.has_room(email, device):
+        device = STRANGER
+    with transaction.atomic():
+        counted = Lockout.objects.record_failure(email, device)
+        if counted:
+            trail.record(Kind.LOGIN_FAILED, subject=email)
+        if settings.LOCKOUT_RELIEF and not device and counted and Lockout.objects.is_locked(email):
+            OutgoingMail.objects.request(UnlockLink, email, settings.LANGUAGE_CODE)
+    if not counted:
+        Lockout.objects.record_refusal(email, device)
+    return counted
+
+
+def renewal(user: User | None) -> Callable[[str], None]:
+    """What check_password calls to renew a hash made with older parameters; a password that was
+    changed meanwhile stays as it is, and so does the hash when others wait to have theirs made."""
+
+    def renew(password: str) -> None:
+        if user is not None:
+            same = User.objects.filter(pk=user.pk, password=user.password)
+            with contextlib.suppress(TooManyHashes):  # the next log-in will do
+                same.update(password=make_password(password))
+
+    return renew
+
+
+def refuse_locked(email: str, locked: bool | None = None, device: str = STRANGER) -> None:
+    """Raise TooManyAttempts while the address is locked, to strangers or to the known device; for
+    every way in.
+
+    `locked` says of strangers what a query has told already.
+    """
+    if Lockout.objects.is_locked(email, device) if locked is None or device else locked:
+        Lockout.objects.record_refusal(email, device)
+        raise TooManyAttempts
+
+
+def clear_lockout(email: str, device: str = STRANGER) -> None:
+    """Forget the failures of an address, or of a device that is known for it, after a sign-in.
+
+    Raises TooManyAttempts if a lock has fallen meanwhile.
+    """
+    if not Lockout.objects.clear_unless_locked(email, device):
+        raise TooManyAttempts
+
+
+class EmailBackend(ModelBackend):
+    """Django's own log-in forms and `authenticate()` pass the same check.
+
+    They are told only that it failed; whoever must tell a lock from a wrong password calls
+    `check_credentials`.
+    """
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **fields: Any,
+    ) -> User | None:
+        email = username or fields.get(User.USERNAME_FIELD)
+        if not email or not password:
+            return None
+        try:
+            return check_credentials(canonical_email(email), password, devices=Devices(request))
+        except (ValidationError, WrongCredentials, TooManyAttempts):
+            return None

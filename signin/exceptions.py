@@ -1,0 +1,21 @@
+"""Errors of signing in: a status and the words that decisions fixed; config.errors shapes them."""
+
+from rest_framework.exceptions import APIException
+
+
+class WrongCredentials(APIException):
+    status_code = 401
+    default_detail = "wrong e-mail or password"
+
+
+class InvalidRefreshToken(APIException):
+    status_code = 401
+    default_detail = "invalid or expired refresh token"
+
+
+class TooManyHashes(APIException):
+    """Nobody's turn to hash a password came in time; nothing was looked at, and nothing counted."""
+
+    status_code = 503
+    default_detail = "service unavailable"
+    wait = 2  # seconds until it is worth another try

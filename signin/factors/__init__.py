@@ -1,0 +1,1 @@
+"""Second factors will live here."""

@@ -1,0 +1,72 @@
+"""The bases of the views that let somebody in: how a sign-in is answered, and how a mailed link
+becomes one."""
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+
+from accounts import tokens
+from accounts.generics import CredentialView, valid
+from accounts.models import User
+from audit import trail
+from audit.models import Kind
+from mail.links import EmailedLink
+from signin.backends import clear_lockout, refuse_locked
+from signin.cookies import set_refresh_cookie
+from signin.devices import STRANGER, remember_device
+from signin.serializers import auth_response
+
+
+class SignInView(CredentialView):
+    """A call that answers AuthResponse to whoever has shown who they are."""
+
+    def signed_in(self, user: User) -> Response:
+        """AuthResponse for a user who has just shown a password or a link, with the cookie."""
+        self.request.user = user  # for the log
+        access, refresh = tokens.issue(user)
+        encoded = str(refresh)
+        response = Response(auth_response(user, str(access), encoded))
+        set_refresh_cookie(response, refresh, encoded)
+        remember_device(self.request, response, user)
+        return response
+
+
+class LinkSignInView(SignInView):
+    """A call that takes a mailed link's token and a new password, and signs in.
+
+    Subclasses say what link, what else is sent, what `redeem` does with it, and what is recorded.
+    """
+
+    link_class: ClassVar[type[EmailedLink]]
+    serializer_class: ClassVar[type[Serializer[Any]]]
+    kind: ClassVar[Kind]
+
+    def sign_in_by_link(self, request: Request) -> Response:
+        """AuthResponse. Raises InvalidLink, TooManyAttempts, or what `redeem` raises; whatever is
+        raised, the link is not used up."""
+        data = valid(self.serializer_class, request)
+        link = self.link_class.objects.find(data.pop("token"))
+        device = self.device(request, link)
+        refuse_locked(link.email, device=device)
+        data["password"] = make_password(data["password"])  # takes a while: no transaction yet
+        with transaction.atomic():
+            user = self.redeem(link, data)
+            clear_lockout(link.email, device)
+            self.record(link, user)
+        return self.signed_in(user)
+
+    def device(self, request: Request, link: Any) -> str:
+        """The known device that asks; before there is a user, every browser is a stranger's."""
+        return STRANGER
+
+    def redeem(self, link: Any, data: dict[str, Any]) -> User:
+        """Use the link up, in the caller's transaction, with what was sent; the password is a
+        hash by now. The user who comes of it."""
+        raise NotImplementedError
+
+    def record(self, link: Any, user: User) -> None:
+        trail.record(self.kind, actor=user)

@@ -1,0 +1,93 @@
+"""The e-mailed links of signing in: to complete a sign-up, and past a strangers' lock."""
+
+from ipaddress import ip_network
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from accounts.models import User
+from audit.models import Kind
+from mail.exceptions import InvalidLink
+from mail.links import EmailedLink
+from mail.outbox import OutgoingMail
+from throttling.models import Lockout
+
+
+class SignupLink(EmailedLink):
+    """An invitation to complete a sign-up, mailed to an address that had no user."""
+
+    page = "complete-signup"
+    mail_name = "signup"
+    seconds_setting = "SIGNUP_LINK_SECONDS"
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "sign-up link"
+
+    @classmethod
+    def for_mail(cls, mail: OutgoingMail) -> "SignupLink | None":
+        if User.objects.filter(email=mail.email).exists():
+            return None
+        return cls.objects.create(email=mail.email, language=mail.language)
+
+
+class UnlockLink(EmailedLink):
+    """A way past the strangers' lock, mailed to the owner of an address that strangers locked."""
+
+    page = "unlock"
+    mail_name = "unlock"
+    seconds_setting = "PASSWORD_CHANGE_SECONDS"  # as short a life as a password-change link's
+    per_hour = 1
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
+    network = models.CharField(max_length=60, blank=True, editable=False)
+    locked_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "unlock link"
+
+    @classmethod
+    def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
+        """A link for the address's active user; nothing for any other address."""
+        user = User.objects.filter(email=mail.email, is_active=True).first()
+        if user is None:
+            return None
+        return cls.objects.create(
+            user=user,
+            email=user.email,
+            language=user.language,
+            network=network_of(mail.origin.get("address", "")),
+            locked_at=mail.created_at,
+        )
+
+    def redeem(self) -> User:
+        """Use the link up and end the strangers' lock of its address; the link's user.
+
+        In the caller's transaction. Raises InvalidLink, also where the user has another address
+        or is inactive by now.
+        """
+        self.use()
+        users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
+        user: User | None = users.first()
+        if user is None:
+            raise InvalidLink
+        Lockout.objects.filter(device="").unlock(self.email, user, Kind.UNLOCKED_BY_MAIL)
+        return user
+
+    def mail_context(self) -> dict[str, Any]:
+        return {
+            "failures": settings.LOCKOUT_THRESHOLD,
+            "network": self.network,
+            "locked_at": self.locked_at,
+        }
+
+
+def network_of(address: str) -> str:
+    """The network of an address as a mail names it: an IPv4 /24; an IPv6 one comes as its /64."""
+    try:
+        return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
+    except ValueError:
+        return ""

@@ -1,0 +1,63 @@
+"""What callers may send to sign in, and how a sign-in looks to them."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from accounts.fields import EmailField, NameField, NewPasswordField, PasswordField, TextField
+from accounts.models import User
+from accounts.serializers import UserResponse
+from signin.openapi import ADA, LINK, SIGN_IN_RESPONSE, TOKEN
+from throttling.openapi import example
+
+
+@example({"email": "ada@example.com"})
+class EmailSerializer(serializers.Serializer[Any]):
+    email = EmailField()
+
+
+@example({"email": "ada@example.com", "password": ADA["password"]})
+class LoginSerializer(serializers.Serializer[Any]):
+    email = EmailField()
+    password = PasswordField()
+
+
+@example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
+class CompleteSignupSerializer(serializers.Serializer[Any]):
+    token = TextField(max_length=512)
+    account_name = NameField(max_length=200)
+    first_name = NameField()
+    last_name = NameField()
+    password = NewPasswordField()
+
+
+@example({"token": LINK})
+class UnlockSerializer(serializers.Serializer[Any]):
+    token = TextField(max_length=512)
+
+
+@example({"refresh_token": TOKEN})
+class RefreshSerializer(serializers.Serializer[Any]):
+    refresh_token = TextField(required=False, allow_blank=True, trim_whitespace=False)
+
+
+@example(SIGN_IN_RESPONSE)
+class AuthResponse(serializers.Serializer[Any]):
+    access_token = serializers.CharField(help_text="JWT, RS256; sent as a bearer token.")
+    refresh_token = serializers.CharField(help_text="JWT, RS256; good for a new pair.")
+    token_type = serializers.ChoiceField(["Bearer"])
+    user = UserResponse()
+
+
+@example({"message": "If the address is available, a sign-up link is on its way."})
+class Message(serializers.Serializer[Any]):
+    message = serializers.CharField()
+
+
+SIGN_IN_SERIALIZER = AuthResponse()  # made once, as a user's
+
+
+def auth_response(user: User, access: str, refresh: str) -> dict[str, Any]:
+    """AuthResponse: a pair of encoded tokens and their user."""
+    pair = {"access_token": access, "refresh_token": refresh, "token_type": "Bearer"}
+    return SIGN_IN_SERIALIZER.to_representation(pair | {"user": user})

@@ -1,0 +1,22 @@
+"""Paths of the signin app."""
+
+from django.urls import include, path
+
+from signin import views
+
+auth = [
+    path(
+        "refresh", views.RefreshView.as_view()
+    ),  # the most frequent first: they are tried in order
+    path("login", views.LoginView.as_view()),
+    path("signup", views.SignupView.as_view()),
+    path("complete-signup", views.CompleteSignupView.as_view()),
+    path("register", views.CompleteSignupView.as_view()),
+    path("logout", views.LogoutView.as_view()),
+    path("logout-everywhere", views.LogoutEverywhereView.as_view()),
+]
+
+urlpatterns = [
+    path("auth/", include(auth)),
+    path("lockouts/redeem", views.UnlockView.as_view()),
+]

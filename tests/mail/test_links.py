@@ -1,0 +1,71 @@
+"""E-mailed links: their tokens, and that each is used once."""
+
+import pytest
+from django.db import transaction
+
+from mail.exceptions import InvalidLink
+from mail.links import TOKEN
+from signin.models import SignupLink
+from tests.conftest import race
+
+pytestmark = pytest.mark.django_db
+
+
+def test_token_is_stored_nowhere(signup_link: SignupLink) -> None:
+    row = SignupLink.objects.values().get()
+
+    assert signup_link.token not in str(row)
+    assert signup_link.token[22:] not in str(row)
+
+
+def test_token_is_the_same_each_time_and_in_the_fragment(signup_link: SignupLink) -> None:
+    again = SignupLink.objects.get()
+
+    assert TOKEN.fullmatch(again.token)
+    assert again.url == f"http://127.0.0.1:8000/complete-signup#token={signup_link.token}"
+
+
+def test_token_depends_on_the_secret(signup_link: SignupLink, settings: object) -> None:
+    token = signup_link.token
+    settings.SECRET_KEY = "another secret of sufficient length"
+
+    with pytest.raises(InvalidLink):
+        SignupLink.objects.find(token)
+
+
+def test_raised_generation_ends_the_older_token(signup_link: SignupLink) -> None:
+    old = signup_link.token
+    SignupLink.objects.update(generation=2)
+
+    with pytest.raises(InvalidLink):
+        SignupLink.objects.find(old)
+    assert SignupLink.objects.find(SignupLink.objects.get().token)
+
+
+def test_use_is_undone_with_its_transaction(signup_link: SignupLink) -> None:
+    with transaction.atomic():
+        signup_link.use()
+        transaction.set_rollback(True)
+
+    assert SignupLink.objects.find(signup_link.token)
+
+
+def test_life_begins_once(signup_link: SignupLink) -> None:
+    before = SignupLink.objects.get().expires_at
+
+    signup_link.mail_was_sent(before)
+
+    assert SignupLink.objects.get().expires_at == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ten_uses_that_race_come_to_one(signup_link: SignupLink) -> None:
+    def use() -> str:
+        try:
+            with transaction.atomic():
+                SignupLink.objects.find(signup_link.token).use()
+        except InvalidLink:
+            return "refused"
+        return "used"
+
+    assert sorted(race(*[use] * 10)) == ["refused"] * 9 + ["used"]

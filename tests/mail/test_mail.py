@@ -1,0 +1,358 @@
+"""The outbox and its worker, against a real SMTP server that is up, down, slow, refusing, and
+with workers that are killed."""
+
+import contextlib
+import email
+import email.policy
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from email.message import EmailMessage
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+import time_machine
+from aiosmtpd.controller import Controller
+from django.core.management import call_command
+from django.db import connection
+from django.db.models.signals import post_save
+from django.utils import timezone
+
+from accounts.models import User
+from invitations.models import Invitation
+from mail import outbox
+from mail.outbox import GIVE_UP_AFTER, OutgoingMail, State, pause
+from mail.worker import Worker
+from signin.models import SignupLink
+from tests.conftest import Service, query, race
+from tests.requests import Answer, ask
+from tests.servers import POSTGRES, free_port
+
+
+class MailServer:
+    """A real SMTP server on a port that stays its own while it is down."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.messages: list[EmailMessage] = []
+        self.answers: list[str] = []  # the next answers to DATA; then 250
+        self.delay = 0.0
+        self.in_data = threading.Event()
+        self.controller: Controller | None = None
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+        import asyncio
+
+        self.in_data.set()
+        await asyncio.sleep(self.delay)
+        answer = self.answers.pop(0) if self.answers else "250 OK"
+        if answer.startswith("250"):
+            message = email.message_from_bytes(envelope.content, policy=email.policy.default)
+            self.messages.append(message)
+        return answer
+
+    def start(self) -> None:
+        self.controller = Controller(self, "127.0.0.1", self.port)
+        self.controller.start()
+
+    def stop(self) -> None:
+        if self.controller:
+            self.controller.stop()
+            self.controller = None
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[MailServer]:
+    server = MailServer()
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.port
+    yield server
+    server.stop()
+
+
+def request(address: str = "new@example.com") -> OutgoingMail:
+    OutgoingMail.objects.request(SignupLink, address, "en")
+    return OutgoingMail.objects.get(email=address)
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 15) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def link_in(message: EmailMessage, part: str = "plain") -> str:
+    body = message.get_body((part,))
+    assert body is not None
+    return re.search(r"http\S+?#token=[\w-]+", body.get_content())[0]  # type: ignore[index]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestWorker:
+    def test_mail_has_subject_text_and_html_with_the_link(self, server: MailServer) -> None:
+        server.start()
+        request()
+        Worker().round()
+
+        (message,) = server.messages
+        assert (message["To"], message["Subject"]) == ("new@example.com", "Complete your sign-up")
+        assert message["From"] == "no-reply@localhost"
+        assert link_in(message) == link_in(message, "html") == SignupLink.objects.get().url
+
+    def test_server_that_is_down_is_waited_for(self, server: MailServer) -> None:
+        request()
+        worker = Worker()
+
+        assert worker.round() is False
+        server.start()
+        assert worker.round() is True
+        assert len(server.messages) == 1
+
+    @pytest.mark.parametrize("answer", ["451 later", "550 no", "421 closing"])
+    def test_refused_mail_is_tried_again_with_the_same_link(
+        self, server: MailServer, answer: str
+    ) -> None:
+        server.start()
+        server.answers = [answer]
+        request()
+        Worker().round()
+        mail = OutgoingMail.objects.get()
+        assert (mail.state, mail.attempts) == (State.READY, 1)
+        link = SignupLink.objects.get()
+
+        with time_machine.travel(mail.due_at + timedelta(seconds=1)):
+            Worker().round()
+
+        assert [link_in(message) for message in server.messages] == [link.url]
+
+    def test_one_refused_mail_does_not_hold_up_the_others(self, server: MailServer) -> None:
+        server.start()
+        server.answers = ["550 no"]
+        for number in range(3):
+            request(f"new{number}@example.com")
+        Worker().round()
+
+        assert len(server.messages) == 2
+
+    def test_pauses_grow_to_a_quarter_of_an_hour(self) -> None:
+        pauses = [pause(attempts).total_seconds() for attempts in (1, 2, 3, 10, 11, 1000)]
+
+        assert pauses == [1, 2, 4, 512, 900, 900]
+
+    def test_mail_is_given_up_after_three_days(self, server: MailServer) -> None:
+        server.start()
+        server.answers = ["550 no"] * 2
+        request()
+        Worker().round()
+        with time_machine.travel(timezone.now() + GIVE_UP_AFTER):
+            OutgoingMail.objects.update(due_at=timezone.now())
+            SignupLink.objects.update(expires_at=None)
+            Worker().round()
+
+        assert OutgoingMail.objects.get().state == State.FAILED
+
+    def test_used_link_is_not_mailed_any_more(self, server: MailServer) -> None:
+        request()
+        Worker().round()
+        SignupLink.objects.update(used_at=timezone.now())
+        server.start()
+        Worker().round()
+
+        assert server.messages == []
+        assert OutgoingMail.objects.get().state == State.DROPPED
+
+    def test_once_ends_after_what_was_due_when_it_began(self, server: MailServer) -> None:
+        def more(created: bool, **_: Any) -> None:
+            """With each step that is taken, one mail is requested and one is announced."""
+            number = OutgoingMail.objects.count()
+            if not created and number < 9:
+                request(f"requested{number}@example.com")
+                link = SignupLink.objects.create(email=f"announced{number}@example.com")
+                OutgoingMail.objects.announce(link)
+
+        server.start()
+        request()
+        post_save.connect(more, OutgoingMail)
+        call_command("sendmail", once=True)
+        post_save.disconnect(more, OutgoingMail)
+
+        assert [message["To"] for message in server.messages] == ["new@example.com"]
+        assert OutgoingMail.objects.waiting().count() == 4
+
+    def test_two_workers_send_each_mail_once(self, server: MailServer) -> None:
+        server.start()
+        for number in range(20):
+            request(f"new{number}@example.com")
+
+        race(*[Worker().round] * 4)
+
+        assert len({message["To"] for message in server.messages}) == 20
+        assert len(server.messages) == 20
+
+    def test_worker_that_stops_holds_up_nobody(self, server: MailServer, ada: User) -> None:
+        """Its locks are those of the request that it has in hand, and nobody waits for them."""
+        server.start()
+        first = request("first@example.com")
+        stopped = psycopg.connect(POSTGRES.url(connection.settings_dict["NAME"]))
+        mails = "SELECT FROM mail_outgoingmail WHERE id = %s FOR UPDATE"
+        stopped.execute(mails, [first.pk])
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '1s'")
+
+        Invitation.objects.invite(ada, "second@example.com")
+        request("third@example.com")
+        Worker().round()
+        stopped.close()
+
+        sent = {message["To"] for message in server.messages}
+        assert sent == {"second@example.com", "third@example.com"}
+        assert OutgoingMail.objects.oldest_waiting() > timedelta()
+
+    def test_age_of_the_oldest_waiting_mail(self) -> None:
+        assert OutgoingMail.objects.oldest_waiting() == timedelta()
+        with time_machine.travel(timezone.now() - timedelta(minutes=7)):
+            request("old@example.com")
+        request("new@example.com")
+
+        assert timedelta(minutes=7) <= OutgoingMail.objects.oldest_waiting() < timedelta(minutes=8)
+
+    def test_mail_that_cannot_be_made_does_not_stop_the_worker(
+        self, server: MailServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.start()
+        broken, _good = request("broken@example.com"), request("good@example.com")
+        compose = outbox.compose
+
+        def fail_for_one(mail_id: UUID, *args: Any) -> Any:
+            if mail_id == broken.pk:
+                raise KeyError("template")
+            return compose(mail_id, *args)
+
+        monkeypatch.setattr(outbox, "compose", fail_for_one)
+        Worker().round()
+        Worker().round()
+
+        assert [message["To"] for message in server.messages] == ["good@example.com"]
+
+
+def sign_up(service: Service, address: str = "new@example.com") -> Answer:
+    return ask(service.url, "POST", "/auth/signup", {"email": address})
+
+
+DATABASES = ["postgresql", "sqlite"]
+
+
+@pytest.mark.parametrize("database", DATABASES)
+class TestProcesses:
+    """The worker as production runs it: a process of its own beside gunicorn."""
+
+    @pytest.fixture
+    def service(
+        self, new_service: Callable[..., Service], server: MailServer, database: str, tmp_path: Any
+    ) -> Service:
+        environment = {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}"}
+        if database == "sqlite":
+            environment |= {"DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
+        service = new_service(**environment)
+        if database == "sqlite":
+            service.manage("migrate", "-v0")
+        return service.start()
+
+    def test_slow_server_delays_no_sign_up(self, service: Service, server: MailServer) -> None:
+        server.delay = 2
+        server.start()
+        service.spawn("manage.py", "sendmail")
+        sign_up(service, "first@example.com")
+        assert server.in_data.wait(10)
+
+        begin = time.monotonic()
+        answer = sign_up(service, "second@example.com")
+
+        assert answer.status == 200
+        assert time.monotonic() - begin < server.delay
+        wait_until(lambda: len(server.messages) == 2)
+
+    def test_hanging_server_delays_no_sign_up(self, service: Service, server: MailServer) -> None:
+        with socket.create_server(("127.0.0.1", server.port)):  # accepts, and never says a word
+            service.spawn("manage.py", "sendmail")
+            sign_up(service, "first@example.com")
+            begin = time.monotonic()
+            assert sign_up(service, "second@example.com").status == 200
+            assert time.monotonic() - begin < 3  # the worker's patience is ten
+
+    def test_killed_in_the_middle_of_sending_it_goes_out_all_the_same(
+        self, service: Service, server: MailServer
+    ) -> None:
+        server.delay = 60
+        server.start()
+        worker = service.spawn("manage.py", "sendmail")
+        sign_up(service)
+        assert server.in_data.wait(10)
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        server.stop()
+        server.delay = 0
+        server.start()
+
+        service.spawn("manage.py", "sendmail")
+
+        wait_until(lambda: server.messages)
+        url = link_in(server.messages[0])
+        body = {"token": url.partition("=")[2], "account_name": "A", "first_name": "A"}
+        body |= {"last_name": "B", "password": "correct horse"}
+        answer = ask(service.url, "POST", "/auth/complete-signup", body)
+        assert answer.status == 200
+
+    def test_mail_requested_while_no_worker_ran_is_sent_by_once(
+        self, service: Service, server: MailServer, database: str
+    ) -> None:
+        server.start()
+        sign_up(service)
+
+        service.manage("sendmail", "--once")
+
+        assert len(server.messages) == 1
+        if database == "postgresql":
+            url = service.environment["DATABASE_URL"]
+            assert query(url, "SELECT state FROM mail_outgoingmail") == [("sent",)]
+
+
+def test_worker_tells_systemd_that_it_is_alive_until_it_hangs(
+    new_service: Callable[..., Service], tmp_path: Any
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(20)
+        worker = new_service(NOTIFY_SOCKET=str(tmp_path / "notify")).spawn("manage.py", "sendmail")
+        heard = [systemd.recv(100) for _ in range(3)]
+        worker.send_signal(signal.SIGSTOP)
+        time.sleep(0.2)  # what is still under way
+        systemd.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while systemd.recv(100):
+                pass
+        systemd.settimeout(1.5)  # three rounds of a worker that is alive
+        with pytest.raises(TimeoutError):
+            systemd.recv(100)
+        worker.send_signal(signal.SIGCONT)
+
+    assert heard == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
+
+
+def test_worker_ends_at_once_on_sigterm(new_service: Callable[..., Service]) -> None:
+    service = new_service()
+    worker = service.spawn("manage.py", "sendmail")
+    wait_until(lambda: "mail worker started" in service.log)
+
+    begin = time.monotonic()
+    worker.terminate()
+
+    assert worker.wait(5) == 0
+    assert time.monotonic() - begin < 3

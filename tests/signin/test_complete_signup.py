@@ -1,0 +1,114 @@
+"""POST /auth/complete-signup, and its other name /auth/register."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from accounts.models import Account, User
+from signin.models import SignupLink
+from tests.conftest import API, close_connections
+from tests.signin.conftest import PERSON
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("path", ["/auth/complete-signup", "/auth/register"])
+def test_makes_the_company_and_signs_its_admin_in(
+    api: API, signup_link: SignupLink, path: str
+) -> None:
+    answer = api.post(path, PERSON | {"token": signup_link.token})
+
+    assert answer.status_code == 200
+    assert set(answer.json()) == {"access_token", "refresh_token", "token_type", "user"}
+    user = User.objects.get(email="charles@example.com")
+    assert (user.account.name, user.role) == ("Difference Engines", "admin")
+    assert api.cookies["service_refresh"].value == answer.json()["refresh_token"]
+
+
+def test_user_takes_over_the_mails_language(api: API, signup_link: SignupLink) -> None:
+    SignupLink.objects.update(language="sv")
+
+    answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
+
+    assert answer.json()["user"]["settings"] == {"language": "sv"}
+
+
+def test_link_works_once(api: API, signup_link: SignupLink) -> None:
+    api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
+
+    again = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
+
+    assert (again.status_code, again.json()) == (400, {"error": "invalid or expired token"})
+
+
+def test_expired_link_is_refused(api: API, signup_link: SignupLink) -> None:
+    with time_machine.travel(timezone.now() + signup_link.life() + timedelta(seconds=1)):
+        answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
+
+    assert (answer.status_code, answer.json()) == (400, {"error": "invalid or expired token"})
+
+
+@pytest.mark.parametrize("change", ["cut", "longer", "other", "empty row", "not base64"])
+def test_forged_token_is_refused(api: API, signup_link: SignupLink, change: str) -> None:
+    token = signup_link.token
+    forged = {
+        "cut": token[:-1],
+        "longer": token + "A",
+        "other": token[:-1] + ("A" if token[-1] != "A" else "B"),
+        "empty row": "A" * 64,
+        "not base64": "ü" * 64,
+    }[change]
+
+    answer = api.post("/auth/complete-signup", PERSON | {"token": forged})
+
+    assert (answer.status_code, answer.json()) == (400, {"error": "invalid or expired token"})
+    assert not Account.objects.exists()
+
+
+def test_taken_address_is_a_conflict_and_leaves_no_company(
+    api: API, signup_link: SignupLink, ada: User
+) -> None:
+    User.objects.filter(pk=ada.pk).update(email=signup_link.email)
+
+    answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
+
+    assert (answer.status_code, answer.json()) == (409, {"error": "e-mail already registered"})
+    assert Account.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("password", "seven77"),
+        ("password", "x" * 257),
+        ("first_name", "  "),
+        ("account_name", 7),
+        ("last_name", "a\x00b"),
+        ("token", None),
+    ],
+)
+def test_bad_field_is_named_and_uses_nothing_up(
+    api: API, signup_link: SignupLink, field: str, value: object
+) -> None:
+    answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token, field: value})
+
+    assert answer.status_code == 400
+    assert list(answer.json()["fields"]) == [field]
+    assert SignupLink.objects.get().used_at is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_thirty_completions_of_one_link_make_one_company(signup_link: SignupLink) -> None:
+    def complete(_: int) -> int:
+        answer = API().post("/auth/complete-signup", PERSON | {"token": signup_link.token})
+        close_connections()
+        return int(answer.status_code)
+
+    with ThreadPoolExecutor(30) as pool:
+        statuses = list(pool.map(complete, range(30)))
+
+    assert sorted(statuses) == [200] + [400] * 29
+    assert Account.objects.count() == User.objects.count() == 1

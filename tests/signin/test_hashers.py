@@ -1,0 +1,102 @@
+"""Password hashes: libsodium writes what argon2-cffi reads, and the other way round."""
+
+import random
+import re
+import threading
+
+import argon2
+import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher, check_password, make_password
+from nacl.pwhash import argon2id
+
+from signin.hashers import OwaspArgon2PasswordHasher
+
+OURS = OwaspArgon2PasswordHasher()
+FORM = re.compile(r"argon2\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}")
+
+
+class Stock(Argon2PasswordHasher):
+    """Django's own hasher, which computes by argon2-cffi, with our parameters."""
+
+    time_cost, memory_cost, parallelism = 2, 19 * 1024, 1
+
+
+def passwords() -> list[str]:
+    """Random ones of many lengths and alphabets; the same in each run."""
+    dice = random.Random(2)
+    letters = [*"abc 09$", "\0", "\x7f", "ß", "é", "\u0301", "Ω", "密", "\U0001f511"]
+    lengths = [1, 2, 7, 8, 31, 32, 63, 64, 65, 127, 128, 256, 1000]
+    return ["".join(dice.choices(letters, k=length)) for length in lengths]
+
+
+@pytest.mark.parametrize("password", ["", *passwords()], ids=len)
+def test_each_library_verifies_the_others_hashes(password: str) -> None:
+    for encoded in (OURS.encode(password, OURS.salt()), Stock().encode(password, Stock().salt())):
+        assert OURS.verify(password, encoded)
+        assert Stock().verify(password, encoded)
+        assert not OURS.verify(f"{password}x", encoded)
+
+
+def test_hash_has_djangos_form_and_a_new_salt() -> None:
+    hashes = {make_password("correct horse battery") for _ in range(2)}
+
+    assert len(hashes) == 2
+    assert all(FORM.fullmatch(encoded) for encoded in hashes)
+
+
+def test_same_salt_gives_the_same_bytes_in_both_libraries() -> None:
+    salt = "sixteen letters!"
+
+    digest = argon2id.kdf(32, b"correct horse", salt.encode(), 2, 19 * 1024 * 1024)
+
+    hashed = OURS.encode("correct horse", salt).removeprefix("argon2")
+    assert argon2.low_level.verify_secret(hashed.encode(), b"correct horse", argon2.Type.ID)
+    assert digest == argon2.low_level.hash_secret_raw(
+        b"correct horse", salt.encode(), 2, 19 * 1024, 1, 32, argon2.Type.ID
+    )
+
+
+@pytest.mark.parametrize(
+    "change", [{"type": argon2.Type.I}, {"type": argon2.Type.D}, {"hash_len": 64}, {"version": 16}]
+)
+def test_what_libsodium_does_not_read_goes_to_argon2_cffi(change: dict[str, int]) -> None:
+    cost = {"time_cost": 2, "memory_cost": 64, "parallelism": 2, "hash_len": 32}
+    chosen = cost | {"type": argon2.Type.ID} | change
+    hashed = argon2.low_level.hash_secret(b"correct horse", b"s" * 22, **chosen)
+    encoded = f"argon2{hashed.decode()}"
+
+    assert OURS.verify("correct horse", encoded)
+    assert not OURS.verify("wrong horse", encoded)
+
+
+@pytest.mark.parametrize(
+    ("hasher", "renewed"),
+    [(Stock, False), (OwaspArgon2PasswordHasher, False), (Argon2PasswordHasher, True)],
+)
+def test_only_older_parameters_are_renewed(
+    hasher: type[Argon2PasswordHasher], renewed: bool
+) -> None:
+    again: list[str] = []
+    encoded = hasher().encode("correct horse", hasher().salt())
+
+    assert check_password("correct horse", encoded, again.append)
+    assert again == ["correct horse"] * renewed
+
+
+def test_others_run_while_it_hashes() -> None:
+    """The interpreter's lock is free: this thread counts on during one long hash."""
+    done = threading.Event()
+
+    def hash_for_long() -> None:
+        argon2id.kdf(32, b"correct horse", b"s" * 16, 10, 19 * 1024 * 1024)
+        done.set()
+
+    counted = 0
+    hashing = threading.Thread(target=hash_for_long)
+    hashing.start()
+    while not done.is_set():
+        counted += 1
+        done.wait(0.001)
+    hashing.join()
+
+    assert counted > 10

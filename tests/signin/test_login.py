@@ -1,0 +1,170 @@
+"""POST /auth/login."""
+
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher, check_password
+from django.test import override_settings
+
+from accounts.models import User
+from tests.conftest import API, PASSWORD, close_connections
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+WRONG = (401, {"error": "wrong e-mail or password"})
+
+
+def log_in(
+    api: API, email: str = "ada@example.com", password: str = PASSWORD
+) -> tuple[int, object]:
+    answer = api.post("/auth/login", {"email": email, "password": password})
+    return answer.status_code, answer.json()
+
+
+def test_gives_a_pair_the_user_and_the_cookie(api: API, ada: User) -> None:
+    answer = api.post("/auth/login", {"email": " ADA@Example.com ", "password": PASSWORD})
+
+    body = answer.json()
+    assert (answer.status_code, body["token_type"]) == (200, "Bearer")
+    assert body["user"]["id"] == str(ada.pk)
+    assert answer["Cache-Control"] == "no-store"
+    assert api.cookies["service_refresh"].value == body["refresh_token"]
+
+
+def test_cookie_is_bound_to_the_auth_paths_and_hidden_from_scripts(api: API, ada: User) -> None:
+    log_in(api)
+
+    cookie = api.cookies["service_refresh"]
+    assert (cookie["path"], cookie["httponly"], cookie["secure"]) == ("/auth", True, True)
+    assert (cookie["samesite"], cookie["max-age"]) == ("Lax", 86400)
+
+
+def test_wrong_password_unknown_address_inactive_and_passwordless_users_look_alike(
+    api: API, ada: User, bob: User, eve: User
+) -> None:
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    eve.set_unusable_password()
+    eve.save()
+
+    answers = [
+        api.post("/auth/login", {"email": email, "password": password})
+        for email, password in [
+            ("ada@example.com", "wrong password"),
+            ("nobody@example.com", PASSWORD),
+            ("bob@example.com", PASSWORD),
+            ("eve@example.org", PASSWORD),
+        ]
+    ]
+
+    assert {(a.status_code, a.content) for a in answers} == {(401, answers[0].content)}
+    assert len({tuple(sorted(a.headers)) for a in answers}) == 1
+    assert answers[0]["WWW-Authenticate"] == "Bearer"
+
+
+def test_every_refusal_takes_one_hash_and_the_same_queries(
+    api: API, ada: User, bob: User, django_assert_num_queries: object, monkeypatch: object
+) -> None:
+    from signin.hashers import OwaspArgon2PasswordHasher as Hasher
+
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    log_in(api, "warm-up@example.com")  # makes the dummy hash
+    hashes: list[str] = []
+    verify = Hasher.verify
+    encode = Hasher.encode
+    monkeypatch.setattr(Hasher, "verify", lambda *words: hashes.append("verify") or verify(*words))
+    monkeypatch.setattr(Hasher, "encode", lambda *words: hashes.append("encode") or encode(*words))
+
+    for email in ("ada@example.com", "nobody@example.com", "bob@example.com"):
+        hashes.clear()
+        with django_assert_num_queries(5):  # the failure and its record in a transaction
+            assert log_in(api, email, "wrong password") == WRONG
+        assert hashes == ["verify"], email
+
+
+def test_unknown_addresses_take_as_long_as_known_ones(api: API, ada: User) -> None:
+    log_in(api, "warm-up@example.com")
+    times: dict[str, list[float]] = {"ada@example.com": [], "nobody@example.com": []}
+    with override_settings(LOCKOUT_THRESHOLD=1000):
+        for _ in range(12):
+            for email, measured in times.items():
+                begin = time.perf_counter()
+                log_in(api, email, "wrong password")
+                measured.append(time.perf_counter() - begin)
+
+    known, unknown = (statistics.median(measured) for measured in times.values())
+    assert 0.6 < known / unknown < 1.6
+
+
+def test_costs_three_queries(api: API, ada: User, django_assert_num_queries: object) -> None:
+    with django_assert_num_queries(3):  # one is the audit record
+        assert log_in(api)[0] == 200
+
+
+@pytest.mark.parametrize("header", ["Bearer stale.token.here", "Bearer", "Basic eDp5"])
+def test_stale_bearer_header_does_not_block_it(api: API, ada: User, header: str) -> None:
+    answer = api.post(
+        "/auth/login",
+        {"email": "ada@example.com", "password": PASSWORD},
+        headers={"authorization": header},
+    )
+
+    assert answer.status_code == 200
+
+
+def test_empty_password_is_refused_for_everybody_alike(api: API, ada: User) -> None:
+    known, unknown = log_in(api, password=""), log_in(api, "nobody@example.com", "")
+
+    assert known == unknown
+    assert known[0] == 400
+
+
+def test_spaces_in_a_password_count(api: API, ada: User) -> None:
+    assert log_in(api, password=f" {PASSWORD}") == WRONG
+
+
+def test_old_hash_is_renewed(api: API, ada: User) -> None:
+    User.objects.filter(pk=ada.pk).update(
+        password=PBKDF2PasswordHasher().encode(PASSWORD, "salt" * 6)
+    )
+
+    assert log_in(api)[0] == 200
+
+    encoded = User.objects.get(pk=ada.pk).password
+    assert encoded.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
+    assert check_password(PASSWORD, encoded)
+
+
+def test_success_clears_the_failures(api: API, ada: User) -> None:
+    log_in(api, password="wrong password")
+
+    log_in(api)
+
+    assert not Lockout.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_parallel_right_log_ins_all_succeed(ada: User) -> None:
+    def attempt(_: int) -> int:
+        status, _body = log_in(API())
+        close_connections()
+        return status
+
+    with ThreadPoolExecutor(24) as pool:
+        assert list(pool.map(attempt, range(24))) == [200] * 24
+
+
+@pytest.mark.django_db(transaction=True)
+def test_parallel_guesses_meet_the_lock_and_then_so_does_the_right_password(ada: User) -> None:
+    def guess(number: int) -> int:
+        status, _body = log_in(API(), password=f"wrong password {number}")
+        close_connections()
+        return status
+
+    with ThreadPoolExecutor(25) as pool:
+        statuses = list(pool.map(guess, range(50)))
+
+    assert sorted(statuses) == [401] * 5 + [429] * 45
+    assert log_in(API())[0] == 429

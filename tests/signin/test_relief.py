@@ -1,0 +1,349 @@
+"""Lockout relief: strangers lock strangers out, the owner gets in, and nobody learns anything."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import User
+from audit.models import Record
+from mail.outbox import OutgoingMail
+from mail.worker import Worker
+from passwords.models import PasswordChange
+from signin import backends
+from signin.devices import NAME
+from signin.models import UnlockLink
+from tests.conftest import API, PASSWORD, bearer, race
+from throttling.models import MOST_DEVICES, Lockout
+
+pytestmark = pytest.mark.django_db
+REFUSED = {"error": "too many attempts; please try again later"}
+VARYING = {"Date", "X-Request-ID", "Set-Cookie", "x-ratelimit-remaining", "x-ratelimit-reset"}
+VARIES = re.compile(r'"s\d+_x\d+"')  # savepoints' names
+KEYS = "publishedkey"  # asked for every few seconds, whoever calls
+
+
+@pytest.fixture(autouse=True)
+def relief(settings) -> None:
+    settings.LOCKOUT_RELIEF = True
+
+
+def log_in(client: API, email: str, password: str = PASSWORD):
+    return client.post("/auth/login", {"email": email, "password": password})
+
+
+def guess(email: str, times: int = 5) -> list[int]:
+    return [log_in(API(), email, "a wrong guess").status_code for _ in range(times)]
+
+
+@pytest.fixture
+def known(ada) -> API:
+    """Ada's browser."""
+    client = API()
+    assert log_in(client, ada.email).status_code == 200
+    return client
+
+
+def device(client: API) -> str:
+    return client.cookies[NAME].value
+
+
+def seen(answer) -> tuple:
+    headers = {name: value for name, value in answer.headers.items() if name not in VARYING}
+    return answer.status_code, answer.content, headers, NAME in answer.cookies
+
+
+class TestKnownDevices:
+    def test_cookie_is_the_browsers_alone_and_says_nothing(self, known, ada):
+        cookie = known.cookies[NAME]
+
+        assert (cookie["httponly"], cookie["path"], cookie["samesite"]) == (True, "/", "Lax")
+        assert cookie["max-age"] == 180 * 86400
+        assert not re.search(f"ada|{ada.pk}|{ada.pk.hex}", cookie.value)
+
+    def test_owner_gets_in_while_strangers_are_locked_out(self, known, ada):
+        assert guess(ada.email, 6) == [401] * 5 + [429]
+
+        assert log_in(known, ada.email).status_code == 200
+        assert known.post("/auth/refresh").status_code == 200
+        assert log_in(API(), ada.email).status_code == 429
+
+    def test_owner_changes_the_password_while_strangers_are_locked_out(self, known, ada):
+        link = PasswordChange.objects.create(user=ada, email=ada.email)
+        guess(ada.email)
+        body = {"token": link.token, "password": "a new password"}
+
+        assert API().post("/password-changes/redeem", body).status_code == 429
+        assert known.post("/password-changes/redeem", body).status_code == 200
+        assert log_in(known, ada.email, "a new password").status_code == 200
+
+    def test_device_that_fails_is_locked_by_itself(self, known, ada):
+        answers = [log_in(known, ada.email, "wrong").status_code for _ in range(6)]
+
+        assert answers == [401] * 5 + [429]
+        assert known.post("/auth/refresh").status_code == 429
+        assert log_in(known, ada.email).status_code == 429
+        assert log_in(API(), ada.email).status_code == 200
+
+    def test_success_clears_its_own_record_only(self, known, ada):
+        log_in(known, ada.email, "wrong")
+        guess(ada.email, 3)
+        log_in(known, ada.email)
+
+        assert list(Lockout.objects.values_list("device", "failures")) == [("", 3)]
+
+    def test_parallel_guesses_of_a_device_are_bounded(self, transactional_db, ada):
+        client = API()
+        log_in(client, ada.email)
+        cookie = f"{NAME}={device(client)}"
+        calls = [API(cookie=cookie) for _ in range(12)]
+
+        answers = race(*[lambda c=c: log_in(c, ada.email, "wrong").status_code for c in calls])
+
+        assert sorted(answers) == [401] * 5 + [429] * 7
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda value: value[:-4] + ("AAAA" if value[-4:] != "AAAA" else "BBBB"),
+            lambda value: value[:20],
+            lambda value: "",
+            lambda value: "é",
+            lambda value: "." * 4000,
+            lambda value: "A" * 64,
+        ],
+    )
+    def test_forged_cookie_is_a_strangers(self, known, ada, spoil):
+        guess(ada.email)
+        forger = API(cookie=f"{NAME}={spoil(device(known))}".encode().decode("latin-1"))
+
+        assert log_in(forger, ada.email).status_code == 429
+
+    def test_cookie_of_another_address_is_a_strangers(self, ada, eve):
+        client = API()
+        log_in(client, eve.email)
+        guess(ada.email)
+
+        assert log_in(client, ada.email).status_code == 429
+
+    def test_cookie_dies_after_180_days(self, known, ada, time_machine):
+        time_machine.move_to(timezone.now(), tick=False)
+        time_machine.shift(timedelta(days=180))
+        guess(ada.email)
+
+        assert log_in(known, ada.email).status_code == 429
+
+    def test_cookie_is_renewed_when_a_month_old(self, known, ada, time_machine):
+        time_machine.move_to(timezone.now(), tick=False)
+        first = device(known)
+        time_machine.shift(timedelta(days=29))
+        log_in(known, ada.email)
+        second = device(known)
+        time_machine.shift(timedelta(days=1))
+        log_in(known, ada.email)
+        third = device(known)
+
+        assert first == second != third
+        assert Record.objects.filter(kind="device.known").count() == 1
+
+    @pytest.mark.parametrize("end", ["everywhere", "password", "deactivated", "signout"])
+    def test_what_ends_sessions_makes_devices_strangers(self, known, ada, bob, as_ada, end):
+        User.objects.filter(pk=bob.pk).update(role="admin")
+        if end == "everywhere":
+            as_ada.post("/auth/logout-everywhere")
+        elif end == "password":
+            link = PasswordChange.objects.create(user=ada, email=ada.email)
+            body = {"token": link.token, "password": PASSWORD}
+            assert API().post("/password-changes/redeem", body).status_code == 200
+        elif end == "deactivated":
+            as_bob = bearer(bob)
+            as_bob.patch(f"/users/{ada.pk}", {"is_active": False})
+            as_bob.patch(f"/users/{ada.pk}", {"is_active": True})
+        else:
+            call_command("signout", ada.email)
+        guess(ada.email)
+
+        assert log_in(known, ada.email).status_code == 429
+
+    def test_newest_five_people_of_a_browser_keep_theirs(self, new_user):
+        people = [new_user(f"p{number}@example.com") for number in range(6)]
+        client = API()
+        for person in people:
+            log_in(client, person.email)
+        for person in people:
+            guess(person.email)
+
+        answers = [log_in(client, person.email).status_code for person in people]
+
+        assert answers == [429] + [200] * 5
+
+    def test_records_of_an_address_are_bounded(self, ada):
+        clients = [API() for _ in range(MOST_DEVICES + 3)]
+        for client in clients:
+            log_in(client, ada.email)
+        for client in clients:
+            log_in(client, ada.email, "wrong")
+
+        assert Lockout.objects.exclude(device="").count() == MOST_DEVICES
+        assert Lockout.objects.get(device="").failures == 3
+
+    def test_cookie_sent_by_a_foreign_page_or_twice_is_none(self, known, ada):
+        guess(ada.email)
+        value = device(known)
+        foreign = API(cookie=f"{NAME}={value}", origin="https://evil.test")
+        tossed = API(cookie=f"{NAME}={value}; {NAME}={value}")
+
+        assert log_in(foreign, ada.email).status_code == 429
+        assert log_in(tossed, ada.email).status_code == 429
+
+    def test_admin_site_knows_devices_too(self, client, operator):
+        form = {"username": "op@example.com", "password": "an operator's"}
+        first = client.post("/admin/login/", form)
+        client.post("/admin/logout/")
+        guess("op@example.com")
+        again = client.post("/admin/login/", form)
+
+        assert NAME in first.cookies
+        assert again.status_code == 302
+
+
+class TestUnlockByMail:
+    @pytest.fixture
+    def link(self, ada) -> UnlockLink:
+        guess(ada.email)
+        Worker().round()
+        return UnlockLink.objects.get()
+
+    def test_owner_is_told_plainly_and_gets_in(self, link, ada):
+        message, browser = mail.outbox[-1], API()
+        answer = browser.post("/lockouts/redeem", {"token": link.token})
+
+        assert message.to == [ada.email]
+        assert "5 times" in message.body
+        assert "127.0.0.0/24" in message.body
+        assert link.url in message.body
+        assert (answer.status_code, answer.content) == (204, b"")
+        assert log_in(browser, ada.email).status_code == 200
+        assert Record.objects.filter(kind="lock.mailed", subject=ada.email).exists()
+
+    def test_it_signs_nobody_in_and_works_once(self, link):
+        browser = API()
+        browser.post("/lockouts/redeem", {"token": link.token})
+        again = API().post("/lockouts/redeem", {"token": link.token})
+
+        assert "service_refresh" not in browser.cookies
+        assert (again.status_code, again.json()) == (400, {"error": "invalid or expired token"})
+
+    def test_browser_is_known_from_then_on(self, link, ada):
+        browser = API()
+        browser.post("/lockouts/redeem", {"token": link.token})
+        guess(ada.email)
+
+        assert log_in(browser, ada.email).status_code == 200
+
+    def test_locks_of_devices_stay(self, known, ada, link):
+        for _ in range(5):
+            log_in(known, ada.email, "wrong")
+        API().post("/lockouts/redeem", {"token": link.token})
+
+        assert log_in(known, ada.email).status_code == 429
+
+    def test_one_an_hour_at_most(self, ada, settings, time_machine):
+        settings.LOCKOUT_SECONDS = 60
+        time_machine.move_to(timezone.now(), tick=False)
+        for _ in range(3):
+            guess(ada.email)
+            time_machine.shift(61)
+        Worker().round()
+
+        assert [message.to for message in mail.outbox] == [[ada.email]]
+
+    @pytest.mark.parametrize("body", [{}, {"token": 1}, {"token": "x"}, {"token": "A" * 64}])
+    def test_bad_token(self, db, body):
+        assert API().post("/lockouts/redeem", body).status_code == 400
+
+    def test_link_dies_with_the_deactivation(self, link, ada):
+        User.objects.filter(pk=ada.pk).update(is_active=False)
+
+        assert API().post("/lockouts/redeem", {"token": link.token}).status_code == 400
+
+
+class TestNoOracle:
+    def test_unknown_address_answers_and_costs_alike(self, ada):
+        told = {}
+        for email in (ada.email, "nobody@example.com"):
+            told[email] = []
+            for _ in range(6):
+                with CaptureQueriesContext(connection) as queries:
+                    answer = log_in(API(), email, "a wrong guess")
+                statements = [VARIES.sub("", found["sql"])[:40] for found in queries]
+                statements = [sql for sql in statements if KEYS not in sql]
+                told[email].append((seen(answer), statements))
+
+        for known, unknown in zip(told[ada.email], told["nobody@example.com"], strict=True):
+            assert known == unknown
+
+    def test_unknown_address_gets_no_mail(self, db):
+        guess("nobody@example.com")
+        Worker().round()
+
+        assert mail.outbox == []
+        assert OutgoingMail.objects.get().state == "dropped"
+
+    def test_refusals_of_strangers_and_devices_are_the_same(self, known, ada):
+        guess(ada.email)
+        for _ in range(5):
+            log_in(known, ada.email, "wrong")
+
+        assert seen(log_in(known, ada.email)) == seen(log_in(API(), ada.email))
+
+    def test_no_cookie_is_set_on_a_failure(self, known, ada):
+        answers = [log_in(known, ada.email, "wrong") for _ in range(6)]
+
+        assert all(NAME not in answer.cookies for answer in answers)
+
+
+def test_attackers_hold_the_lock_for_a_day_and_the_owner_never_notices(
+    ada, time_machine, monkeypatch, settings
+):
+    """A thousand addresses, a guess each now and then: the owner signs in from a known device each
+    time, and from a new one by mail; strangers get five guesses a lock period."""
+    settings.TRUSTED_PROXY_COUNT = 1
+    monkeypatch.setattr(backends, "check_password", lambda typed, *_: typed == PASSWORD)  # quicker
+    time_machine.move_to("2026-11-21T00:00:00Z", tick=False)
+    known, answered = API(), 0
+    log_in(known, ada.email)
+    for period in range(96):
+        attackers = [API(x_forwarded_for=f"198.51.{period}.{n}") for n in range(11)]
+        codes = [log_in(attacker, ada.email, "guess").status_code for attacker in attackers]
+        answered += codes.count(401)
+        if period % 8 == 0:
+            assert log_in(known, ada.email).status_code == 200
+            assert known.post("/auth/refresh").status_code == 200
+        time_machine.shift(901)
+    guess(ada.email)
+    Worker().round()
+    browser = API()
+    link = UnlockLink.objects.order_by("-created_at").first()
+    assert browser.post("/lockouts/redeem", {"token": link.token}).status_code == 204
+
+    failures = Record.objects.filter(kind="login.failed", address__startswith="198.51.")
+    assert failures.values("address").distinct().count() == 96 * 5
+    assert answered == 96 * 5
+    assert log_in(browser, ada.email).status_code == 200
+
+
+def test_without_relief_nothing_changes(settings, ada):
+    settings.LOCKOUT_RELIEF = False
+    client = API()
+    log_in(client, ada.email)
+    guess(ada.email)
+
+    assert NAME not in client.cookies
+    assert log_in(client, ada.email).status_code == 429
+    assert not OutgoingMail.objects.exists()

@@ -1,0 +1,66 @@
+"""POST /auth/signup."""
+
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import override_settings
+
+from accounts.models import User
+from mail.outbox import OutgoingMail
+from mail.worker import Worker
+from signin.models import SignupLink
+from tests.conftest import API
+
+pytestmark = pytest.mark.django_db
+
+
+def test_free_address_is_mailed_a_link(api: API) -> None:
+    api.post("/auth/signup", {"email": "new@example.com"})
+    Worker().round()
+
+    assert mail.outbox[0].to == ["new@example.com"]
+    assert SignupLink.objects.get().url in mail.outbox[0].body
+
+
+def test_registered_address_gets_the_same_answer_and_no_mail(api: API, ada: User) -> None:
+    free = api.post("/auth/signup", {"email": "new@example.com"})
+    registered = api.post("/auth/signup", {"email": "ADA@example.com"})
+    Worker().round()
+
+    assert registered.status_code == free.status_code == 200
+    assert registered.content == free.content
+    assert set(registered.headers) == set(free.headers)
+    assert [message.to for message in mail.outbox] == [["new@example.com"]]
+
+
+def test_costs_two_inserts_and_looks_nobody_up(api: API, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(2) as captured:
+        api.post("/auth/signup", {"email": "new@example.com"})
+
+    tables = [query["sql"].split()[2].strip('"') for query in captured]
+    assert tables == ["mail_mailbudget", "mail_outgoingmail"]
+
+
+def test_link_begins_to_age_when_its_mail_is_sent(api: API) -> None:
+    api.post("/auth/signup", {"email": "new@example.com"})
+    Worker().round()
+
+    link, sent = SignupLink.objects.get(), OutgoingMail.objects.get()
+    assert link.expires_at - sent.sent_at == link.life()
+
+
+@pytest.mark.parametrize(("accept", "subject"), [("de-AT,de;q=0.9", "de"), ("tlh", "en")])
+def test_language_is_the_browsers(api: API, accept: str, subject: str) -> None:
+    api.post("/auth/signup", {"email": "new@example.com"}, headers={"accept-language": accept})
+
+    assert OutgoingMail.objects.get().language == subject
+
+
+@override_settings(MAIL_PER_ADDRESS_PER_HOUR=2)
+def test_address_gets_its_mails_of_the_hour_and_no_more(api: API) -> None:
+    answers = {api.post("/auth/signup", {"email": "new@example.com"}).content for _ in range(4)}
+    Worker().round()
+
+    assert len(answers) == 1
+    assert len(mail.outbox) == OutgoingMail.objects.count() == 2

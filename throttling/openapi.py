@@ -1,0 +1,39 @@
+"""What views say of their calls with, beside drf-spectacular's own words."""
+
+from typing import Any
+
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema_serializer,
+)
+from rest_framework.exceptions import APIException
+
+
+def example(value: Any) -> Any:
+    """A class decorator: what a serializer takes, or makes, looks like."""
+    return extend_schema_serializer(examples=[OpenApiExample("example", value)])
+
+
+class Raises(OpenApiResponse):
+    """Among the `responses` of `extend_schema`: the error answer that `config.errors` makes of
+    these exceptions, which have one status. `more` names the strings that it has beside `error`."""
+
+    def __init__(self, *kinds: type[APIException]) -> None:
+        super().__init__()
+        self.status = kinds[0].status_code
+        self.words = [str(kind.default_detail) for kind in kinds]
+        self.more = {name for kind in kinds for name in getattr(kind, "more", ())}
+
+
+def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:
+    """The Set-Cookie header of the answers with these statuses."""
+    return OpenApiParameter(
+        "Set-Cookie", str, OpenApiParameter.HEADER, description=description, response=[*statuses]
+    )
+
+
+def body(name: str, **value: Any) -> list[OpenApiExample]:
+    """An example of a request's body, where the answer is made by a kindred serializer."""
+    return [OpenApiExample(name, value=value, request_only=True)]
