@@ -86,7 +86,7 @@ def present_version() -> int:
     return time.time_ns() // 1000
 
 
-def raised_version() -> Greatest:
+def next_token_version() -> Greatest:
     """For an UPDATE of users: a token version that no token carries yet."""
     version: models.Field[int, int] = models.PositiveBigIntegerField()
     present = Value(present_version(), output_field=version)
@@ -115,10 +115,10 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def sign_out(self) -> int:
         """End every session of these users: no token issued so far works any more."""
-        return self.update(token_version=raised_version())
+        return self.update(token_version=next_token_version())
 
 
-def of_token(token: Mapping[str, Any]) -> dict[str, Any]:
+def user_filter_for(token: Mapping[str, Any]) -> dict[str, Any]:
     """Whom a token's claims name, while that user is active and has not signed out since."""
     return {"id": token["sub"], "token_version": token["token_version"], "is_active": True}
 
@@ -129,11 +129,11 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
     def for_access_token(self, token: Mapping[str, Any]) -> "User | None":
         """The active user whom a token's claims name, `with_profile`, or None; None too when the
         sessions were ended since the token was issued."""
-        return self.person(**of_token(token))
+        return self.person(**user_filter_for(token))
 
     def for_refresh_token(self, token: Mapping[str, Any]) -> "User | None":
         """The same, with `locked` in the same query."""
-        return self.person(LOCKED, **of_token(token))
+        return self.person(LOCKED, **user_filter_for(token))
 
     def by_email(self, email: str) -> "User | None":
         """The user of a canonical address, `with_profile`, or None."""
@@ -146,7 +146,7 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
             locked = Lockout.objects.is_locked(email)
             return None if locked else self.by_email(email), locked
         row = self.row(self.statement(ADDRESS, "address.locked", ("TRUE",)), {"email": email})
-        return self.of_row(row) if row[0] is not None else None, row[-1]
+        return self.user_from_row(row) if row[0] is not None else None, row[-1]
 
     def person(self, locked: str = "", **conditions: Any) -> "User | None":
         """The one user whose columns have these values: by PERSON where PostgreSQL gives them as
@@ -156,7 +156,7 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
             return found
         where = tuple(f"person.{name} = %({name})s" for name in conditions)
         row = self.row(self.statement(PEOPLE, locked, where), conditions)
-        return self.of_row(row) if row else None
+        return self.user_from_row(row) if row else None
 
     @functools.cache  # noqa: B019  (a manager lives as long as its model)
     def statement(self, source: str, locked: str, conditions: tuple[str, ...]) -> str:
@@ -173,7 +173,7 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
             cursor.execute(statement, values | {"now": timezone.now()})
             return cursor.fetchone()
 
-    def of_row(self, row: tuple[Any, ...]) -> "User":
+    def user_from_row(self, row: tuple[Any, ...]) -> "User":
         """The user of a row of PERSON, with what stands in it beside the columns."""
         count = len(self.columns)
         user: User = self.model.from_db(self.db, self.columns, row[:count])
@@ -302,7 +302,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     def get_full_name(self) -> str:
         return f"{self.first_name} {self.last_name}".strip()
 
-    def change_standing(self, **changes: Any) -> None:
+    def update_role_or_active(self, **changes: Any) -> None:
         """Change `role`, `is_active` or both; deactivating ends every session for good.
 
         Raises LastAdmin, and changes nothing, when the company would be without an active admin.
@@ -310,7 +310,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         if not changes:
             return
         if changes.get("is_active") is False:
-            changes["token_version"] = raised_version()
+            changes["token_version"] = next_token_version()
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             User.objects.filter(pk=self.pk).update(**changes)

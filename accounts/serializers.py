@@ -44,7 +44,7 @@ class ProfileSerializer(serializers.Serializer[Any]):
 
 
 @example({"role": "admin"})
-class StandingSerializer(serializers.Serializer[Any]):
+class RoleOrActiveSerializer(serializers.Serializer[Any]):
     """What admins may change of the users of their company; both fields are optional."""
 
     role = RoleField(required=False)
@@ -93,9 +93,9 @@ class CompanyUser(UserResponse):
 
 
 # Made once: to set up its fields takes a serializer longer than all the rest of `/auth/me`.
-SHOWN_USER = UserResponse()
+USER_SERIALIZER = UserResponse()
 
 
 def user_response(user: User) -> dict[str, Any]:
     """UserResponse, of a user loaded by `User.objects.with_profile()`."""
-    return SHOWN_USER.to_representation(user)
+    return USER_SERIALIZER.to_representation(user)

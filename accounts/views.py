@@ -16,7 +16,7 @@ from accounts.models import User, UserQuerySet
 from accounts.serializers import (
     CompanyUser,
     ProfileSerializer,
-    StandingSerializer,
+    RoleOrActiveSerializer,
     UserFilterSerializer,
     UserResponse,
     user_response,
@@ -91,14 +91,14 @@ class UserView(AdminView):
         operation_id="updateUser",
         summary="Change a user's role or activity",
         description="An inactive user's tokens stop working. The last active admin stays one.",
-        request=StandingSerializer,
+        request=RoleOrActiveSerializer,
         responses={200: CompanyUser, 409: Raises(LastAdmin)},
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
-        changes = valid(StandingSerializer, request)
+        changes = valid(RoleOrActiveSerializer, request)
         user = self.colleague(request, user_id)
         with transaction.atomic():
-            user.change_standing(**changes)
+            user.update_role_or_active(**changes)
             self.record(request.user, user, changes)
         return Response(CompanyUser(user).data)
 

@@ -34,7 +34,7 @@ from assistants.exceptions import (
     UnsupportedResponseType,
 )
 from assistants.models import Client, Grant
-from assistants.oauth import check_target, one
+from assistants.oauth import check_target, single_param
 from signin.backends import check_credentials
 from signin.devices import Devices
 from signin.exceptions import WrongCredentials
@@ -60,8 +60,8 @@ class AuthorizationRequest:
     @classmethod
     def read(cls, query: QueryDict) -> Self:
         """Raises OAuthError for what may not even be redirected: nobody knows where to."""
-        client = Client.objects.find(one(query, "client_id"))
-        redirect_uri = one(query, "redirect_uri")
+        client = Client.objects.find(single_param(query, "client_id"))
+        redirect_uri = single_param(query, "redirect_uri")
         if not redirects.is_registered(redirect_uri, client.redirect_uris):
             raise InvalidRedirectURI("The redirect_uri is not one of the client's.")
         return cls(query, client, redirect_uri)
@@ -76,10 +76,10 @@ class AuthorizationRequest:
 
     def check(self) -> None:
         """Raise OAuthError for a request that cannot be granted."""
-        one(self.query, "state")
-        if one(self.query, "response_type") != "code":
+        single_param(self.query, "state")
+        if single_param(self.query, "response_type") != "code":
             raise UnsupportedResponseType("The response_type must be code")
-        if one(self.query, "code_challenge_method") != "S256":
+        if single_param(self.query, "code_challenge_method") != "S256":
             raise InvalidRequest("PKCE is required, and its code_challenge_method must be S256")
         if not CHALLENGE.fullmatch(self.challenge):
             raise InvalidRequest("The code_challenge must be 43 characters of base64url")
@@ -89,7 +89,7 @@ class AuthorizationRequest:
 
     @property
     def challenge(self) -> str:
-        return one(self.query, "code_challenge")
+        return single_param(self.query, "code_challenge")
 
     def answer(self, **parameters: str) -> HttpResponse:
         """Send the browser back to the client, with the state as it came and who answers."""
@@ -126,7 +126,7 @@ class AuthorizationRequest:
         can make no second one."""
         return self.signer().sign_object([str(user.pk), user.token_version, str(uuid.uuid4())])
 
-    def holder(self, ticket: str) -> tuple[User, uuid.UUID]:
+    def user_of_ticket(self, ticket: str) -> tuple[User, uuid.UUID]:
         """The user of a ticket, and the grant's id; FormExpired where it is no longer good."""
         try:
             pk, version, grant = self.signer().unsign_object(ticket, max_age=TICKET_SECONDS)
@@ -181,7 +181,7 @@ class AuthorizeView(CountedView):
         return self.page("consent", asked=asked, user=user, ticket=asked.ticket(user))
 
     def decide(self, asked: AuthorizationRequest, request: Request) -> HttpResponse:
-        user, grant_id = asked.holder(request.POST.get("ticket", ""))
+        user, grant_id = asked.user_of_ticket(request.POST.get("ticket", ""))
         if request.POST["decision"] != "allow":
             return asked.answer(error="access_denied", error_description="The person said no.")
         grant, made = Grant.objects.get_or_create(

@@ -216,17 +216,17 @@ class Grant(models.Model):
 
     def end(self, actor: User | None = None, **detail: str) -> bool:
         """End the grant, and tell the audit trail who did or why; False when it had ended."""
-        user, told = self.user, self.detail() | detail
+        user, recorded = self.user, self.detail() | detail
         with transaction.atomic():
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)
             ended = bool(alive.update(ended_at=timezone.now()))
             if ended:
                 subject: dict[str, Any] = {"subject": user.email, "account_id": user.account_id}
-                trail.record(Kind.ASSISTANT_ENDED, actor=actor, **subject, **told)
+                trail.record(Kind.ASSISTANT_ENDED, actor=actor, **subject, **recorded)
         return ended
 
     def detail(self) -> dict[str, Any]:
-        """What the audit trail is told of it."""
+        """What the audit trail is recorded of it."""
         return {
             "grant": str(self.pk),
             "client": self.client.name,

@@ -51,7 +51,7 @@ from throttling.views import CountedView
 EXAMPLE_URI = "http://127.0.0.1:3030/callback"
 
 
-def one(parameters: QueryDict, name: str, default: str = "") -> str:
+def single_param(parameters: QueryDict, name: str, default: str = "") -> str:
     """A parameter's value; InvalidRequest where it is there twice (RFC 6749 §3.1), or missing
     though there is no default for it."""
     values = parameters.getlist(name)
@@ -62,9 +62,9 @@ def one(parameters: QueryDict, name: str, default: str = "") -> str:
 
 def check_target(parameters: QueryDict) -> None:
     """Refuse a `resource` or `scope` that is not ours; where they are missing, ours are meant."""
-    if one(parameters, "resource", RESOURCE) != RESOURCE:
+    if single_param(parameters, "resource", RESOURCE) != RESOURCE:
         raise InvalidTarget(f"The resource must be {RESOURCE}")
-    if one(parameters, "scope", SCOPE).split() != [SCOPE]:
+    if single_param(parameters, "scope", SCOPE).split() != [SCOPE]:
         raise InvalidScope(f"The scope must be {SCOPE}")
 
 
@@ -161,7 +161,7 @@ class FormView(CredentialView):
         """Who calls: a public client says its id, and proves nothing by it."""
         if "client_secret" in form:
             raise InvalidRequest("Clients here have no secret.")
-        return Client.objects.find(one(form, "client_id"))
+        return Client.objects.find(single_param(form, "client_id"))
 
 
 class TokenView(FormView):
@@ -191,7 +191,7 @@ class TokenView(FormView):
             "authorization_code": self.by_code,
             "refresh_token": self.by_refresh_token,
         }
-        found = grant_types.get(one(form, "grant_type"))
+        found = grant_types.get(single_param(form, "grant_type"))
         if found is None:
             raise UnsupportedGrantType("The grant_type must be authorization_code or refresh_token")
         check_target(form)
@@ -201,11 +201,11 @@ class TokenView(FormView):
         """All that the code is bound to comes before its use: a stranger who has no more than the
         code can neither use it nor spoil it."""
         client = self.client(form)
-        grant, _ = Grant.objects.find(CODES, one(form, "code"))
+        grant, _ = Grant.objects.find(CODES, single_param(form, "code"))
         if (
             grant.client_id != client.pk
-            or one(form, "redirect_uri", grant.redirect_uri) != grant.redirect_uri
-            or not grant.is_answered_by(one(form, "code_verifier"))
+            or single_param(form, "redirect_uri", grant.redirect_uri) != grant.redirect_uri
+            or not grant.is_answered_by(single_param(form, "code_verifier"))
         ):
             raise InvalidGrant("The code is not for this client, redirect_uri or code_verifier")
         grant.redeem()
@@ -213,7 +213,7 @@ class TokenView(FormView):
 
     def by_refresh_token(self, form: QueryDict) -> Grant:
         client = self.client(form)
-        grant, generation = Grant.objects.find(REFRESH_TOKENS, one(form, "refresh_token"))
+        grant, generation = Grant.objects.find(REFRESH_TOKENS, single_param(form, "refresh_token"))
         if grant.client_id != client.pk:
             raise InvalidGrant("The refresh token is not for this client")
         grant.rotate(generation)
@@ -246,7 +246,7 @@ class RevokeView(FormView):
     def post(self, request: Request) -> Response:
         form = request.POST
         client = self.client(form)
-        grant = self.grant(one(form, "token"))
+        grant = self.grant(single_param(form, "token"))
         if grant is not None and grant.client_id == client.pk:
             grant.end(actor=grant.user, reason="revoked by the client")
         return Response()

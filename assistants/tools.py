@@ -24,13 +24,13 @@ from assistants.models import Grant
 from assistants.protocol import LIST_SECONDS, Handler, Message, Refused
 from audit import origin
 
-type_dict = dict[str, Any]
+JSON = dict[str, Any]
 ANY_ID = "00000000-0000-0000-0000-000000000000"
 TYPES = {"string": str, "integer": int, "boolean": bool}
 
 
 @functools.cache
-def document() -> type_dict:
+def document() -> JSON:
     """The OpenAPI document that `GET /schema` answers."""
     response = resolve("/schema").func.view_class().get(None)  # type: ignore[attr-defined]
     return dict(json.loads(response.content))
@@ -78,22 +78,22 @@ class Tool:
         return found
 
     @functools.cached_property
-    def described(self) -> type_dict:
+    def described(self) -> JSON:
         """The operation in the OpenAPI document."""
-        described: type_dict = document()["paths"][self.path][self.method]
+        described: JSON = document()["paths"][self.path][self.method]
         return described
 
     @functools.cached_property
-    def parameters(self) -> dict[str, type_dict]:
+    def parameters(self) -> dict[str, JSON]:
         """The arguments that go into the path and the query, by name."""
         listed = inlined(self.described.get("parameters", []))
         return {item["name"]: item for item in listed if item["in"] in {"path", "query"}}
 
     @functools.cached_property
-    def body(self) -> type_dict:
+    def body(self) -> JSON:
         """The schema of the request's body; without properties where there is none."""
         content = self.described.get("requestBody", {}).get("content", {})
-        found: type_dict = inlined(content.get("application/json", {}).get("schema", {}))
+        found: JSON = inlined(content.get("application/json", {}).get("schema", {}))
         return found
 
     @functools.cached_property
@@ -103,13 +103,13 @@ class Tool:
         return {name: outer for outer, part in objects for name in part.get("properties", {})}
 
     @functools.cached_property
-    def input_schema(self) -> type_dict:
+    def input_schema(self) -> JSON:
         """JSON Schema of all arguments side by side, wherever the REST call has them."""
         properties = {name: item["schema"] for name, item in self.parameters.items()}
         for name, part in self.body.get("properties", {}).items():
             properties |= part.get("properties") or {name: part}
         needed = [name for name, item in self.parameters.items() if item.get("required")]
-        schema: type_dict = {
+        schema: JSON = {
             "type": "object",
             "properties": {name: self.explained(name, part) for name, part in properties.items()},
             "additionalProperties": False,
@@ -117,21 +117,21 @@ class Tool:
         needed += self.body.get("required", [])
         return schema | ({"required": needed} if needed else {})
 
-    def explained(self, name: str, schema: type_dict) -> type_dict:
+    def explained(self, name: str, schema: JSON) -> JSON:
         said = self.about.get(name) or self.parameters.get(name, {}).get("description")
         return schema | ({"description": said} if said else {})
 
     @functools.cached_property
-    def output_schema(self) -> type_dict:
+    def output_schema(self) -> JSON:
         """JSON Schema of the success answer's body; of `{}` where it has none."""
         answers = self.described["responses"]
         content = next(answers[status] for status in answers if status.startswith("2"))
         nothing = {"type": "object", "properties": {}, "additionalProperties": False}
         schema = content.get("content", {}).get("application/json", {}).get("schema", nothing)
-        found: type_dict = inlined(schema)
+        found: JSON = inlined(schema)
         return found
 
-    def definition(self) -> type_dict:
+    def definition(self) -> JSON:
         """What tools/list says of it."""
         return {
             "name": self.name,
@@ -152,7 +152,7 @@ class Tool:
         view = self.view()
         return all(allows.has_permission(request, view) for allows in view.get_permissions())
 
-    def problems(self, arguments: type_dict) -> dict[str, list[str]]:
+    def problems(self, arguments: JSON) -> dict[str, list[str]]:
         """What is wrong with the arguments before the REST call can see it; it checks the rest."""
         known = self.input_schema["properties"]
         found = {name: ["There is no such argument."] for name in arguments.keys() - known.keys()}
@@ -164,7 +164,7 @@ class Tool:
                 found[name] = ["This field is required."]
         return found
 
-    def call(self, request: Request, arguments: type_dict) -> type_dict:
+    def call(self, request: Request, arguments: JSON) -> JSON:
         """The result of a call: the REST call's body, or what it refuses, as an error that the
         assistant can read."""
         problems = self.problems(arguments)
@@ -182,12 +182,12 @@ class Tool:
         answer = answer or {}
         return {"content": as_text(answer), "structuredContent": answer, "isError": False}
 
-    def ids(self, arguments: type_dict) -> dict[str, UUID]:
+    def ids(self, arguments: JSON) -> dict[str, UUID]:
         """The arguments that stand in the path."""
         inside = [name for name, item in self.parameters.items() if item["in"] == "path"]
         return {name: as_id(arguments[name]) for name in inside}
 
-    def query(self, arguments: type_dict) -> QueryDict:
+    def query(self, arguments: JSON) -> QueryDict:
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
             if item["in"] == "query" and name in arguments:
@@ -195,9 +195,9 @@ class Tool:
                 query[name] = value if isinstance(value, str) else json.dumps(value)
         return query
 
-    def content(self, arguments: type_dict) -> type_dict:
+    def content(self, arguments: JSON) -> JSON:
         """The arguments that the body has, those of an object within it in that object."""
-        content: type_dict = {}
+        content: JSON = {}
         for name, value in arguments.items():
             if name in self.nested:
                 content.setdefault(self.nested[name], {})[name] = value
@@ -209,7 +209,7 @@ class Tool:
 class ToolRequest(Request):
     """What a REST view's method gets in a tool's call: the caller, a query and a body."""
 
-    def __init__(self, request: Request, query: QueryDict, content: type_dict) -> None:
+    def __init__(self, request: Request, query: QueryDict, content: JSON) -> None:
         plain = HttpRequest()
         plain.META = request.META
         super().__init__(plain)
@@ -221,7 +221,7 @@ class ToolRequest(Request):
         return self.query
 
     @property
-    def data(self) -> type_dict:
+    def data(self) -> JSON:
         return self.content
 
 
@@ -233,12 +233,12 @@ def as_id(value: str) -> UUID:
         raise NotFound from None
 
 
-def as_text(data: Any) -> list[type_dict]:
+def as_text(data: Any) -> list[JSON]:
     """JSON as the API's renderer writes it, for those who read text."""
     return [{"type": "text", "text": JSONRenderer().render(data).decode()}]
 
 
-def failure(error: type_dict) -> type_dict:
+def failure(error: JSON) -> JSON:
     return {"content": as_text(error), "isError": True}
 
 
@@ -250,13 +250,13 @@ def handlers(request: Request) -> dict[str, Handler]:
     }
 
 
-def list_tools(request: Request, message: Message) -> type_dict:
+def list_tools(request: Request, message: Message) -> JSON:
     """tools/list: those that the caller's role may use, always in the same order."""
     mine = [tool.definition() for tool in TOOLS.values() if tool.is_for(request)]
     return {"tools": mine, "ttlMs": LIST_SECONDS * 1000, "cacheScope": "private"}
 
 
-def call_tool(request: Request, message: Message) -> type_dict:
+def call_tool(request: Request, message: Message) -> JSON:
     """tools/call. What it records in the audit trail says through what and whom it came."""
     tool = TOOLS.get(message.params["name"])
     if tool is None or not tool.is_for(request):
@@ -264,7 +264,7 @@ def call_tool(request: Request, message: Message) -> type_dict:
     arguments = message.params.get("arguments") or {}
     if tool.read_only:  # nothing is recorded
         return tool.call(request, arguments)
-    acting = replace(origin.current.get(), through=through(request, message))
+    acting = replace(origin.current.get(), through=acting_client(request, message))
     reset = origin.current.set(acting)
     try:
         return tool.call(request, arguments)
@@ -272,7 +272,7 @@ def call_tool(request: Request, message: Message) -> type_dict:
         origin.current.reset(reset)
 
 
-def through(request: Request, message: Message) -> dict[str, str]:
+def acting_client(request: Request, message: Message) -> dict[str, str]:
     """What acts for the person: the client that was let in, else the one that names itself."""
     grant: Any = request.auth
     if isinstance(grant, Grant):
@@ -280,7 +280,7 @@ def through(request: Request, message: Message) -> dict[str, str]:
     return {"via": "mcp", "client": message.client}
 
 
-PAGES = {
+PAGE_ARGUMENTS = {
     "page": "Which page, from 1.",
     "per_page": "How many on a page: 20 unless you say otherwise, at most 100.",
 }
@@ -315,7 +315,7 @@ TOOLS = {
             "The users of the company, by last and first name, a page at a time; total says how "
             "many there are. People who have not accepted an invitation are no users yet: see "
             "list_invitations.",
-            about=PAGES
+            about=PAGE_ARGUMENTS
             | {
                 "search": "Words to look for in names and e-mail addresses.",
                 "role": "Only users with this role.",
@@ -351,7 +351,7 @@ TOOLS = {
             "The invitations into the company, newest first, a page at a time. To see who has not "
             "accepted yet, ask for the status pending, and for expired ones, which can be sent "
             "again.",
-            about=PAGES | {"status": "Only invitations in this state."},
+            about=PAGE_ARGUMENTS | {"status": "Only invitations in this state."},
             read_only=True,
             idempotent=True,
         ),

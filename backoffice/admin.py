@@ -174,21 +174,21 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change_standing(request, queryset, Kind.ROLE_CHANGED, role=Role.ADMIN)
+        self.update_role_or_active(request, queryset, Kind.ROLE_CHANGED, role=Role.ADMIN)
 
     @admin.action(description="Make member", permissions=["change"])
     def make_member(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change_standing(request, queryset, Kind.ROLE_CHANGED, role=Role.MEMBER)
+        self.update_role_or_active(request, queryset, Kind.ROLE_CHANGED, role=Role.MEMBER)
 
     @admin.action(description="Deactivate: no sign-in, tokens stop", permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change_standing(request, queryset, Kind.DEACTIVATED, is_active=False)
+        self.update_role_or_active(request, queryset, Kind.DEACTIVATED, is_active=False)
 
     @admin.action(description="Activate", permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change_standing(request, queryset, Kind.ACTIVATED, is_active=True)
+        self.update_role_or_active(request, queryset, Kind.ACTIVATED, is_active=True)
 
-    def change_standing(
+    def update_role_or_active(
         self, request: HttpRequest, users: QuerySet[User], kind: Kind, **change: Any
     ) -> None:
         """Change each by the API's rule; the trail is told in the transaction of the change."""
@@ -198,7 +198,7 @@ class UserAdmin(PanelAdmin):
                 continue
             try:
                 with transaction.atomic():
-                    user.change_standing(**change)
+                    user.update_role_or_active(**change)
                     self.record(kind, request, user, **change)
             except LastAdmin as error:
                 self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)

@@ -42,10 +42,10 @@ def find() -> list[Finding]:
         "locks": locks,
         "settings": deployment_checks,
     }
-    return [look(part, ask) for part, ask in parts.items()]
+    return [probe(part, ask) for part, ask in parts.items()]
 
 
-def look(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
+def probe(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
     try:
         return Finding(part, *ask())
     except Error as error:

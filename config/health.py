@@ -31,19 +31,19 @@ class DatabaseLook:
     def __call__(self) -> bool:
         if not breaker.is_open and self.lock.acquire(blocking=False):
             try:
-                self.look_if_due()
+                self.probe_if_due()
             finally:
                 self.lock.release()
         return self.answers and not breaker.is_open
 
-    def look_if_due(self) -> None:
+    def probe_if_due(self) -> None:
         if time.monotonic() >= self.good_until:
-            self.answers = self.look()
+            self.answers = self.probe()
             self.good_until = time.monotonic() + 1
 
-    def look(self) -> bool:
+    def probe(self) -> bool:
         try:
-            published.look()
+            published.refresh()
         except Error:
             return False
         return True

@@ -68,12 +68,12 @@ class RequestLog:
         try:
             response = self.get_response(request)
             response.headers["X-Request-ID"] = origin.request_id
-            self.tell(request, response, time.perf_counter() - started, origin.address)
+            self.log_request(request, response, time.perf_counter() - started, origin.address)
             return response
         finally:
             current.reset(token)
 
-    def tell(
+    def log_request(
         self, request: HttpRequest, response: HttpResponseBase, seconds: float, address: str
     ) -> None:
         """One line, and one observation in the series."""

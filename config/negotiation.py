@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.utils.mediatypes import media_type_matches
 
 
-class AlwaysFirst(BaseContentNegotiation):
+class JSONOnlyNegotiation(BaseContentNegotiation):
     """Picks the view's first renderer; a parser is picked by Content-Type as usual."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:

@@ -20,7 +20,7 @@ def whole_number(request: Request, name: str, default: int) -> int:
     return int(digits[:20])
 
 
-class Pages(BasePagination):
+class NumberedPagination(BasePagination):
     """Two queries for any page: the count and the rows. A page past the end has no items."""
 
     def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> Any:

@@ -62,10 +62,10 @@ def main() -> int:
     from django.conf import settings
 
     server, mail_worker = start(SERVER), start(MAIL_WORKER)
-    told = False
+    reported = False
     while not stopping.wait(0.2) and server.poll() is None:
-        if not told and is_open(settings.PORT):
-            told = True
+        if not reported and is_open(settings.PORT):
+            reported = True
             print(f"Open http://127.0.0.1:{settings.PORT}", flush=True)  # noqa: T201
         if mail_worker.poll() is not None:  # killed: its mails wait in the database
             time.sleep(1)

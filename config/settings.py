@@ -269,11 +269,11 @@ if TRUSTED_PROXY_COUNT:
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.parsers.StrictJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.AlwaysFirst",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.JSONOnlyNegotiation",
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_PAGINATION_CLASS": "config.pagination.Pages",
+    "DEFAULT_PAGINATION_CLASS": "config.pagination.NumberedPagination",
     "EXCEPTION_HANDLER": "config.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "STRICT_JSON": True,

@@ -37,7 +37,7 @@ def is_sign_in(connection: socket.socket) -> bool:
     return method == b"POST" and path in SIGN_INS
 
 
-class Lanes(ThreadPoolExecutor):
+class SignInPool(ThreadPoolExecutor):
     """Threads for all requests but those that hash a password, which are handed on to threads of
     their own: as many as hashes are made at a time, so that a crowd at the log-in waits in a queue
     that holds no thread, and nobody else waits in it.
@@ -50,10 +50,10 @@ class Lanes(ThreadPoolExecutor):
     def submit(self, handle: Callable[..., Any], conn: TConn) -> Future[Any]:  # type: ignore[override]
         """gunicorn's one call: `handle(conn)`, for a connection with something to read."""
         done: Future[Any] = Future()
-        super().submit(self.sort, done, handle, conn)
+        super().submit(self.dispatch, done, handle, conn)
         return done
 
-    def sort(self, done: Future[Any], handle: Callable[..., Any], conn: TConn) -> None:
+    def dispatch(self, done: Future[Any], handle: Callable[..., Any], conn: TConn) -> None:
         if conn.wait_for_data(1) and is_sign_in(conn.sock):
             self.sign_ins.submit(self.serve, done, handle, conn, time.monotonic())
         else:
@@ -76,8 +76,10 @@ class Lanes(ThreadPoolExecutor):
 
 
 class Worker(ThreadWorker):
-    def get_thread_pool(self) -> Lanes:
+    def get_thread_pool(self) -> SignInPool:
         """gunicorn's place for threads of another kind."""
         from signin import hashers
 
-        return Lanes(max(1, self.cfg.threads - hashers.AT_A_TIME), hashers.AT_A_TIME)
+        return SignInPool(
+            max(1, self.cfg.threads - hashers.MAX_PARALLEL_HASHES), hashers.MAX_PARALLEL_HASHES
+        )

@@ -42,7 +42,7 @@ class InviteForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         if not self.errors:
             try:
-                Invitation.objects.refuse(Invitation(**self.cleaned_data))
+                Invitation.objects.check_and_count(Invitation(**self.cleaned_data))
             except UnknownConsultant:
                 text = "Belongs to another company, or has a user."
                 raise ValidationError({"consultant": text}) from None
@@ -74,7 +74,7 @@ class InvitationAdmin(ReadOnlyAdmin):
         return self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        Invitation.objects.send(obj)
+        Invitation.objects.save_and_mail(obj)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         obj.record(Kind.INVITATION_CREATED, request.user)

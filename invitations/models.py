@@ -71,17 +71,17 @@ class InvitationQuerySet(LinkQuerySet):
         return invitation
 
     def add(self, invitation: "Invitation") -> None:
-        """Save a new invitation, and ask for its mail; raises as `refuse`."""
+        """Save a new invitation, and ask for its mail; raises as `check_and_count`."""
         with transaction.atomic():
-            self.refuse(invitation)
-            self.send(invitation)
+            self.check_and_count(invitation)
+            self.save_and_mail(invitation)
 
-    def send(self, invitation: "Invitation") -> None:
-        """Save an invitation that `refuse` has let pass in this transaction, and mail it."""
+    def save_and_mail(self, invitation: "Invitation") -> None:
+        """Save an invitation that `check_and_count` let pass in this transaction, and mail it."""
         invitation.save(force_insert=True)
         OutgoingMail.objects.announce(invitation)
 
-    def refuse(self, invitation: "Invitation") -> None:
+    def check_and_count(self, invitation: "Invitation") -> None:
         """Raise UnknownConsultant, AlreadyMember, AlreadyInvited, MailLimitReached or
         InvitationLimitReached for what may not be added; else it is counted as sent.
 

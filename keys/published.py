@@ -35,9 +35,9 @@ class PublishedKeys:
         """Know nothing; the next question goes to the database."""
         self.kids: frozenset[str] | None = None
         self.next_look = float("-inf")
-        self.told: frozenset[str] = frozenset()
+        self.reported: frozenset[str] = frozenset()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Ask the database now; raises its errors."""
         published = PublishedKey.objects.filter(removed_at=None)
         self.kids = frozenset(published.values_list("kid", flat=True))
@@ -48,7 +48,7 @@ class PublishedKeys:
         with self.lock:
             if time.monotonic() >= self.next_look:
                 try:
-                    self.look()
+                    self.refresh()
                 except Error:
                     if self.kids is None:
                         raise
@@ -57,10 +57,10 @@ class PublishedKeys:
     def missing(self) -> frozenset[str]:
         """The kids whose keys this host lacks; a log line tells of each once."""
         missing = self.current() - key_ring().keys.keys()
-        for kid in missing - self.told:
+        for kid in missing - self.reported:
             folder = settings.JWT_KEYS_DIR
             logger.error("the signing key %s is published, and has no file in %s", kid, folder)
-        self.told = missing
+        self.reported = missing
         return missing
 
     def all_here(self) -> bool:

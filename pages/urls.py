@@ -6,7 +6,7 @@ from django.urls.converters import StringConverter
 
 from pages import views
 
-PAGES = [
+PAGE_NAMES = [
     "signup",
     "complete-signup",
     "login",
@@ -22,7 +22,7 @@ PAGES = [
 class PageConverter(StringConverter):
     """One of the pages' names: one pattern for all of them."""
 
-    regex = "|".join(PAGES)
+    regex = "|".join(PAGE_NAMES)
 
 
 register_converter(PageConverter, "page")
@@ -42,4 +42,4 @@ if settings.SERVES_PAGES:
         path("pages/", include(calls)),
         path(".well-known/change-password", views.ChangePasswordView.as_view()),
     ]
-    PATHS |= {"/", *(f"/{name}" for name in PAGES)}
+    PATHS |= {"/", *(f"/{name}" for name in PAGE_NAMES)}

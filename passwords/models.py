@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
 
-from accounts.models import User, raised_version
+from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind
 from audit.origin import Origin
@@ -86,6 +86,6 @@ class PasswordChange(EmailedLink):
         In the caller's transaction. Raises InvalidLink.
         """
         self.use()
-        if not self.of_user().update(password=password, token_version=raised_version()):
+        if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink
         return cast(User, User.objects.with_profile().get(pk=self.user_id))

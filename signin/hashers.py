@@ -16,15 +16,15 @@ from metrics import series
 from signin.exceptions import TooManyHashes
 
 # A hash holds a thread, a core and 19 MiB: half of the threads are kept for everybody else.
-AT_A_TIME = max(1, settings.WEB_THREADS // 2)
+MAX_PARALLEL_HASHES = max(1, settings.WEB_THREADS // 2)
 PATIENCE = 3.0  # seconds that somebody waits for a turn
-turns = threading.BoundedSemaphore(AT_A_TIME)
+slots = threading.BoundedSemaphore(MAX_PARALLEL_HASHES)
 # time.monotonic() when the request came, where it has waited before any of our code ran.
 waiting_since: ContextVar[float | None] = ContextVar("waiting_since", default=None)
 
 
 @contextlib.contextmanager
-def turn() -> Iterator[None]:
+def hash_slot() -> Iterator[None]:
     """Wait for one of the hashes at a time that this process makes.
 
     Raises TooManyHashes after PATIENCE, counted from `waiting_since`. Nothing is known of the
@@ -33,14 +33,14 @@ def turn() -> Iterator[None]:
     since = waiting_since.get()
     patience = PATIENCE if since is None else PATIENCE - (time.monotonic() - since)
     with series.hashing.labels("waiting").track_inprogress():
-        mine = patience >= 0 and turns.acquire(timeout=patience)
-    if not mine:
+        acquired = patience >= 0 and slots.acquire(timeout=patience)
+    if not acquired:
         raise TooManyHashes
     try:
         with series.hashing.labels("running").track_inprogress():
             yield
     finally:
-        turns.release()
+        slots.release()
 
 
 class OwaspArgon2PasswordHasher(hashers.Argon2PasswordHasher):
@@ -65,7 +65,7 @@ class OwaspArgon2PasswordHasher(hashers.Argon2PasswordHasher):
 
     def encode(self, password: str, salt: str) -> str:
         """`argon2$argon2id$v=19$…`; with a salt of the caller's own, by Django's hasher."""
-        with turn():
+        with hash_slot():
             if salt:
                 return super().encode(password, salt)
             hashed = argon2id.str(password.encode(), self.time_cost, self.memory_cost * 1024)
@@ -74,7 +74,7 @@ class OwaspArgon2PasswordHasher(hashers.Argon2PasswordHasher):
     def verify(self, password: str, encoded: str) -> bool:
         hashed = encoded.removeprefix("argon2").encode()
         known = hashed.startswith(b"$argon2id$v=19$") and len(hashed) <= PWHASH_SIZE
-        with turn():
+        with hash_slot():
             if not known:  # Argon2i and 2d, long salts and outputs
                 return super().verify(password, encoded)
             try:
@@ -87,7 +87,7 @@ class InTurn:
     """For Django's hashers of before, whose `verify` calls `encode`."""
 
     def encode(self, *args: Any, **kwargs: Any) -> str:
-        with turn():
+        with hash_slot():
             return str(super().encode(*args, **kwargs))  # type: ignore[misc]
 
 

@@ -18,6 +18,7 @@ from django.contrib.auth.hashers import make_password
 from django.core import mail
 from django.db import connection, connections
 from django.test import Client
+from django.utils import timezone
 
 from accounts import tokens
 from accounts.models import Account, Role, User
@@ -25,6 +26,7 @@ from config.logs import TextFormatter
 from keys.published import published
 from mail.worker import Worker
 from signin import hashers
+from signin.models import SignupLink
 from tests import servers
 from throttling import counter
 
@@ -169,6 +171,13 @@ def as_bob(bob: User) -> API:
 @pytest.fixture
 def as_eve(eve: User) -> API:
     return bearer(eve)
+
+
+@pytest.fixture
+def signup_link(db: None) -> SignupLink:
+    link = SignupLink.objects.create(email="charles@example.com")
+    link.mail_was_sent(timezone.now())
+    return SignupLink.objects.get()
 
 
 @pytest.fixture

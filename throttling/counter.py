@@ -73,14 +73,14 @@ class ProcessCounter:
         with self.lock:
             return self.add(self.window(key, window), limit, window)
 
-    def count_alone(
+    def count_without_store(
         self, key: str, share: int, window: int, *, silent: bool, hiccup: bool
     ) -> Decision:
         """Count a request that the store has given no answer for, in this process's share.
 
-        A store that is `silent` may still have its counts when it is back: `count_beside` holds
-        the caller. One that hung up or refused begins anew, and everybody with it. While it may be
-        but a `hiccup`, which other processes need not meet, one request of a caller passes.
+        A store that is `silent` may still have its counts when it is back: `count_after_store`
+        holds the caller. One that hung up or refused begins anew, and everybody with it. While it
+        may be but a `hiccup`, which other processes need not meet, one request of a caller passes.
         """
         with self.lock:
             mine = self.window(key, window)
@@ -94,7 +94,7 @@ class ProcessCounter:
         mine.used += 1
         return Decision.of(mine.used, limit, mine.end - time.monotonic(), window)
 
-    def count_beside(self, key: str, share: int, part: int, seconds_left: float) -> bool:
+    def count_after_store(self, key: str, share: int, part: int, seconds_left: float) -> bool:
         """Count a request that the store has counted too, and allow or refuse it.
 
         `share` is this process's of the limit, `part` of what the store has counted: it is used up
@@ -172,7 +172,7 @@ def share(limit: int) -> int:
     return max(1, limit // processes())
 
 
-def part_of(used: int) -> int:
+def local_part(used: int) -> int:
     """What a process counts as its part of the requests that the store has counted, while each of
     the others may have had one more by now."""
     others = processes() - 1
@@ -222,7 +222,9 @@ class Limiter:
         if not settings.REDIS_URL:
             return self.process.count(key, share(limit) if strict else limit, window)
         silent, hiccup = self.breaker.is_silent, self.breaker.is_hiccup()
-        return self.process.count_alone(key, share(limit), window, silent=silent, hiccup=hiccup)
+        return self.process.count_without_store(
+            key, share(limit), window, silent=silent, hiccup=hiccup
+        )
 
     def decided_by_store(
         self, key: str, limit: int, window: int, *, strict: bool
@@ -249,8 +251,8 @@ class Limiter:
             self.breaker.succeeded()
         if not decision.allowed:
             self.refusals.remember(key, used, milliseconds / 1000)
-        if strict and not self.process.count_beside(
-            key, share(limit), part_of(used), milliseconds / 1000
+        if strict and not self.process.count_after_store(
+            key, share(limit), local_part(used), milliseconds / 1000
         ):
             return replace(decision, allowed=False, remaining=0)
         return decision
@@ -268,19 +270,19 @@ class Limiter:
         and a store that is lost or moves is found again without one: no request probes."""
         if settings.REDIS_URL:
             self.is_watched = True
-            self.look()
+            self.refresh()
             threading.Thread(target=self.watch, name="store", daemon=True).start()
 
     def watch(self) -> None:
         while True:
             time.sleep(0.5)
-            self.look()
+            self.refresh()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """See whether the store counts. It has half a second to say so: a shorter silence may be
         this machine's, and a process that alone takes the store for lost adds to the limit."""
         try:
-            self.store.look()
+            self.store.refresh()
         except Exception as error:
             self.lost(error, surely=True)
         else:

@@ -31,7 +31,7 @@ BUDGET = 0.1  # seconds, of which on a new connection:
 CONNECTING = 0.08 * BUDGET
 HANDSHAKES = 0.4 * BUDGET  # TLS, AUTH and SELECT together
 LEAST = 0.1 * BUDGET  # for a command; with less left after the steps before, it is not sent
-LOOK = 0.5  # seconds that a look may wait, on which no request waits
+REFRESH_PATIENCE = 0.5  # seconds that a look may wait, on which no request waits
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()  # EVALSHA's name for it
 Count = tuple[int, int]  # the requests in a window, the milliseconds until it ends
@@ -143,7 +143,7 @@ class Store:
         def left() -> float:
             return max(LEAST, seconds - (time.monotonic() - begin))
 
-        server = self.server(self.topology.holder(key))
+        server = self.server(self.topology.server_for(key))
         try:
             return server.ask("EVALSHA", SHA, 1, key, milliseconds, seconds=seconds)
         except NoScriptError:  # a new or emptied store
@@ -158,21 +158,21 @@ class Store:
             self.servers[address] = Server(address, self.options)
         return self.servers[address]
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Find out where the servers are, if need be, and have each of them count something: one
         that is full or read-only would still answer a PING."""
         if self.is_outdated:
             self.topology.find()
         for key in self.topology.probes():
-            self.server(self.topology.holder(key)).warm_up(1)
-            self.count(key, 1000, LOOK)
+            self.server(self.topology.server_for(key)).warm_up(1)
+            self.count(key, 1000, REFRESH_PATIENCE)
         if self.is_outdated:
             self.warm_up()
             self.is_outdated = False
 
     def warm_up(self) -> None:
         for key in self.topology.probes():
-            self.server(self.topology.holder(key)).warm_up(settings.WEB_THREADS)
+            self.server(self.topology.server_for(key)).warm_up(settings.WEB_THREADS)
 
     def lost(self) -> None:
         """Begin anew with the server that has failed; perhaps the store moves. A Cluster's others

@@ -27,7 +27,7 @@ class Topology(Protocol):
     def find(self) -> None:
         """Find out where the servers are now. Raises redis-py's errors."""
 
-    def holder(self, key: str) -> Address:
+    def server_for(self, key: str) -> Address:
         """The server that counts under the key. Raises StoreError while none is known."""
 
     def probes(self) -> list[str]:
@@ -46,7 +46,7 @@ class OneServer:
     def find(self) -> None:
         pass
 
-    def holder(self, key: str) -> Address:
+    def server_for(self, key: str) -> Address:
         return self.address
 
     def probes(self) -> list[str]:
@@ -76,7 +76,7 @@ class SentinelMaster:
                 self.sentinel.sentinels[0].ping()  # is it an unknown CA, or a wrong password?
             raise StoreError(f"no Sentinel names a master of {self.service}") from None
 
-    def holder(self, key: str) -> Address:
+    def server_for(self, key: str) -> Address:
         if self.master is None:
             raise StoreError(f"no Sentinel has named the master of {self.service} yet")
         return self.master
@@ -106,7 +106,7 @@ class ClusterNodes:
         else:
             self.cluster.nodes_manager.initialize()
 
-    def holder(self, key: str) -> Address:
+    def server_for(self, key: str) -> Address:
         if self.cluster is None:
             raise StoreError("no node of the cluster has answered yet")
         node = self.cluster.get_node_from_key(key)
@@ -116,7 +116,7 @@ class ClusterNodes:
         found: dict[Address, str] = {}
         for number in range(200):  # more than enough to meet each of a dozen masters
             key = f"{PROBE}:{number}"
-            found.setdefault(self.holder(key), key)
+            found.setdefault(self.server_for(key), key)
         return list(found.values())
 
 

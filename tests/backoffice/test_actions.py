@@ -23,9 +23,9 @@ def act(operator: Client, page: str, action: str, pk: object) -> str:
         "accounts/account",
         "accounts/user",
         "accounts/consultant",
-        "accounts/outgoingmail",
-        "accounts/signuplink",
-        "accounts/unlocklink",
+        "mail/outgoingmail",
+        "signin/signuplink",
+        "signin/unlocklink",
         "throttling/lockout",
         "audit/record",
     ],
@@ -90,6 +90,6 @@ def test_mail_is_tried_again(operator, ada):
     mail = OutgoingMail.objects.create(
         kind="signin.signuplink", email="a@example.com", state=State.FAILED, link_id=ada.pk
     )
-    assert "tried again: 1." in act(operator, "accounts/outgoingmail", "try_again", mail.pk)
+    assert "tried again: 1." in act(operator, "mail/outgoingmail", "try_again", mail.pk)
 
     assert OutgoingMail.objects.get().state == State.READY

@@ -78,7 +78,7 @@ def test_operator_helps_and_the_trail_tells(site_of_ada: Site) -> None:
     "where",
     [
         "accounts/user",
-        "accounts/outgoingmail",
+        "mail/outgoingmail",
         "invitations/invitation",
         "throttling/lockout",
         "audit/record",

@@ -10,7 +10,7 @@ import pytest
 from django.urls import resolve
 
 from config import gunicorn
-from config.worker import SIGN_INS, Lanes, is_sign_in
+from config.worker import SIGN_INS, SignInPool, is_sign_in
 from signin import hashers
 from tests import servers
 from tests.conftest import Service
@@ -45,8 +45,8 @@ def connect() -> Iterator[Callable[[bytes], Connection]]:
 
 
 @pytest.fixture
-def lanes() -> Iterator[Lanes]:
-    lanes = Lanes(1, 1)
+def lanes() -> Iterator[SignInPool]:
+    lanes = SignInPool(1, 1)
     yield lanes
     lanes.shutdown()
 
@@ -101,7 +101,7 @@ def test_closed_connection_is_no_sign_in(connect: Callable[[bytes], Connection])
 
 
 def test_crowd_at_the_log_in_holds_no_other_thread(
-    lanes: Lanes, connect: Callable[[bytes], Connection]
+    lanes: SignInPool, connect: Callable[[bytes], Connection]
 ) -> None:
     released = threading.Event()
     crowd = [lanes.submit(lambda _: released.wait(10), connect(LOG_IN)) for _ in range(20)]
@@ -115,7 +115,7 @@ def test_crowd_at_the_log_in_holds_no_other_thread(
 
 
 def test_time_in_the_queue_counts_as_waiting(
-    lanes: Lanes, connect: Callable[[bytes], Connection]
+    lanes: SignInPool, connect: Callable[[bytes], Connection]
 ) -> None:
     begun = time.monotonic()
 
@@ -128,7 +128,7 @@ def test_time_in_the_queue_counts_as_waiting(
 
 @pytest.mark.parametrize("sent", [LOG_IN, OTHER])
 def test_error_is_handed_back(
-    lanes: Lanes, connect: Callable[[bytes], Connection], sent: bytes
+    lanes: SignInPool, connect: Callable[[bytes], Connection], sent: bytes
 ) -> None:
     def fail(_: Connection) -> None:
         raise OSError("gone")

@@ -74,10 +74,10 @@ def test_running_process_notices_new_and_removed_keys(key_folder, clock):
     assert len(kept.current().keys) == 1
     folder.write_once(key_folder / "20300101T000000Z.pem", folder.new_pem())
     assert len(kept.current().keys) == 1
-    assert len(clock(folder).keys) == 2
+    assert len(clock(kept).keys) == 2
     (key_folder / "20300101T000000Z.pem").unlink()
 
-    assert len(clock(folder).keys) == 1
+    assert len(clock(kept).keys) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"-----BEGIN PRIVATE KEY-----\nMII", b"\xff\x00"])
@@ -86,12 +86,12 @@ def test_bad_new_file_keeps_the_old_ring_and_is_read_again(key_folder, clock, ca
     old = kept.current()
     new = key_folder / "20300101T000000Z.pem"
     new.write_bytes(content)
-    assert clock(folder) is old
-    assert clock(folder) is old
+    assert clock(kept) is old
+    assert clock(kept) is old
     assert caplog.text.count("the signing keys stay as they are") == 1
     new.write_bytes(folder.new_pem())
 
-    assert len(clock(folder).keys) == 2
+    assert len(clock(kept).keys) == 2
 
 
 @pytest.mark.parametrize("whole_folder", [False, True])
@@ -104,8 +104,8 @@ def test_last_key_that_is_deleted_verifies_nothing_any_more(
     if whole_folder:
         key_folder.rmdir()
 
-    assert clock(folder).verifying_key(kid) is None
-    assert clock(folder).verifying_key(kid) is None
+    assert clock(kept).verifying_key(kid) is None
+    assert clock(kept).verifying_key(kid) is None
     assert caplog.text.count(f"no signing key is left in {key_folder}") == 1
     with pytest.raises(SigningKeyMissing):
         kept.current().signing_key()
@@ -119,10 +119,10 @@ def test_key_that_comes_back_is_found_again(key_folder, clock):
     first = key_folder / folder.FIRST_NAME
     content = first.read_bytes()
     first.unlink()
-    assert not clock(folder).keys
+    assert not clock(kept).keys
     first.write_bytes(content)
 
-    assert len(clock(folder).keys) == 1
+    assert len(clock(kept).keys) == 1
 
 
 @pytest.mark.django_db

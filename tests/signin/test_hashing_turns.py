@@ -50,33 +50,33 @@ def no_turn(
 ) -> Iterator[Callable[[], None]]:
     """As many hashes being made as may be, and nobody is patient; what it gives ends them."""
     monkeypatch.setattr(hashers, "PATIENCE", 0.01)
-    with ThreadPoolExecutor(hashers.AT_A_TIME) as threads:
+    with ThreadPoolExecutor(hashers.MAX_PARALLEL_HASHES) as threads:
         hashes = [
             threads.submit(check_password, PASSWORD, password_hash)
-            for _ in range(hashers.AT_A_TIME)
+            for _ in range(hashers.MAX_PARALLEL_HASHES)
         ]
         for _ in hashes:
             assert blocked.begun.acquire(timeout=10)
 
         def end() -> None:
             blocked.released.set()
-            assert [one.result() for one in hashes] == [True] * hashers.AT_A_TIME
+            assert [one.result() for one in hashes] == [True] * hashers.MAX_PARALLEL_HASHES
 
         yield end
         end()
 
 
 def test_threads_are_left_for_everybody_else(settings: Any) -> None:
-    assert hashers.AT_A_TIME == settings.WEB_THREADS // 2
+    assert hashers.MAX_PARALLEL_HASHES == settings.WEB_THREADS // 2
 
 
 def test_others_wait_for_their_turn(blocked: Blocked, password_hash: str) -> None:
-    with ThreadPoolExecutor(hashers.AT_A_TIME + 2) as threads:
+    with ThreadPoolExecutor(hashers.MAX_PARALLEL_HASHES + 2) as threads:
         hashes = [
             threads.submit(check_password, PASSWORD, password_hash)
-            for _ in range(hashers.AT_A_TIME + 2)
+            for _ in range(hashers.MAX_PARALLEL_HASHES + 2)
         ]
-        for _ in range(hashers.AT_A_TIME):
+        for _ in range(hashers.MAX_PARALLEL_HASHES):
             assert blocked.begun.acquire(timeout=10)
 
         assert not blocked.begun.acquire(timeout=0.1)

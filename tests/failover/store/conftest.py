@@ -266,7 +266,7 @@ def counted(store_servers: Any, settings: Any) -> Iterator[None]:
     settings.REDIS_URL = store_servers.url
     settings.REDIS_SERVERS = environment.redis_servers("REDIS_URL", store_servers.url)
     counter.reset()
-    counter.limiter.look()
+    counter.limiter.refresh()
     yield
     store = counter.limiter.store
     if isinstance(store.topology, ClusterNodes):

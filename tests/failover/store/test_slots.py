@@ -31,6 +31,6 @@ def test_count_goes_on_while_its_slot_moves(cluster: Any, counted: None) -> None
     for client in (target, source):
         client.execute_command("CLUSTER SETSLOT", slot, "NODE", there)
     assert remaining() == 6  # -MOVED
-    counter.limiter.look()
+    counter.limiter.refresh()
     assert remaining() == 5
     assert counter.state() == "ok"
