@@ -1,9 +1,8 @@
 """Companies, their users, and the consultant profiles that users may be linked to."""
 
-import functools
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connections, models, transaction
+from django.db import IntegrityError, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Lower
 from django.utils import timezone
@@ -26,23 +25,6 @@ from mail.emails import CanonicalEmailField
 from throttling.models import Lockout
 
 OPERATORS = "Operators"
-
-# Every signed-in request and every log-in asks this. The ORM takes 0.7 ms of CPU to make the same
-# SQL each time, half of all that `GET /auth/me` takes, and raw() 0.08 ms more to make the user.
-PERSON = """
-SELECT {columns}, profile.id,
-    EXISTS (SELECT 1 FROM accounts_consultant WHERE manager_id = person.id){lock}
-FROM {source} LEFT JOIN accounts_consultant profile ON profile.user_id = person.id
-WHERE {conditions}
-"""
-PEOPLE = "accounts_user person"
-LOCKED = """EXISTS (SELECT 1 FROM throttling_lockout
-    WHERE email = person.email AND device = '' AND locked_until > %(now)s)"""
-# One row for each address: with its user, if it has one and is not locked. OFFSET and CASE have
-# PostgreSQL look at the lock first, and at no user of an address that is locked.
-ADDRESS = f"""(SELECT {LOCKED.replace("person.email", "%(email)s")} AS locked OFFSET 0) address
-    LEFT JOIN accounts_user person
-    ON person.email = CASE WHEN NOT address.locked THEN %(email)s END"""
 
 
 class AccountManager(models.Manager["Account"]):
@@ -118,71 +100,13 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.update(token_version=next_token_version())
 
 
-def user_filter_for(token: Mapping[str, Any]) -> dict[str, Any]:
-    """Whom a token's claims name, while that user is active and has not signed out since."""
-    return {"id": token["sub"], "token_version": token["token_version"], "is_active": True}
-
-
 class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
     use_in_migrations = False
 
-    def for_access_token(self, token: Mapping[str, Any]) -> "User | None":
-        """The active user whom a token's claims name, `with_profile`, or None; None too when the
-        sessions were ended since the token was issued."""
-        return self.person(**user_filter_for(token))
-
-    def for_refresh_token(self, token: Mapping[str, Any]) -> "User | None":
-        """The same, with `locked` in the same query."""
-        return self.person(LOCKED, **user_filter_for(token))
-
     def by_email(self, email: str) -> "User | None":
         """The user of a canonical address, `with_profile`, or None."""
-        return self.person(email=email)
-
-    def for_log_in(self, email: str) -> "tuple[User | None, bool]":
-        """The user of a canonical address, `with_profile`, if it has one and is not locked to
-        strangers, and whether it is locked: by one statement, whatever address it is."""
-        if connections[self.db].vendor != "postgresql":
-            locked = Lockout.objects.is_locked(email)
-            return None if locked else self.by_email(email), locked
-        row = self.row(self.statement(ADDRESS, "address.locked", ("TRUE",)), {"email": email})
-        return self.user_from_row(row) if row[0] is not None else None, row[-1]
-
-    def person(self, locked: str = "", **conditions: Any) -> "User | None":
-        """The one user whose columns have these values: by PERSON where PostgreSQL gives them as
-        Django wants them; the embedded database is asked by the ORM."""
-        if connections[self.db].vendor != "postgresql":
-            found: User | None = self.with_profile().filter(**conditions).first()
-            return found
-        where = tuple(f"person.{name} = %({name})s" for name in conditions)
-        row = self.row(self.statement(PEOPLE, locked, where), conditions)
-        return self.user_from_row(row) if row else None
-
-    @functools.cache  # noqa: B019  (a manager lives as long as its model)
-    def statement(self, source: str, locked: str, conditions: tuple[str, ...]) -> str:
-        """PERSON for this source and these conditions."""
-        return PERSON.format(
-            columns=", ".join(f"person.{name}" for name in self.columns),
-            lock=f", {locked}" if locked else "",
-            source=source,
-            conditions=" AND ".join(conditions),
-        )
-
-    def row(self, statement: str, values: dict[str, Any]) -> Any:
-        with connections[self.db].cursor() as cursor:
-            cursor.execute(statement, values | {"now": timezone.now()})
-            return cursor.fetchone()
-
-    def user_from_row(self, row: tuple[Any, ...]) -> "User":
-        """The user of a row of PERSON, with what stands in it beside the columns."""
-        count = len(self.columns)
-        user: User = self.model.from_db(self.db, self.columns, row[:count])
-        vars(user).update(zip(["profile_id", "manages", "locked"], row[count:], strict=False))
-        return user
-
-    @cached_property
-    def columns(self) -> list[str]:
-        return [field.attname for field in self.model._meta.concrete_fields]
+        found: User | None = self.with_profile().filter(email=email).first()
+        return found
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
         """A user with a hashed password; with None, one who cannot log in yet."""

@@ -46,13 +46,9 @@ def check_credentials(
     The lock is looked at again when the hash is done, since of many guesses that began together
     some may have failed meanwhile: answers count, not attempts.
     """
-    locked: bool | None = None
-    if devices:
-        user = User.objects.by_email(email)
-    else:
-        user, locked = User.objects.for_log_in(email)
+    user = User.objects.by_email(email)
     device = devices.device_of(user) if devices else STRANGER
-    refuse_locked(email, locked, device)
+    refuse_locked(email, device=device)
     known = user is not None and user.has_usable_password()
     encoded = user.password if user and known else dummy_hash()
     right = check_password(password, encoded, renewal(user))

@@ -52,7 +52,7 @@ def test_lost_store_is_degraded(api: API, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_lost_database_is_503(api: API, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DatabaseLook, "look", lambda self: False)
+    monkeypatch.setattr(DatabaseLook, "probe", lambda self: False)
 
     answer = api.get("/health")
 
