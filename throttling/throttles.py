@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
-from throttling import counter
 from throttling.addresses import client_address
+from throttling.counter import limiter
 from throttling.exceptions import RateLimited, TooManyAttempts
 
 
@@ -35,7 +35,7 @@ class TierThrottle(BaseThrottle):
         if decision is None:
             limit = getattr(settings, self.limit_setting)
             caller = self.caller(request, view)
-            decision = counter.count(self.tier, caller, limit, strict=self.strict)
+            decision = limiter.count(self.tier, caller, limit, strict=self.strict)
             request.rate_limit = decision  # type: ignore[union-attr]
         if not decision.allowed:
             raise self.exceeded

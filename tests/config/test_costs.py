@@ -10,7 +10,7 @@ from django_redis import get_redis_connection
 from accounts import tokens
 from accounts.models import User
 from tests.conftest import API, PASSWORD
-from throttling import counter
+from throttling.counter import limiter
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +29,7 @@ Costs = Callable[[Callable[[], Any]], tuple[int, int, int]]
 @pytest.fixture
 def costs() -> Iterator[Costs]:
     """Makes a call and gives its status, its statements and its Redis commands."""
-    counter.count("public", "198.51.100.1", 10, strict=True)  # connects, and loads the script
+    limiter.count("public", "198.51.100.1", 10, strict=True)  # connects, and loads the script
 
     def measure(call: Callable[[], Any]) -> tuple[int, int, int]:
         statements: list[str] = []
