@@ -1,11 +1,11 @@
 """The user of a token: the one statement of every signed-in request."""
 
 import functools
-from collections.abc import Mapping
 from typing import Any
 
 from django.db import connection
 from django.utils import timezone
+from rest_framework_simplejwt.tokens import Token
 
 from accounts.models import User
 
@@ -15,7 +15,7 @@ USER_SQL = """
 SELECT {columns}, profile.id,
     EXISTS (SELECT 1 FROM accounts_consultant WHERE manager_id = person.id){locked}
 FROM accounts_user person LEFT JOIN accounts_consultant profile ON profile.user_id = person.id
-WHERE person.id = %(sub)s AND person.token_version = %(token_version)s AND person.is_active
+WHERE person.id = %(id)s AND person.token_version = %(token_version)s AND person.is_active
 """
 LOCKED = """, EXISTS (SELECT 1 FROM throttling_lockout
     WHERE email = person.email AND device = '' AND locked_until > %(now)s)"""
@@ -23,19 +23,19 @@ COLUMNS = [field.attname for field in User._meta.concrete_fields]
 ANNOTATIONS = ["profile_id", "manages", "locked"]
 
 
-def user_of_token(claims: Mapping[str, Any], *, with_lock: bool = False) -> User | None:
+def user_of_token(claims: Token | dict[str, Any], *, with_lock: bool = False) -> User | None:
     """The active user whom a token's claims name, `with_profile`, or None; None too when the
     sessions were ended since the token was issued.
 
     With `with_lock` the same statement fills `locked`. The embedded database gives columns in
     other types than Django wants, and is asked by the ORM.
     """
+    wanted = {"id": claims["sub"], "token_version": claims["token_version"]}
     if connection.vendor != "postgresql":
-        wanted = {"pk": claims["sub"], "token_version": claims["token_version"]}
         found: User | None = User.objects.with_profile().filter(is_active=True, **wanted).first()
         return found
     with connection.cursor() as cursor:
-        cursor.execute(user_sql(with_lock), {**claims, "now": timezone.now()})
+        cursor.execute(user_sql(with_lock), wanted | {"now": timezone.now()})
         row = cursor.fetchone()
     return user_from_row(row) if row else None
 
