@@ -59,7 +59,7 @@ class Client(models.Model):
     its own claim. What is known of it for sure is where it gets its answers."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=100, help_text="What it calls itself.")
+    name = models.CharField("calls itself", max_length=100)
     redirect_uris = models.JSONField("redirect URIs", default=list)
     created_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
 
@@ -229,6 +229,6 @@ class Grant(models.Model):
         """What the audit trail is told of it."""
         return {
             "grant": str(self.pk),
-            "client": self.client.name,
             "host": self.host,
+            "claims": {"client": self.client.name},
         }

@@ -264,7 +264,7 @@ def call_tool(request: Request, message: Message) -> type_dict:
     arguments = message.params.get("arguments") or {}
     if tool.read_only:  # nothing is recorded
         return tool.call(request, arguments)
-    acting = replace(origin.current.get(), through=through(request, message))
+    acting = replace(origin.current.get(), **through(request, message))
     reset = origin.current.set(acting)
     try:
         return tool.call(request, arguments)
@@ -272,12 +272,14 @@ def call_tool(request: Request, message: Message) -> type_dict:
         origin.current.reset(reset)
 
 
-def through(request: Request, message: Message) -> dict[str, str]:
-    """What acts for the person: the client that was let in, else the one that names itself."""
+def through(request: Request, message: Message) -> dict[str, dict[str, str]]:
+    """What acts for the person, for their `Origin`: a client that was let in, or one that was not.
+    Either has named itself."""
     grant: Any = request.auth
     if isinstance(grant, Grant):
-        return {"via": "mcp", "client": grant.client.name, "grant": str(grant.pk)}
-    return {"via": "mcp", "client": message.client}
+        known = {"via": "mcp", "grant": str(grant.pk)}
+        return {"through": known, "claims": {"client": grant.client.name}}
+    return {"through": {"via": "mcp"}, "claims": {"client": message.client}}
 
 
 PAGES = {

@@ -26,7 +26,7 @@ from accounts.mail.budget import DAY, HOUR, MailBudget
 from accounts.mail.links import KEPT_FOR, EmailedLink
 from accounts.mail.message import compose
 from accounts.mail.tally import MailTally
-from audit.origin import LONGEST_AGENT, current, printable
+from audit.origin import current
 from audit.pruning import delete_in_batches
 
 logger = logging.getLogger(__name__)
@@ -63,8 +63,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
-            origin = asdict(current.get())
-            origin["agent"] = printable(origin["agent"], LONGEST_AGENT)
+            origin = asdict(current.get().bounded())
             self.create(kind=label, email=email, language=language, origin=origin)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)

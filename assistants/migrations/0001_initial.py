@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             name='Client',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(help_text='What it calls itself.', max_length=100)),
+                ('name', models.CharField(max_length=100, verbose_name='calls itself')),
                 ('redirect_uris', models.JSONField(default=list, verbose_name='redirect URIs')),
                 ('created_at', models.DateTimeField(db_index=True, default=django.utils.timezone.now, editable=False)),
             ],

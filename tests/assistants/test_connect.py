@@ -275,5 +275,5 @@ def test_trail_tells_who_let_whom_in(api, client, ada):
 
     record = Record.objects.get(kind=Kind.ASSISTANT_LET_IN)
     assert record.actor_email == ada.email
-    assert record.detail["client"] == "Testbench"
+    assert record.detail["claims"] == {"client": "Testbench"}
     assert record.detail["host"] == "127.0.0.1"
