@@ -264,22 +264,20 @@ def call_tool(request: Request, message: Message) -> type_dict:
     arguments = message.params.get("arguments") or {}
     if tool.read_only:  # nothing is recorded
         return tool.call(request, arguments)
-    acting = replace(origin.current.get(), **through(request, message))
-    reset = origin.current.set(acting)
+    reset = origin.current.set(acting(request, message))
     try:
         return tool.call(request, arguments)
     finally:
         origin.current.reset(reset)
 
 
-def through(request: Request, message: Message) -> dict[str, dict[str, str]]:
-    """What acts for the person, for their `Origin`: a client that was let in, or one that was not.
-    Either has named itself."""
+def acting(request: Request, message: Message) -> origin.Origin:
+    """What acts for the person: the client that was let in, or any other. Either names itself."""
     grant: Any = request.auth
+    through, name = {"via": "mcp"}, message.client
     if isinstance(grant, Grant):
-        known = {"via": "mcp", "grant": str(grant.pk)}
-        return {"through": known, "claims": {"client": grant.client.name}}
-    return {"through": {"via": "mcp"}, "claims": {"client": message.client}}
+        through, name = through | {"grant": str(grant.pk)}, grant.client.name
+    return replace(origin.current.get(), through=through, claims={"client": name})
 
 
 PAGES = {

@@ -36,7 +36,9 @@ class Origin:
     def bounded(self) -> Self:
         """The same with no more than LONGEST_CLAIM printable characters of each claim: the form in
         which it may be stored."""
-        claims = {name: printable(text, LONGEST_CLAIM) for name, text in self.claims.items() if text}
+        claims = {
+            name: printable(text, LONGEST_CLAIM) for name, text in self.claims.items() if text
+        }
         return replace(self, agent=printable(self.agent, LONGEST_CLAIM), claims=claims)
 
 

@@ -37,17 +37,16 @@ def record(
     subject: str = "",
     account_id: UUID | None = None,
     origin: Origin | None = None,
-    claims: Mapping[str, str] | None = None,
     **detail: Any,
 ) -> None:
     """Record that `actor` did `kind` to `subject` (an address, a name or a `kid`).
 
     Call it in the transaction of what it tells of. Without `origin` that comes from the request or
     command in hand. `detail` is what JSON can hold; a password, token or link never goes in.
-    `claims` is what a caller says of itself: the record marks it so.
+    What a caller says of itself goes into its `claims` alone.
     """
     origin = origin or current.get()
-    origin = replace(origin, claims={**origin.claims, **(claims or {})}).bounded()
+    origin = replace(origin, claims={**origin.claims, **detail.pop("claims", {})}).bounded()
     subject = printable(subject or (actor.email if actor else ""), LONGEST)
     left = room(kind, actor)
     if left >= 0:
