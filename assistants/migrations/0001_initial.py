@@ -23,6 +23,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=100, verbose_name='calls itself')),
                 ('redirect_uris', models.JSONField(default=list, verbose_name='redirect URIs')),
                 ('created_at', models.DateTimeField(db_index=True, default=django.utils.timezone.now, editable=False)),
+                ('held_at', models.DateTimeField(editable=False, null=True, verbose_name='consent page last shown')),
             ],
             options={
                 'ordering': ['-created_at'],
