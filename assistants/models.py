@@ -154,7 +154,9 @@ class Grant(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="grants", editable=False
     )
-    client = models.ForeignKey(Client, models.CASCADE, related_name="grants", editable=False)
+    client = models.ForeignKey(
+        Client, models.CASCADE, related_name="grants", editable=False, verbose_name="calls itself"
+    )
     redirect_uri = models.CharField("redirect URI", max_length=2000, editable=False)
     code_challenge = models.CharField(max_length=43, editable=False)
     token_version = models.PositiveBigIntegerField(

@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
                 ('redeemed_at', models.DateTimeField(editable=False, null=True, verbose_name='code redeemed')),
                 ('used_at', models.DateTimeField(editable=False, null=True, verbose_name='last refreshed')),
                 ('ended_at', models.DateTimeField(editable=False, null=True, verbose_name='ended')),
-                ('client', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='grants', to='assistants.client')),
+                ('client', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='grants', to='assistants.client', verbose_name='calls itself')),
                 ('user', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='grants', to=settings.AUTH_USER_MODEL)),
             ],
             options={
