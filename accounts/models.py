@@ -226,21 +226,40 @@ class User(AbstractBaseUser, PermissionsMixin):
     def get_full_name(self) -> str:
         return f"{self.first_name} {self.last_name}".strip()
 
-    def update_role_or_active(self, **changes: Any) -> None:
-        """Change `role`, `is_active` or both; deactivating ends every session for good.
+    def change_profile(self, **changes: Any) -> dict[str, Any]:
+        """Change the user's names or language; those of the changes that were any, for the trail.
+
+        The UPDATE decides between requests that race: one of them has changed something.
+        """
+        news = self.different(changes)
+        changed = news and User.objects.filter(pk=self.pk).exclude(**news).update(**news)
+        vars(self).update(changes)
+        return news if changed else {}
+
+    def update_role_or_active(self, **changes: Any) -> dict[str, Any]:
+        """Change `role`, `is_active` or both; deactivating ends every session for good. Gives those
+        of the changes that were any, for the trail.
 
         Raises LastAdmin, and changes nothing, when the company would be without an active admin.
         """
         if not changes:
-            return
-        if changes.get("is_active") is False:
-            changes["token_version"] = next_token_version()
+            return {}
         with transaction.atomic():
             Account.objects.lock(self.account_id)
-            User.objects.filter(pk=self.pk).update(**changes)
+            self.refresh_from_db(fields=list(changes))
+            news = self.different(changes)
+            if not news:
+                return {}
+            ends = {"token_version": next_token_version()} if news.get("is_active") is False else {}
+            User.objects.filter(pk=self.pk).update(**news, **ends)
             if not User.objects.filter(account=self.account_id).active_admins().exists():
                 raise LastAdmin
-        self.refresh_from_db(fields=list(changes))
+        self.refresh_from_db(fields=[*news, *ends])
+        return news
+
+    def different(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """Those of the values that are not the user's already."""
+        return {name: value for name, value in changes.items() if getattr(self, name) != value}
 
     @classmethod
     def normalize_username(cls, username: str) -> str:

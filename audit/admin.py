@@ -83,7 +83,7 @@ def csv_lines(records: QuerySet[Record]) -> Iterator[str]:
 
 @admin.register(Record)
 class RecordAdmin(admin.ModelAdmin):
-    list_display = ["at", "kind", "actor_email", "subject", "address", "agent"]
+    list_display = ["at", "what", "actor_email", "subject", "address", "calls_itself"]
     list_filter = ["kind", DayFilter]
     # Addresses are canonical, so that a prefix is found by its index.
     search_fields = ["subject__startswith", "actor_email__startswith", "address__startswith"]
@@ -96,6 +96,15 @@ class RecordAdmin(admin.ModelAdmin):
     show_full_result_count = False
     list_per_page = 50
     actions = ["export"]
+
+    @admin.display(description="kind", ordering="kind")
+    def what(self, record: Record) -> str:
+        more = ", and more followed within the hour" if "more_followed" in record.detail else ""
+        return f"{record.get_kind_display()}{more}"
+
+    @admin.display(description="program, as it calls itself")
+    def calls_itself(self, record: Record) -> str:
+        return " · ".join(filter(None, [*record.detail.get("claims", {}).values(), record.agent]))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Record], search_term: str
@@ -127,6 +136,8 @@ class AuditedAdmin(admin.ModelAdmin):
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        if not message:  # saved as it was
+            return None
         fields = [name for part in message for name in part.get("changed", {}).get("fields", [])]
         self.record(Kind.ADMIN_CHANGED, request, obj, fields=fields)
         return super().log_change(request, obj, message)

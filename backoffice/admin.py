@@ -194,16 +194,13 @@ class UserAdmin(PanelAdmin):
         """Change each by the API's rule; the trail is told in the transaction of the change."""
         changed = []
         for user in self.changeable(request, users):
-            if all(getattr(user, name) == value for name, value in change.items()):
-                continue
             try:
                 with transaction.atomic():
-                    user.update_role_or_active(**change)
-                    self.record(kind, request, user, **change)
+                    if user.update_role_or_active(**change):
+                        self.record(kind, request, user, **change)
+                        changed.append(user)
             except LastAdmin as error:
                 self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
-            else:
-                changed.append(user)
         if kind == Kind.DEACTIVATED:
             log_out_if_own(request, changed)
         self.message_user(request, f"Users {kind.label}: {len(changed)}.")

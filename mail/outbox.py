@@ -21,7 +21,7 @@ from django.db import DatabaseError, models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from audit.origin import LONGEST_AGENT, current, printable
+from audit.origin import current
 from audit.pruning import delete_in_batches
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import CanonicalEmailField
@@ -63,8 +63,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
-            origin = asdict(current.get())
-            origin["agent"] = printable(origin["agent"], LONGEST_AGENT)
+            origin = asdict(current.get().bounded())
             self.create(kind=label, email=email, language=language, origin=origin)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
