@@ -24,6 +24,7 @@ from accounts.emails import CanonicalEmailField
 from accounts.exceptions import EmailTaken, InvalidLink, LastAdmin
 from accounts.mail.links import EmailedLink
 from accounts.mail.outbox import OutgoingMail
+from accounts.search import cut
 from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind
@@ -107,9 +108,10 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(role=Role.ADMIN, is_active=True)
 
     def search(self, text: str) -> Self:
-        """Users in whose first name, last name or address each word of the text occurs."""
+        """Users in whose first name, last name or address each word of the text occurs; of a long
+        one, the first words."""
         found = self
-        for word in dict.fromkeys(text.split()):
+        for word in dict.fromkeys(cut(text).split()):
             found = found.filter(
                 Q(first_name__icontains=word)
                 | Q(last_name__icontains=word)

@@ -16,9 +16,12 @@ from accounts.backends import check_credentials
 from accounts.devices import Devices, remember_device
 from accounts.emails import canonical_email
 from accounts.exceptions import WrongCredentials
+from backoffice.lookups import GuardedAdmin
 from backoffice.overview import found, overview
 from throttling.exceptions import TooManyAttempts
 from throttling.throttles import CredentialThrottle
+
+TAKEN_AWAY = {"view_on_site"}
 
 
 class LoginForm(AdminAuthenticationForm):
@@ -54,6 +57,19 @@ class Site(admin.AdminSite):
     login_form = LoginForm
     index_template = "backoffice/index.html"
     enable_nav_sidebar = False  # its width is the lists'
+
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Guarded, whatever the class: Django's own, too, and one that somebody forgets."""
+        admin_class = admin_class or admin.ModelAdmin
+        said = {"__module__": admin_class.__module__, "__doc__": admin_class.__doc__}
+        guarded = type(admin_class.__name__, (GuardedAdmin, admin_class), said)
+        super().register(model_or_iterable, guarded, **options)
+
+    def get_urls(self) -> list[Any]:
+        """Without Django's view_on_site: no row of ours has a page outside, and whoever asked for
+        one was told which rows there are."""
+        kept = super().get_urls()
+        return [entry for entry in kept if getattr(entry, "name", "") not in TAKEN_AWAY]
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
