@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_exempt
+from rest_framework.exceptions import APIException
 
 from accounts.backends import check_credentials
 from accounts.devices import Devices, remember_device
@@ -18,8 +19,8 @@ from accounts.emails import canonical_email
 from accounts.exceptions import WrongCredentials
 from backoffice.lookups import GuardedAdmin
 from backoffice.overview import found, overview
-from throttling.exceptions import TooManyAttempts
-from throttling.throttles import CredentialThrottle
+from throttling.exceptions import RateLimited, TooManyAttempts
+from throttling.throttles import CredentialThrottle, PublicThrottle
 
 TAKEN_AWAY = {"view_on_site"}
 
@@ -82,22 +83,25 @@ class Site(admin.AdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        if request.method != "POST":
-            return super().login(request, extra_context)
+        """Counted before all else: a look at the form in the public tier, a guess in the other."""
+        guesses = request.method == "POST"
         try:
-            CredentialThrottle().allow_request(request)
+            (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
             response = super().login(request, extra_context)
-        except TooManyAttempts:
-            return self.too_many_attempts(request)
-        if request.user.is_authenticated and response.status_code == 302:
+        except (RateLimited, TooManyAttempts) as refusal:
+            return self.too_many_attempts(request, refusal)
+        if guesses and request.user.is_authenticated and response.status_code == 302:
             remember_device(request, response, request.user)
         for name, value in request.rate_limit.headers().items():  # type: ignore[attr-defined]
             response[name] = value
         return response
 
-    def too_many_attempts(self, request: HttpRequest) -> HttpResponse:
-        """The page for a throttled caller and for a locked address: the same bytes for both."""
+    def too_many_attempts(self, request: HttpRequest, refusal: APIException) -> HttpResponse:
+        """The page for a throttled caller and for a locked address: the same bytes for both. Who
+        has looked too often is told, as by the API, that nothing remains."""
         seconds = request.rate_limit.reset  # type: ignore[attr-defined]
         response = render(request, "admin/too_many_attempts.html", status=429)
         response["Retry-After"] = str(seconds)
+        if isinstance(refusal, RateLimited):
+            response["x-ratelimit-remaining"] = "0"
         return response
