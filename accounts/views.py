@@ -3,7 +3,6 @@
 from typing import Any, cast
 from uuid import UUID
 
-from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
@@ -14,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import keys, tokens
-from accounts.backends import check_credentials, clear_lockout, refuse_locked
+from accounts.backends import check_credentials, clear_lockout, hash_password, refuse_locked
 from accounts.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
 from accounts.devices import Devices, remember_device
 from accounts.exceptions import (
@@ -92,8 +91,7 @@ class CompleteSignupView(CredentialView):
     def post(self, request: Request) -> Response:
         data = valid(CompleteSignupSerializer, request)
         link = SignupLink.objects.find(data["token"])
-        refuse_locked(link.email)
-        password = make_password(data["password"])  # before the transaction: it takes a while
+        password = hash_password(request, link.email, data["password"])
         with transaction.atomic():
             link.use()
             user = self.create(link, data, password)
@@ -126,7 +124,7 @@ class LoginView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         typed = valid(LoginSerializer, request)
-        return self.signed_in(check_credentials(**typed, devices=Devices(request)))
+        return self.signed_in(check_credentials(request, **typed))
 
 
 class RefreshView(CredentialView):

@@ -23,7 +23,6 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from accounts.backends import check_credentials
-from accounts.devices import Devices
 from accounts.exceptions import WrongCredentials
 from accounts.models import User
 from accounts.serializers import LoginSerializer
@@ -174,7 +173,7 @@ class AuthorizeView(CountedView):
         typed = LoginSerializer(data=request.POST)
         try:
             typed.is_valid(raise_exception=True)
-            user = check_credentials(**typed.validated_data, devices=Devices(request))
+            user = check_credentials(request, **typed.validated_data)
         except (ValidationError, WrongCredentials):
             email = request.POST.get("email", "")
             return self.page("sign-in", 401, asked=asked, wrong=True, email=email)

@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -12,7 +11,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.backends import clear_lockout, refuse_locked
+from accounts.backends import clear_lockout, hash_password
 from accounts.exceptions import EmailTaken, InvalidLink
 from accounts.generics import AdminView, CredentialView, SignedInRequest, valid, valid_query
 from accounts.openapi import COOKIE, Raises
@@ -128,8 +127,7 @@ class AcceptView(CredentialView):
     def post(self, request: Request) -> Response:
         data = valid(AcceptSerializer, request)
         invitation = Invitation.objects.find(data.pop("token"))
-        refuse_locked(invitation.email)
-        data["password"] = make_password(data["password"])  # takes a while: no transaction yet
+        data["password"] = hash_password(request, invitation.email, data["password"])
         with transaction.atomic():
             user = invitation.accept(**data)
             clear_lockout(invitation.email)

@@ -1,13 +1,12 @@
 """The /password-changes calls."""
 
-from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.backends import clear_lockout, refuse_locked
+from accounts.backends import clear_lockout, hash_password
 from accounts.devices import STRANGER, Devices
 from accounts.exceptions import InvalidLink
 from accounts.generics import CredentialView, valid
@@ -56,8 +55,7 @@ class RedeemView(CredentialView):
         link = PasswordChange.objects.find(data["token"])
         devices = Devices(request)
         device = devices.device_of(link.user) if devices else STRANGER
-        refuse_locked(link.email, device=device)
-        password = make_password(data["password"])  # before the transaction: it takes a while
+        password = hash_password(request, link.email, data["password"], device)
         with transaction.atomic():
             user = link.redeem(password)
             clear_lockout(link.email, device)

@@ -28,16 +28,16 @@ class TierThrottle(BaseThrottle):
     def allow_request(self, request: HttpRequest | Request, view: APIView | None = None) -> bool:
         """True, or raise `exceeded`.
 
-        The `counter.Decision` stays on the request as `rate_limit`; a request that has one is not
-        counted again.
+        The `counter.Decision` stays on the request as `rate_limit`, with its tier as
+        `rate_limit_tier`; what a tier has counted it does not count again.
         """
-        decision: Any = getattr(request, "rate_limit", None)
-        if decision is None:
+        counted: Any = request
+        if getattr(counted, "rate_limit_tier", None) != self.tier:
             limit = getattr(settings, self.limit_setting)
             caller = self.caller(request, view)
-            decision = counter.count(self.tier, caller, limit, strict=self.strict)
-            request.rate_limit = decision  # type: ignore[union-attr]
-        if not decision.allowed:
+            counted.rate_limit = counter.count(self.tier, caller, limit, strict=self.strict)
+            counted.rate_limit_tier = self.tier
+        if not counted.rate_limit.allowed:
             raise self.exceeded
         return True
 
