@@ -29,10 +29,12 @@ class TierThrottle(BaseThrottle):
         """True, or raise `exceeded`.
 
         The `counter.Decision` stays on the request as `rate_limit`, with its tier as
-        `rate_limit_tier`; what a tier has counted it does not count again.
+        `rate_limit_tier`. A request that has one is not counted again, but by the strict tier,
+        which counts who guesses by whatever view it comes.
         """
         counted: Any = request
-        if getattr(counted, "rate_limit_tier", None) != self.tier:
+        tier = getattr(counted, "rate_limit_tier", None)
+        if tier is None or (self.strict and tier != self.tier):
             limit = getattr(settings, self.limit_setting)
             caller = self.caller(request, view)
             counted.rate_limit = counter.count(self.tier, caller, limit, strict=self.strict)
