@@ -18,6 +18,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
 from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.search import cut
 from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind
@@ -85,9 +86,10 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(role=Role.ADMIN, is_active=True)
 
     def search(self, text: str) -> Self:
-        """Users in whose first name, last name or address each word of the text occurs."""
+        """Users in whose first name, last name or address each word of the text occurs; of a long
+        one, the first words."""
         found = self
-        for word in dict.fromkeys(text.split()):
+        for word in dict.fromkeys(cut(text).split()):
             found = found.filter(
                 Q(first_name__icontains=word)
                 | Q(last_name__icontains=word)

@@ -36,7 +36,6 @@ from assistants.exceptions import (
 from assistants.models import Client, Grant
 from assistants.oauth import check_target, single_param
 from signin.backends import check_credentials
-from signin.devices import Devices
 from signin.exceptions import WrongCredentials
 from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
@@ -181,7 +180,7 @@ class AuthorizeView(CountedView):
         typed = LoginSerializer(data=request.POST)
         try:
             typed.is_valid(raise_exception=True)
-            user = check_credentials(**typed.validated_data, devices=Devices(request))
+            user = check_credentials(request, **typed.validated_data)
         except (ValidationError, WrongCredentials):
             email = request.POST.get("email", "")
             return self.page("sign-in", 401, asked=asked, wrong=True, email=email)

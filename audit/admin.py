@@ -41,10 +41,10 @@ class DayFilter(admin.SimpleListFilter):
         return [(day, day) for day in days]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Record]) -> QuerySet[Record]:
-        try:
-            day = datetime.fromisoformat(f"{self.value()}T00:00:00+00:00")
-        except ValueError:
+        """ValueError or OverflowError for what is no day, which the site answers with a 400."""
+        if not self.value():
             return queryset
+        day = datetime.fromisoformat(f"{self.value()}T00:00:00+00:00")
         return queryset.filter(at__gte=day, at__lt=day + timedelta(days=1))
 
 

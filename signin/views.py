@@ -100,7 +100,7 @@ class LoginView(SignInView):
     )
     def post(self, request: Request) -> Response:
         typed = valid(LoginSerializer, request)
-        return self.signed_in(check_credentials(**typed, devices=Devices(request)))
+        return self.signed_in(check_credentials(request, **typed))
 
 
 class RefreshView(SignInView):
