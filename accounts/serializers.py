@@ -15,7 +15,7 @@ from rest_framework.validators import ProhibitSurrogateCharactersValidator
 from accounts.emails import canonical_email
 from accounts.models import Role, User
 from accounts.openapi import ADA, ADA_RESPONSE, KEY, LINK, SIGN_IN_RESPONSE, TOKEN, example
-from accounts.validators import validate_name
+from accounts.validators import validate_company_name, validate_name
 
 # C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
 REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -95,6 +95,12 @@ class NameField(TextField):
         self.validators.append(validate_name)
 
 
+class CompanyNameField(NameField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=200, **options)
+        self.validators.append(validate_company_name)
+
+
 class OneOfField(TextField):
     """One of a few words; an error names them all, and never repeats what was sent."""
 
@@ -156,7 +162,7 @@ class LoginSerializer(serializers.Serializer[Any]):
 @example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
 class CompleteSignupSerializer(serializers.Serializer[Any]):
     token = TextField(max_length=512)
-    account_name = NameField(max_length=200)
+    account_name = CompanyNameField()
     first_name = NameField()
     last_name = NameField()
     password = NewPasswordField()

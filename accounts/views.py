@@ -309,7 +309,7 @@ class UserView(AdminView):
         changes = valid(StandingSerializer, request)
         user = self.colleague(request, user_id)
         with transaction.atomic():
-            user.change_standing(**changes)
+            user.change_standing(request.user, **changes)
             self.record(request.user, user, changes)
         return Response(CompanyUser(user).data)
 

@@ -25,7 +25,7 @@ class Command(BaseCommand):
             raise CommandError(f"{email} is no user's address.")
         try:
             with transaction.atomic():
-                user.change_standing(role=role)
+                user.change_standing(None, role=role)
                 trail.record(
                     Kind.ROLE_CHANGED, subject=user.email, account_id=user.account_id, role=role
                 )
