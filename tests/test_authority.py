@@ -70,7 +70,7 @@ def things(model: type[Row], target: Row) -> list[Row]:
     if isinstance(target, model):
         return [target]
     if model is Client:
-        return list(Client.objects.all())
+        return list(Client.objects.filter(grants__user=target))
     if model in {Lockout, OutgoingMail} and isinstance(target, User):
         return list(model._default_manager.filter(email=target.email))
     column = "account" if isinstance(target, Account) else "user"
@@ -327,13 +327,13 @@ def its_id(row: Row) -> str:
 
 
 NEW = {"email": "new@example.com"}
-ROLE: dict[str, Any] = {"role": Role.MEMBER}
+ROLE: dict[str, Any] = {"role": Role.ADMIN}
 # By their operation in the schema: what admins do to the people, and the company, that are theirs.
 CALLS = {
     "PATCH /users/{user_id}": [
         Act(
             "PATCH role",
-            lambda api, actor, target: api.patch(f"/users/{target.pk}", {"role": "admin"}),
+            lambda api, actor, target: api.patch(f"/users/{target.pk}", {"role": "member"}),
             before=ROLE,
         ),
         Act(
@@ -363,7 +363,7 @@ CALLED_BY_TOOL = {
     "update_user": [
         Act(
             "update_user role",
-            tool("update_user", user_id=its_id, role=lambda _: "admin"),
+            tool("update_user", user_id=its_id, role=lambda _: "member"),
             before=ROLE,
         ),
         Act("update_user", tool("update_user", user_id=its_id, is_active=lambda _: False)),
@@ -466,8 +466,9 @@ def test_no_admin_has_pages_of_its_own():
 # ---- the world in which it is tried ----
 
 
-def surround(user: User, program: Client) -> None:
+def surround(user: User) -> None:
     """What can be acted on about a person."""
+    program = Client.objects.create(name="Testbench", redirect_uris=["https://testbench.example/"])
     Lockout.objects.create(email=user.email, failures=5, failed_at=timezone.now())
     Grant.objects.create(user=user, client=program, token_version=user.token_version)
     change = PasswordChange.objects.create(user=user, email=user.email)
@@ -498,14 +499,12 @@ def world(new_user: Callable[..., User]) -> dict[str, Any]:
         "operators": new_user("operators@example.com", account=operators),
         "other": new_user("other@example.com", account=other),
     }
-    program = Client.objects.create(name="Testbench", redirect_uris=["https://testbench.example/"])
     for user in people.values():
-        surround(user, program)
+        surround(user)
     return {
         "people": people,
         "companies": {"customer": customer, "operators": operators},
         "group": Group.objects.create(name="support"),
-        "program": program,
     }
 
 
@@ -523,7 +522,7 @@ def actor_of(world: dict[str, Any], kind: str, permissions: Iterable[str] = ()) 
         app, _, codename = name.partition(".")
         found = Permission.objects.get(content_type__app_label=app, codename=codename)
         user.user_permissions.add(found)
-    surround(user, world["program"])
+    surround(user)
     world["people"]["self"] = user
     return user
 
@@ -555,11 +554,11 @@ def undone() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
-def prepare(act: Act, target: Any) -> None:
-    """Make the target as it ought to be for the act to change something."""
+def prepare(act: Act, actor: User, target: Any) -> None:
+    """Make the target as it ought to be for the act to change something; the actor stays."""
     if act.before.get("free"):
         Consultant.objects.filter(user=target).delete()
-    elif act.before:
+    elif act.before and target != actor:
         User.objects.filter(pk=target.pk).update(**act.before)
 
 
@@ -567,7 +566,7 @@ def changed(act: Act, way: Callable[[], Any], actor: User, targets: list[Any]) -
     """Whether the act, taken on these one after another, changes anything."""
     with undone():
         for target in targets:
-            prepare(act, target)
+            prepare(act, actor, target)
         before = state()
         for target in targets:
             act.do(way(), actor, target)
@@ -612,10 +611,10 @@ def try_back_office(world: dict[str, Any], kind: str, permissions: set[str]) -> 
     browser.force_login(actor)
     session = browser.cookies["sessionid"].value
 
-    def again() -> Browser:
-        signed_in = Browser()
-        signed_in.cookies["sessionid"] = session
-        return signed_in
+    def again() -> Browser:  # an act may have ended the session; a new browser takes long to make
+        browser.cookies.clear()
+        browser.cookies["sessionid"] = session
+        return browser
 
     may = may_in_back_office(kind, permissions)
     return [line for act in BACK_OFFICE for line in wrong(act, world, again, actor, may)]
