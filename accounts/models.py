@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Lower
@@ -17,9 +17,10 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
+from accounts.authority import Authority
 from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.search import cut
-from accounts.validators import validate_name
+from accounts.validators import validate_company_name, validate_name
 from audit import trail
 from audit.models import Kind
 from mail.emails import CanonicalEmailField
@@ -29,14 +30,18 @@ OPERATORS = "Operators"
 
 
 class AccountManager(models.Manager["Account"]):
-    def lock(self, pk: UUID) -> None:
-        """Hold a company's row until the transaction ends.
+    def lock(self, pk: UUID) -> "Account":
+        """A company, whose row is held until the transaction ends.
 
         Rules over several rows of a company (one admin is left, an address is invited once) are
         checked under it, by one request after another. Where rows cannot be locked (SQLite),
         transactions are IMMEDIATE and exclude each other anyway.
         """
-        self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
+        return self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
+
+    def operators(self) -> "Account":
+        """The operators' company, made when first needed."""
+        return self.get_or_create(is_operators=True, defaults={"name": OPERATORS})[0]
 
 
 class Account(models.Model):
@@ -45,14 +50,37 @@ class Account(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=200, validators=[validate_name])
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    is_operators = models.BooleanField(  # what marks it: names are free to choose
+        "the operators' company", default=False, db_default=False, editable=False
+    )
 
     objects = AccountManager()
 
     class Meta:
         ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_operators"], condition=Q(is_operators=True), name="account_operators"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **options: Any) -> None:
+        self.clean()  # by whatever way the name comes
+        super().save(*args, **options)
+
+    def clean(self) -> None:
+        if not self.is_operators:
+            try:
+                validate_company_name(self.name)
+            except ValidationError as error:
+                raise ValidationError({"name": error}) from None
+
+    @property
+    def is_protected(self) -> bool:
+        return self.is_operators
 
 
 class Role(models.TextChoices):
@@ -85,6 +113,17 @@ class UserQuerySet(models.QuerySet["User"]):
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
 
+    def protected(self) -> Self:
+        """Those of whom `User.is_protected` holds."""
+        return self.filter(protection())
+
+    def within_reach(self, actor: "User | None") -> Self:
+        """Those on whom the actor may act. The UPDATE of an act is filtered by it, so that the
+        row as it is then decides, also where it is just being made staff's."""
+        if actor is None or actor.is_superuser:
+            return self
+        return self.exclude(protection())
+
     def search(self, text: str) -> Self:
         """Users in whose first name, last name or address each word of the text occurs; of a long
         one, the first words."""
@@ -100,6 +139,12 @@ class UserQuerySet(models.QuerySet["User"]):
     def sign_out(self) -> int:
         """End every session of these users: no token issued so far works any more."""
         return self.update(token_version=next_token_version())
+
+
+def protection() -> Q:
+    """Of users: that only a superuser may act on them."""
+    operators = Account.objects.filter(is_operators=True)
+    return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
 
 
 class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
@@ -130,15 +175,14 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        """An operator, of the company that is named Operators and made when first needed."""
+        """An operator, of the operators' company unless another is given."""
         if "account" not in fields:
-            operators = Account.objects.order_by("created_at").filter(name=OPERATORS).first()
-            fields["account"] = operators or Account.objects.create(name=OPERATORS)
+            fields["account"] = Account.objects.operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
         return self.create_user(email, password, **fields)
 
 
-class User(AbstractBaseUser, PermissionsMixin):
+class User(Authority, AbstractBaseUser, PermissionsMixin):
     """A person of one company, who signs in with an e-mail address and a password."""
 
     last_login = None  # the audit trail has it; a second write at each log-in would tell no more
@@ -185,6 +229,16 @@ class User(AbstractBaseUser, PermissionsMixin):
     def __str__(self) -> str:
         return str(self.email)
 
+    @property
+    def is_protected(self) -> bool:
+        """Whether only a superuser may act on the user."""
+        return self.is_staff or self.is_superuser or self.account.is_operators
+
+    def check_reach_of_email(self, email: str) -> None:
+        """As `check_reach`, of an address: with a user or without."""
+        if not self.is_superuser and User.objects.protected().filter(email=email).exists():
+            raise PermissionDenied
+
     @cached_property
     def profile_id(self) -> UUID | None:
         """The id of the consultant profile that is linked to the user, if one is."""
@@ -207,9 +261,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         self.token_version = max(self.token_version + 1, present_version())
 
     def sign_out(self, actor: "User | None" = None) -> None:
-        """End every session of this user; `actor` asked for it."""
+        """End every session of this user. `actor` asked for it: the user, or somebody else, who
+        may have to be refused (PermissionDenied)."""
         with transaction.atomic():
-            User.objects.filter(pk=self.pk).sign_out()
+            users = User.objects.filter(pk=self.pk)
+            if not (users if actor == self else users.within_reach(actor)).sign_out():
+                raise PermissionDenied
             trail.record(
                 Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self.email, account_id=self.account_id
             )
@@ -238,11 +295,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         vars(self).update(changes)
         return news if changed else {}
 
-    def update_role_or_active(self, **changes: Any) -> dict[str, Any]:
+    def update_role_or_active(self, actor: "User | None", **changes: Any) -> dict[str, Any]:
         """Change `role`, `is_active` or both; deactivating ends every session for good. Gives those
         of the changes that were any, for the trail.
 
-        Raises LastAdmin, and changes nothing, when the company would be without an active admin.
+        Raises PermissionDenied where the actor may not act on the user, and LastAdmin, and changes
+        nothing, when the company would be without an active admin. Without an actor: a command.
         """
         if not changes:
             return {}
@@ -251,9 +309,13 @@ class User(AbstractBaseUser, PermissionsMixin):
             self.refresh_from_db(fields=list(changes))
             news = self.different(changes)
             if not news:
+                if actor is not None:
+                    actor.check_reach(self)
                 return {}
             ends = {"token_version": next_token_version()} if news.get("is_active") is False else {}
-            User.objects.filter(pk=self.pk).update(**news, **ends)
+            same = User.objects.filter(pk=self.pk).within_reach(actor)
+            if not same.update(**news, **ends):
+                raise PermissionDenied
             if not User.objects.filter(account=self.account_id).active_admins().exists():
                 raise LastAdmin
         self.refresh_from_db(fields=[*news, *ends])
@@ -290,6 +352,11 @@ class Consultant(models.Model):
 
     def __str__(self) -> str:
         return self.name or str(self.id)
+
+    @property
+    def is_protected(self) -> bool:
+        people = (self.account, self.user, self.manager)
+        return any(one is not None and one.is_protected for one in people)
 
     def clean(self) -> None:
         for name in ("user", "manager"):

@@ -97,7 +97,7 @@ class UserView(AdminView):
         changes = valid(RoleOrActiveSerializer, request)
         user = self.colleague(request, user_id)
         with transaction.atomic():
-            changed = user.update_role_or_active(**changes)
+            changed = user.update_role_or_active(request.user, **changes)
             self.record(request.user, user, changed)
         return Response(CompanyUser(user).data)
 

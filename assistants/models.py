@@ -248,8 +248,11 @@ class Grant(models.Model):
         self.generation = generation + 1
 
     def end(self, actor: User | None = None, **detail: str) -> bool:
-        """End the grant, and tell the audit trail who did or why; False when it had ended."""
+        """End the grant, and tell the audit trail who did or why; False when it had ended.
+        PermissionDenied for an actor whose grant it is not, and who may not act on whose it is."""
         user, recorded = self.user, self.detail() | detail
+        if actor is not None and actor != user:
+            actor.check_reach(user)
         with transaction.atomic():
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)
             ended = bool(alive.update(ended_at=timezone.now()))

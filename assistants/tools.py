@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, QueryDict
 from django.urls import resolve
 from mcp_types.jsonrpc import INVALID_PARAMS
@@ -177,7 +178,7 @@ class Tool:
         try:
             view.kwargs = self.ids(arguments)
             answer = getattr(view, self.method)(made, **view.kwargs).data
-        except (APIException, Http404) as refusal:
+        except (APIException, Http404, PermissionDenied) as refusal:
             return failure(view.handle_exception(refusal).data)
         answer = answer or {}
         return {"content": as_text(answer), "structuredContent": answer, "isError": False}

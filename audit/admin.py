@@ -1,13 +1,15 @@
 """The audit trail in the admin site: to search, filter and export, never to change."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
@@ -52,6 +54,19 @@ def cell(value: Any) -> str:
     """The value as a spreadsheet shows it: one that begins like a formula is quoted."""
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def each(request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any]) -> int:
+    """Take an action's step with each row on its own; how many it was taken with. The rows on which
+    the caller may not act are named as refused; a step that answers False has done nothing."""
+    count = 0
+    for row in rows:
+        try:
+            with transaction.atomic():
+                count += step(row) is not False
+        except PermissionDenied:
+            messages.error(request, f"{row}: only a superuser changes operators.")
+    return count
 
 
 class Line:

@@ -30,6 +30,16 @@ class Person(Protocol):
     account_id: Any
 
 
+class Actor(Person, Protocol):
+    """A person who may act on others, or may not; a user is one (accounts.authority)."""
+
+    def check_reach(self, *rows: Any) -> None:
+        """Raise PermissionDenied unless the person may act on all of these."""
+
+    def check_reach_of_email(self, email: str) -> None:
+        """The same for an address, with a user or without."""
+
+
 def record(
     kind: Kind,
     *,

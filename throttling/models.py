@@ -101,10 +101,13 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return bool(deleted) or not self.is_locked(email, device)
 
     def unlock(
-        self, email: str, actor: trail.Person | None = None, kind: Kind = Kind.LOCK_CLEARED
+        self, email: str, actor: trail.Actor | None = None, kind: Kind = Kind.LOCK_CLEARED
     ) -> bool:
         """Delete the address's records in this queryset, strangers' and devices', and tell the
-        audit trail; whether there was any."""
+        audit trail; whether there was any. PermissionDenied where `actor` may not clear it, as
+        nobody may by rank alone: a thief of the session could guess the password on and on."""
+        if actor is not None and kind == Kind.LOCK_CLEARED:
+            actor.check_reach_of_email(email)
         with transaction.atomic(using=self.db):
             records = list(self.select_for_update().filter(email=email))
             if records:

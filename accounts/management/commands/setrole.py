@@ -25,7 +25,7 @@ class Command(BaseCommand):
             raise CommandError(f"{email} is no user's address.")
         try:
             with transaction.atomic():
-                if user.update_role_or_active(role=role):
+                if user.update_role_or_active(None, role=role):
                     trail.record(
                         Kind.ROLE_CHANGED, subject=user.email, account_id=user.account_id, role=role
                     )
