@@ -1,16 +1,19 @@
 """The operators' company: known by a flag that only code sets; its name is nobody else's."""
 
+import threading
+import time
+
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from accounts.models import Account, User
 from accounts.validators import validate_company_name
 from invitations.models import Invitation
 from tests.accounts.conftest import PERSON
 from tests.assistants.conftest import use
-from tests.conftest import bearer, race
+from tests.conftest import bearer, close_connections, race
 
 NAMES = [
     "Operators",
@@ -112,15 +115,46 @@ def test_first_superusers_who_race_share_one_company():
     assert Account.objects.get().users.count() == 6
 
 
-@pytest.mark.django_db(transaction=True)
-def test_who_is_just_being_made_staff_is_deactivated_by_nobody(ada, bob):
-    """The rule is in the UPDATE: it sees the row as it is, not as the request found it."""
-    found = User.objects.get(pk=bob.pk)
-    User.objects.filter(pk=bob.pk).update(is_staff=True)
+def wait_for_a_lock() -> None:
+    """Until another connection waits for a row."""
+    with connection.cursor() as cursor:
+        for _ in range(500):
+            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone():
+                return
+            time.sleep(0.01)
+    pytest.fail("nobody waits")
 
-    with pytest.raises(PermissionDenied):
-        found.change_standing(ada, is_active=False)
-    assert User.objects.get(pk=bob.pk).is_active
+
+ACTS = [
+    lambda user, actor: user.change_standing(actor, is_active=False),
+    lambda user, actor: user.sign_out(actor),
+]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("act", ACTS)
+def test_who_is_made_staff_meanwhile_is_acted_on_by_nobody(ada, bob, act):
+    """The rule is in the UPDATE: it sees the row as it is, not as the request found it."""
+    raised: list[type[BaseException]] = []
+
+    def try_it() -> None:
+        try:
+            act(User.objects.get(pk=bob.pk), ada)
+        except PermissionDenied as error:
+            raised.append(type(error))
+        finally:
+            close_connections()
+
+    acting = threading.Thread(target=try_it)
+    with transaction.atomic():
+        User.objects.filter(pk=bob.pk).update(is_staff=True)
+        acting.start()
+        wait_for_a_lock()
+    acting.join()
+
+    assert raised == [PermissionDenied]
+    assert User.objects.values().get(pk=bob.pk)["token_version"] == bob.token_version
 
 
 @pytest.mark.django_db
