@@ -63,7 +63,7 @@ def test_assistants_of_a_user_are_shown_until_they_are_shut_out(operator, bob):
     before = text(operator, USER.format(bob.pk))
     grant.end(actor=bob)
 
-    assert "<td>Claudia</td><td>claudia.example</td>" in before
+    assert "<td>calls itself “Claudia”</td><td>claudia.example</td>" in before
     assert "Claudia" not in text(operator, USER.format(bob.pk))
 
 
