@@ -127,7 +127,7 @@ def wait_for_a_lock() -> None:
 
 
 ACTS = [
-    lambda user, actor: user.change_standing(actor, is_active=False),
+    lambda user, actor: user.update_role_or_active(actor, is_active=False),
     lambda user, actor: user.sign_out(actor),
 ]
 
