@@ -48,9 +48,10 @@ def load_sqlite(folder: Path) -> str:
     return f"sqlite:///{path}"
 
 
-@pytest.fixture(
-    params=[("postgresql", load_postgresql), ("sqlite", load_sqlite)], ids=lambda p: p[0]
-)
+LOADERS = {"postgresql": load_postgresql, "sqlite": load_sqlite}
+
+
+@pytest.fixture(params=LOADERS)
 def old(
     request: Any, tmp_path: Path, new_service: Callable[..., Service]
 ) -> tuple[Service, dict[str, str]]:
