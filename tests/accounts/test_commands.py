@@ -25,6 +25,7 @@ def run(capsys, *words: str) -> str:
 @pytest.mark.parametrize(
     "command",
     [
+        "afterrestore",
         "createcompany",
         "invite",
         "keys",
