@@ -27,16 +27,18 @@ def block(words: str) -> str:
 
 
 class Shells:
-    """An installation in a folder, and the shells of its operators."""
+    """An installation in a folder, its database, and the shells of its operators."""
 
-    def __init__(self, server: servers.PostgresServer, folder: Path) -> None:
-        self.server, self.folder = server, folder
+    def __init__(
+        self, server: servers.PostgresServer, folder: Path, database: str = "consulting"
+    ) -> None:
+        self.server, self.folder, self.database = server, folder, database
         self.owner = self.url("consulting")
         self.service = self.url("consulting_service")
         self.postgres = self.url("postgres")
 
     def url(self, role: str) -> str:
-        return f"postgres://{role}:secret@127.0.0.1:{self.server.port}/consulting"
+        return f"postgres://{role}:secret@127.0.0.1:{self.server.port}/{self.database}"
 
     def run(self, script: str, check: bool = True, typed: str = "", **environment: str) -> Result:
         """Run commands of the guide; `typed` is what they read, as from a person."""
