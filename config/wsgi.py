@@ -16,9 +16,11 @@ logger = logging.getLogger(__name__)
 
 
 def load() -> None:
-    """Read the signing keys, make the dummy hash and import every view, rather than at somebody's
-    first request. A folder without a good one ends the start with its one line."""
+    """Read the signing keys, choose who hashes, make the dummy hash and import every view, rather
+    than at somebody's first request. A folder without a good key ends the start with its one line.
+    """
     from accounts import backends, keys
+    from accounts.hashers import OwaspArgon2PasswordHasher
     from config.postgresql.base import Connection
 
     try:
@@ -30,6 +32,7 @@ def load() -> None:
     # keeps its connections, there is no other cache, and queries are logged with DEBUG alone.
     request_finished.disconnect(close_caches)
     request_started.disconnect(reset_queries)
+    OwaspArgon2PasswordHasher.choose()
     backends.dummy_hash()
     try:
         keys.record_published()
