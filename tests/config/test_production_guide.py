@@ -24,3 +24,11 @@ def test_linked_files_exist() -> None:
     links = re.findall(r"\]\((\S+?)\)", GUIDE.read_text(encoding="utf-8"))
 
     assert [link for link in links if not (GUIDE.parent / link).exists()] == []
+
+
+def test_versions_are_those_that_are_pinned() -> None:
+    pins = Path("requirements.txt").read_text(encoding="utf-8").split()
+    told = re.findall(r"(?<= )[\w-]+==[\d.]+\d", GUIDE.read_text(encoding="utf-8"))
+
+    assert told
+    assert set(told) <= set(pins)
