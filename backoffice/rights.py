@@ -13,16 +13,19 @@ NOT_TO_THE_TRAIL = ("UPDATE", "TRUNCATE")
 NAMED = 3  # tables in one line
 Relation = tuple[str, bool, bool, list[str]]  # name, a sequence or not, ours or not, rights held
 
-# Of each table and sequence that is found without a schema's name. A right to one column of the
-# trail is one too many, too; a sequence is read by a backup.
+# Of each table and sequence in the schemas of the search path, those that are closed to the role,
+# too. A right to one column of the trail is one too many; a sequence is read by a backup.
 HELD = """
 SELECT relname, relkind = 'S', pg_has_role(relowner, 'MEMBER'), ARRAY(
     SELECT name FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) name
-    WHERE has_table_privilege(pg_class.oid, name)
+    WHERE has_schema_privilege(pg_namespace.oid, 'USAGE') AND (
+        has_table_privilege(pg_class.oid, name)
         OR relname = %s AND name = 'UPDATE' AND has_any_column_privilege(pg_class.oid, name)
+    )
 )
 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE relkind IN ('r', 'p', 'S') AND nspname = ANY (current_schemas(false))
+WHERE relkind IN ('r', 'p', 'S')
+    AND nspname = ANY (regexp_split_to_array(current_setting('search_path'), '[", ]+'))
 ORDER BY relname
 """
 

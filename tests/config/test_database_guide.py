@@ -247,8 +247,15 @@ def test_column_right_is_mended_like_the_others(undone: Shells) -> None:
     assert undone.rights()[1] == ""
 
 
-def test_role_without_rights_is_told_in_one_line(undone: Shells) -> None:
-    query(undone.owner, "REVOKE ALL ON ALL TABLES IN SCHEMA public FROM consulting_service")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "REVOKE ALL ON ALL TABLES IN SCHEMA public FROM consulting_service",
+        "REVOKE USAGE ON SCHEMA public FROM PUBLIC, consulting_service",
+    ],
+)
+def test_role_without_rights_is_told_in_one_line(undone: Shells, statement: str) -> None:
+    query(undone.owner, statement)
 
     done = undone.manage("check --deploy")
 
