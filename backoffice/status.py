@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from backoffice import rights
 from keys.published import survey
 from mail.outbox import OutgoingMail
 from throttling import store
@@ -36,6 +37,7 @@ def find() -> list[Finding]:
         "version": lambda: ("ok", settings.VERSION),
         "database": database,
         "migrations": migrations,
+        "rights": role_rights,
         "store": limiter_store,
         "keys": signing_keys,
         "mail": mail_queue,
@@ -72,6 +74,11 @@ def migrations() -> tuple[State, str]:
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     names = ", ".join(str(migration) for migration, _ in plan)
     return ("down", f"not applied: {names}") if plan else ("ok", "all applied")
+
+
+def role_rights() -> tuple[State, str]:
+    amiss = "; ".join(words for words in rights.compare() if words)
+    return ("degraded", amiss) if amiss else ("ok", "as deploy/rights.sql gives them")
 
 
 def limiter_store() -> tuple[State, str]:
