@@ -20,6 +20,7 @@ def load() -> None:
     first request. A folder without a good one ends the start with its one line."""
     from accounts import backends, keys
     from config.postgresql.base import Connection
+    from config.postgresql.breaker import breaker
 
     try:
         keys.load()
@@ -31,11 +32,13 @@ def load() -> None:
     request_finished.disconnect(close_caches)
     request_started.disconnect(reset_queries)
     backends.dummy_hash()
+    breaker.may_open = False
     try:
         keys.record_published()
     except Error as error:  # it may be away when the service starts; a restart tells it
         logger.warning("the database has not been told of the signing keys: %s", error)
     connections.close_all()  # a process of its own opens its own
+    breaker.may_open = True
     get_resolver().url_patterns  # noqa: B018
 
 

@@ -21,6 +21,9 @@ class Breaker:
     Requests that tried it would each hold a thread until they give up, so none does: a thread of
     the breaker's own looks, at once and then every half second, and closes it again. One log line
     tells of the opening, in the driver's words, and one of the closing.
+
+    `may_open` is false in a process that is about to fork: a thread that runs meanwhile may hold
+    a lock that the children then wait for.
     """
 
     def __init__(self) -> None:
@@ -29,6 +32,7 @@ class Breaker:
     def reset(self) -> None:
         """Close, without a word, and forget every failure."""
         self.lock = threading.Lock()
+        self.may_open = True
         self.is_open = False
         self.openings = 0
         self.doubted_until = -math.inf
@@ -49,7 +53,7 @@ class Breaker:
         with self.lock:
             certain = is_lost or now < self.doubted_until
             self.doubted_until = now + DOUBT
-            if self.is_open or not certain:
+            if self.is_open or not (certain and self.may_open):
                 return
             self.is_open, self.openings, self.refused = True, self.openings + 1, 0
         series.database_failures.inc()

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -200,6 +201,29 @@ def test_driver_says_why_but_no_password(
     assert "the database is lost: connection failed" in lost
     assert f"port {server.port} failed: Connection refused" in lost
     assert "hunter2secret" not in service.log
+
+
+def threads_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+@pytest.mark.parametrize("lose", [PostgresServer.stop, stopped])
+def test_start_without_a_database_forks_no_thread(
+    server: PostgresServer,
+    key_folder: str,
+    new_service: Callable[..., Service],
+    lose: Callable[[PostgresServer], Any],
+) -> None:
+    service = new_service(DATABASE_URL=server.url(), JWT_KEYS_DIR=key_folder)
+    with lose(server) or contextlib.nullcontext():
+        service.start()
+        assert "has not been told of the signing keys" in service.log
+        assert threads_of(service.server.pid) == 1
+        assert log_in(service).status == 503
+    if server.process.poll() is not None:
+        server.start()
+
+    assert_heals(service)
 
 
 def test_read_only_server_is_503_until_it_is_writable(

@@ -20,7 +20,7 @@ from tests.throttling.conftest import use_store
 from throttling import counter
 from throttling.breaker import Breaker, StoreTimeout
 from throttling.counter import Decision
-from throttling.store import Server
+from throttling.store import Server, Store
 
 FULL = Decision(allowed=True, limit=300, remaining=300, reset=60)
 
@@ -399,3 +399,21 @@ def test_lost_store_is_met_on_new_connections(store):
     ordinary()
 
     assert not standing()
+
+
+def test_watch_goes_on_whatever_losing_the_store_raises(absent_store, monkeypatch):
+    limiter, pauses, losses = counter.limiter, iter("12"), []
+
+    def fail(store: Store) -> None:
+        losses.append(store)
+        raise OSError("no file descriptor is left")
+
+    monkeypatch.setattr(Store, "lost", fail)
+    monkeypatch.setattr(counter.time, "sleep", lambda seconds: next(pauses))
+    limiter.is_watched = True
+
+    with pytest.raises(StopIteration):  # at the third pause
+        limiter.watch()
+    assert len(losses) == 2
+    assert limiter.breaker.is_open
+    assert not limiter.is_watched  # a watch that has ended leaves the probing to requests
