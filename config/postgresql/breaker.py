@@ -13,6 +13,7 @@ logger = logging.getLogger("database")
 
 PAUSE = 0.5  # seconds between two looks at a lost database
 DOUBT = 5.0  # seconds in which a second failure proves what the first made likely
+FULL = 60.0  # seconds for which a failed write is remembered
 
 
 class Breaker:
@@ -37,6 +38,17 @@ class Breaker:
         self.openings = 0
         self.doubted_until = -math.inf
         self.refused = 0
+        self.write_failed_at = -math.inf
+
+    def write_failed(self) -> None:
+        """The database has answered that it cannot write: its disk is full, or fails. It is not
+        lost, since it reads on, and a write that finds room succeeds."""
+        self.write_failed_at = time.monotonic()
+        series.database_write_failures.inc()
+
+    def writes(self) -> bool:
+        """Whether the database writes, so far as this process has seen within a minute."""
+        return time.monotonic() - self.write_failed_at > FULL
 
     def refuse(self) -> None:
         """Count a request that was refused; the closing line tells how many."""

@@ -17,7 +17,7 @@ from django.db import connection as default_connection
 
 from accounts import keys
 from config.postgresql.base import Connection
-from config.postgresql.breaker import breaker
+from config.postgresql.breaker import Breaker, breaker
 from tests.conftest import Service, query
 from tests.requests import Answer, ask
 from tests.servers import PostgresServer
@@ -224,6 +224,40 @@ def test_start_without_a_database_forks_no_thread(
         server.start()
 
     assert_heals(service)
+
+
+DISK_IS_FULL = """
+    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+        $$BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END$$;
+    CREATE TRIGGER fail BEFORE INSERT ON throttling_lockout EXECUTE FUNCTION fail();
+"""
+
+
+def test_full_disk_is_503_to_who_writes_and_no_lost_database(
+    new_database: Callable[[], str], new_service: Callable[..., Service]
+) -> None:
+    url = new_database()
+    service = new_service(DATABASE_URL=url).start()
+    query(url, DISK_IS_FULL)
+
+    answers = [log_in(service).status for _ in range(5)]
+    health = ask(service.url, "GET", "/health")
+
+    assert answers == [503] * 5
+    assert (health.status, health.json()["database"]) == (200, "ok")
+    assert health.json()["status"] == "degraded"
+    assert "could not extend file" in service.log
+    assert "the database is lost" not in service.log
+
+
+def test_health_forgets_a_failed_write_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = Breaker()
+    assert fresh.writes()
+    fresh.write_failed()
+    assert not fresh.writes()
+
+    monkeypatch.setattr(fresh, "write_failed_at", time.monotonic() - 61)
+    assert fresh.writes()
 
 
 def test_read_only_server_is_503_until_it_is_writable(
