@@ -20,6 +20,7 @@ def load() -> None:
     than at somebody's first request. A folder without a good key ends the start with its one line.
     """
     from config.postgresql.base import Connection
+    from config.postgresql.breaker import breaker
     from keys import folder
     from signin import backends
     from signin.hashers import OwaspArgon2PasswordHasher
@@ -35,11 +36,13 @@ def load() -> None:
     request_started.disconnect(reset_queries)
     OwaspArgon2PasswordHasher.choose()
     backends.dummy_hash()
+    breaker.may_open = False
     try:
         folder.record_published()
     except Error as error:  # it may be away when the service starts; a restart tells it
         logger.warning("the database has not been told of the signing keys: %s", error)
     connections.close_all()  # a process of its own opens its own
+    breaker.may_open = True
     get_resolver().url_patterns  # noqa: B018
 
 

@@ -270,13 +270,23 @@ class Limiter:
         and a store that is lost or moves is found again without one: no request probes."""
         if settings.REDIS_URL:
             self.is_watched = True
-            self.refresh()
+            self.refresh_or_lose()
             threading.Thread(target=self.watch, name="store", daemon=True).start()
 
     def watch(self) -> None:
-        while True:
-            time.sleep(0.5)
+        try:
+            while True:
+                time.sleep(0.5)
+                self.refresh_or_lose()
+        finally:
+            self.is_watched = False  # so that requests probe
+
+    def refresh_or_lose(self) -> None:
+        """Refresh, and lose the store where even that fails: the watch must not end of it."""
+        try:
             self.refresh()
+        except Exception as error:
+            self.breaker.failed(error, surely=True)
 
     def refresh(self) -> None:
         """See whether the store counts. It has half a second to say so: a shorter silence may be

@@ -35,6 +35,9 @@ class Connection(psycopg.Connection[Any]):
             return super().wait(gen, interval, timeout)
         try:
             return super().wait(gen, interval, self.patience if timeout is None else timeout)
+        except (psycopg.errors.DiskFull, psycopg.errors.IoError):
+            breaker.write_failed()
+            raise
         except psycopg.OperationalError as error:
             if self.info.transaction_status == TransactionStatus.ACTIVE:
                 raise self.give_up() from None

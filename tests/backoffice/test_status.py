@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from django.db import connection
 
 from backoffice import status
 from keys import folder
@@ -62,6 +63,19 @@ def test_lost_database_hides_nothing_else():
     assert {found[part]["state"] for part in ("database", "migrations", "rights")} == {"down"}
     assert found["store"]["state"] == found["version"]["state"] == "ok"
     assert "hunter2secret" not in json.dumps(found)
+
+
+def test_database_that_cannot_write_is_down():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION fail() RETURNS event_trigger LANGUAGE plpgsql AS"
+            " $$BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END$$;"
+            "CREATE EVENT TRIGGER fail ON ddl_command_start EXECUTE FUNCTION fail()"
+        )
+    found = {finding.part: finding for finding in status.find()}
+
+    assert (found["database"].state, found["database"].words) == ("down", "could not extend file")
+    assert found["mail"].state == "ok"
 
 
 def test_migration_that_is_missing_is_named(new_database):

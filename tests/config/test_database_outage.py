@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,7 +16,7 @@ from django.db import OperationalError
 from django.db import connection as default_connection
 
 from config.postgresql.base import Connection
-from config.postgresql.breaker import breaker
+from config.postgresql.breaker import Breaker, breaker
 from tests.conftest import Service, query
 from tests.requests import Answer, ask
 from tests.servers import PostgresServer
@@ -199,6 +200,63 @@ def test_driver_says_why_but_no_password(
     assert "the database is lost: connection failed" in lost
     assert f"port {server.port} failed: Connection refused" in lost
     assert "hunter2secret" not in service.log
+
+
+def threads_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+@pytest.mark.parametrize("lose", [PostgresServer.stop, stopped])
+def test_start_without_a_database_forks_no_thread(
+    server: PostgresServer,
+    key_folder: str,
+    new_service: Callable[..., Service],
+    lose: Callable[[PostgresServer], Any],
+) -> None:
+    service = new_service(DATABASE_URL=server.url(), JWT_KEYS_DIR=key_folder)
+    with lose(server) or contextlib.nullcontext():
+        service.start()
+        assert "has not been told of the signing keys" in service.log
+        assert threads_of(service.server.pid) == 1
+        assert log_in(service).status == 503
+    if server.process.poll() is not None:
+        server.start()
+
+    assert_heals(service)
+
+
+DISK_IS_FULL = """
+    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+        $$BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END$$;
+    CREATE TRIGGER fail BEFORE INSERT ON throttling_lockout EXECUTE FUNCTION fail();
+"""
+
+
+def test_full_disk_is_503_to_who_writes_and_no_lost_database(
+    new_database: Callable[[], str], new_service: Callable[..., Service]
+) -> None:
+    url = new_database()
+    service = new_service(DATABASE_URL=url).start()
+    query(url, DISK_IS_FULL)
+
+    answers = [log_in(service).status for _ in range(5)]
+    health = ask(service.url, "GET", "/health")
+
+    assert answers == [503] * 5
+    assert (health.status, health.json()["database"]) == (200, "ok")
+    assert health.json()["status"] == "degraded"
+    assert "could not extend file" in service.log
+    assert "the database is lost" not in service.log
+
+
+def test_health_forgets_a_failed_write_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = Breaker()
+    assert fresh.writes()
+    fresh.write_failed()
+    assert not fresh.writes()
+
+    monkeypatch.setattr(fresh, "write_failed_at", time.monotonic() - 61)
+    assert fresh.writes()
 
 
 def test_read_only_server_is_503_until_it_is_writable(
