@@ -1,5 +1,6 @@
 """The picture of the house is the import-linter's contract."""
 
+import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -12,7 +13,7 @@ def test_picture_shows_the_layers_as_they_are_checked() -> None:
     layers = [layer.replace(" | ", " & ") for layer in CONTRACT["contracts"][0]["layers"]]
     arrows = re.findall(r"^    (.+) --> (.+)$", PICTURE.partition("```")[0], re.MULTILINE)
 
-    assert arrows == list(zip(layers, layers[1:], strict=False))
+    assert arrows == list(itertools.pairwise(layers))
 
 
 def test_every_app_is_in_the_contract() -> None:
