@@ -69,9 +69,9 @@ class Shells:
             self.run(line, typed="secret\nsecret\n", **local)
 
     def as_operator(self, script: str, check: bool = True, **more: str) -> Result:
-        """In the operators' shell: with production's environment, typing the owner's address."""
+        """In the operators' shell: with production's environment, and the owner's address typed."""
         told = PRODUCTION | {"DATABASE_URL": self.service, "REDIS_URL": servers.REDIS.url}
-        return self.run(script, check, typed=f"{self.owner}\n", **told | more)
+        return self.run(script, check, OWNER_URL=self.owner, **told | more)
 
     def manage(self, words: str, check: bool = True, **more: str) -> Result:
         return self.as_operator(f".venv/bin/python manage.py {words}", check, **more)
@@ -86,9 +86,10 @@ class Shells:
 
 @pytest.fixture(scope="module")
 def shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shells]:
-    """An installation that the guide's commands have set up."""
-    server = servers.PostgresServer("guide")
-    made = Shells(server, tmp_path_factory.mktemp("consulting"))
+    """An installation that the guide's commands have set up, with a server of its own."""
+    folder = tmp_path_factory.mktemp("consulting")
+    server = servers.PostgresServer(folder.name)
+    made = Shells(server, folder)
     made.as_postgres(block("as `postgres`, the role that owns the tables"))
     made.as_operator(block("The owner's address stands in no file"))
     made.manage("makekey")

@@ -116,7 +116,7 @@ def test_it_moves_to_postgresql(embedded: Embedded, shells: Shells, tmp_path: Pa
     there = Shells(shells.server, tmp_path, "moved")
     there.as_postgres("createdb --owner consulting moved")
 
-    there.run(block("**To PostgreSQL**"), typed=f"{there.owner}\n")
+    there.run(block("**To PostgreSQL**"), OWNER_URL=there.owner)
 
     before_it = counts(tmp_path)
     rows = {it: query(there.service, f"SELECT count(*) FROM {it}")[0][0] for it in before_it}
