@@ -184,7 +184,12 @@ def needs_server(item: pytest.Item) -> bool:
     return (
         bool(marker and marker.kwargs.get("transaction"))
         or bool({"new_service", "new_database", "redis"} & set(getattr(item, "fixturenames", [])))
-        or bool(re.search(r"\b(servers|race|query|transactional_db|REDIS_URL|ThreadPool|costs?|subprocess|scale|limiter|num_queries|psycopg|vendor|end_all)\b", source))
+        or bool(
+            re.search(
+                r"\b(servers|race|query|transactional_db|REDIS_URL|ThreadPool|costs?|subprocess|scale|limiter|num_queries|psycopg|vendor|end_all)\b",
+                source,
+            )
+        )
     )
 
 

@@ -256,11 +256,6 @@ def test_token_with_an_audience_is_good_for_that_audience_alone(ada: User) -> No
         ToolToken(sign(claims_of(ada)))
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    assert tokens.verified_claims.cache_info().maxsize == 2048
-    assert tokens.kid_of.cache_info().maxsize == 16
-
-
 def test_changes_of_one_reading_do_not_show_in_the_next(ada: User) -> None:
     encoded = str(tokens.issue(ada)[0])
     tokens.AccessToken(encoded)["role"] = "king"

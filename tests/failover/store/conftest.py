@@ -230,7 +230,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     if name != "tls":
         return {"redis": Engine, "valkey": Valkey}[name]()
     if not shutil.which(Tls.program):
-        pytest.skip("there is no `redis-server` that speaks TLS (Debian's redis-server)")
+        pytest.fail("there is no `redis-server` that speaks TLS (Debian's redis-server)")
     (tmp_path / "tls").mkdir()
     return Tls(tmp_path / "tls")
 
