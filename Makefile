@@ -10,7 +10,7 @@ run: .venv/.installed
 test: .venv/.installed-tests lint
 	$(BIN)/python -m pytest
 
-# What needs no server of its own, over SQLite: most rules, in under a minute.
+# What needs neither database nor server: in under a minute.
 test-fast: .venv/.installed-tests
 	$(BIN)/python -m pytest --without-servers
 

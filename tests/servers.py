@@ -177,24 +177,14 @@ def start(*, with_servers: bool = True) -> None:
 
 
 def needs_server(item: pytest.Item) -> bool:
-    """Whether a test asks for a server of its own, for threads that share a database, or for what
-    the embedded one does not do."""
-    marker = item.get_closest_marker("django_db")
+    """Whether a test asks for a database, or its file for a server by any name."""
+    asks = "db" in getattr(item, "fixturenames", []) or item.get_closest_marker("django_db")
     source = Path(item.path).read_text("utf-8")
-    return (
-        bool(marker and marker.kwargs.get("transaction"))
-        or bool({"new_service", "new_database", "redis"} & set(getattr(item, "fixturenames", [])))
-        or bool(
-            re.search(
-                r"\b(servers|race|query|transactional_db|REDIS_URL|ThreadPool|costs?|subprocess|scale|limiter|num_queries|psycopg|vendor|end_all)\b",
-                source,
-            )
-        )
-    )
+    return bool(asks or re.search(r"\b(servers|[Ss]ervice|redis|REDIS_URL|limiter)\b", source))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    text = "leave out what needs PostgreSQL, Redis or processes of the service's own"
+    text = "leave out what needs a database, Redis or processes of the service's own"
     parser.addoption("--without-servers", action="store_true", help=text)
 
 

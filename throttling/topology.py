@@ -124,8 +124,8 @@ def topology() -> tuple[Topology, dict[str, Any]]:
     """That of the settings, and the options of a connection to one of its servers; asks nobody."""
     servers = settings.REDIS_SERVERS
     if servers is None:
-        # django-redis reads the address and its options, and is the home of the one client. Counting
-        # takes connections of its own list (throttling.store), which have their part of 100 ms.
+        # django-redis reads the address and its options, and is the home of the one client. Counts
+        # take connections of a list of their own (throttling.store): each has its part of 100 ms.
         client = get_redis_connection("default")
         pool = client.connection_pool
         options = dict(pool.connection_kwargs)
