@@ -292,6 +292,27 @@ def test_one_slow_query_is_cancelled_and_loses_no_database(monkeypatch: pytest.M
         assert [query for (query,) in cursor.fetchall() if "pg_sleep" in query] == []
 
 
+def seconds_of(connection: Any, statement: str) -> float:
+    begin = time.monotonic()
+    with connection.cursor() as cursor, contextlib.suppress(OperationalError):
+        cursor.execute(statement)
+    return time.monotonic() - begin
+
+
+@pytest.mark.django_db
+def test_slow_queries_of_a_request_share_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "patience", 1.0)
+    fresh = default_connection.copy()
+    for _ in range(2):  # requests
+        assert seconds_of(fresh, "SELECT pg_sleep(0.7)") > 0.7
+        assert fresh.is_usable()
+    assert seconds_of(fresh, "SELECT pg_sleep(0.7)") > 0.7
+
+    assert seconds_of(fresh, "SELECT pg_sleep(5)") < 0.7
+    fresh.close()
+    breaker.reset()
+
+
 def timeouts(connection: Any) -> list[str]:
     names = ("statement_timeout", "idle_in_transaction_session_timeout")
     with connection.cursor() as cursor:
