@@ -77,7 +77,8 @@ def main() -> int:
     while not stopping.wait(0.2) and server.poll() is None:
         if not reported and is_open(settings.PORT):
             reported = True
-            print(f"Open http://127.0.0.1:{settings.PORT}", flush=True)  # noqa: T201
+            path = "" if settings.SERVES_PAGES else "/docs"  # which is served in any case
+            print(f"Open http://127.0.0.1:{settings.PORT}{path}", flush=True)  # noqa: T201
         if mail_worker.poll() is not None:  # killed: its mails wait in the database
             time.sleep(1)
             mail_worker = start(MAIL_WORKER, watch)

@@ -82,6 +82,16 @@ def test_one_line_names_the_address_to_open(start: Callable[[], Run]) -> None:
     assert run.log.count("Open ") == 1
 
 
+def test_where_the_pages_are_not_served_it_names_the_documentation(
+    start: Callable[..., Run],
+) -> None:
+    run = start(FRONTEND_URL="http://127.0.0.1:5173")
+
+    run.wait_for(rf"(?m)^Open {run.url}/docs$")
+    assert ask(run.url, "GET", "/docs").status == 200
+    assert ask(run.url, "GET", "/").status == 404
+
+
 def test_mail_is_its_text_alone_with_its_link_once(start: Callable[[], Run]) -> None:
     run = start()
     mailed_link(run)
