@@ -18,11 +18,12 @@ from django.utils.crypto import constant_time_compare
 from accounts.models import User
 from assistants import redirects
 from assistants.exceptions import InvalidClient, InvalidGrant
-from audit import trail
+from audit import origin, trail
 from audit.models import Kind
 from audit.pruning import delete_in_batches
 
 CODE_LIFE = timedelta(seconds=60)
+GRACE = timedelta(seconds=30)  # for the refresh token before: calls in parallel, lost answers
 KEPT_FOR = timedelta(days=30)  # after a grant's end, so that support can see what became of it
 UNUSED_CLIENT_LIFE = timedelta(days=1)
 MOST_UNUSED = 10_000  # clients
@@ -116,7 +117,7 @@ class Grant(models.Model):
 
     It holds no secret. The code (RFC 6749 §4.1.2) and the refresh tokens are signed with
     SECRET_KEY: the grant's id, and for a refresh token its generation, which each refresh raises.
-    So each is good once, and an older one is known for what it is.
+    So an older one is known for what it is.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -133,6 +134,9 @@ class Grant(models.Model):
     created_at = models.DateTimeField("let in", default=timezone.now, editable=False)
     redeemed_at = models.DateTimeField("code redeemed", null=True, editable=False)
     used_at = models.DateTimeField("last refreshed", null=True, editable=False)
+    used_from = models.CharField(
+        "address of that", max_length=60, blank=True, db_default="", editable=False
+    )
     ended_at = models.DateTimeField("ended", null=True, editable=False)
 
     objects: ClassVar[GrantQuerySet] = GrantQuerySet.as_manager()  # type: ignore[assignment]
@@ -201,18 +205,39 @@ class Grant(models.Model):
             raise InvalidGrant("The code does not hold, or no longer.")
 
     def rotate(self, generation: int) -> None:
-        """Make the refresh token of this generation the older one. InvalidGrant where it is older
-        already: then somebody has a copy, and the grant ends (RFC 9700 §4.14.2).
+        """Make the refresh token of this generation the older one: `generation` is the next then.
 
-        Decided by the UPDATE: of requests that race one gets the new token, and the others end it.
+        Whoever comes with it again within GRACE gets the next one, too: clients refresh once for
+        each of their parallel calls, and lose answers. InvalidGrant where it is older than that:
+        then somebody has a copy, and the grant ends (RFC 9700 §4.14.2).
+
+        Decided by the UPDATE: of requests that race one rotates.
         """
         same = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
-        renewed = {"generation": F("generation") + 1, "used_at": timezone.now()}
-        if not self.is_live() or not same.update(**renewed):
-            if Grant.objects.filter(pk=self.pk, generation__gt=generation).exists():
+        now, address = timezone.now(), origin.current.get().address
+        renewed = {"generation": F("generation") + 1, "used_at": now, "used_from": address}
+        if self.is_live() and same.update(**renewed):
+            self.generation = generation + 1
+            return
+        self.refresh_from_db(fields=["generation", "used_at", "used_from", "ended_at"])
+        if not self.is_live() or not self.is_again(generation, now):
+            if self.generation > generation:
                 self.end(reason="refresh token used twice")
             raise InvalidGrant("The refresh token does not hold, or no longer.")
-        self.generation = generation + 1
+        if self.used_from != address:
+            trail.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **self.elsewhere())
+
+    def is_again(self, generation: int, now: datetime) -> bool:
+        """Whether a refresh token is the one before the present one, which is that young."""
+        return (
+            generation == self.generation - 1
+            and self.used_at is not None
+            and self.used_at > now - GRACE
+        )
+
+    def elsewhere(self) -> dict[str, Any]:
+        """For the trail: the address that had the present refresh token before this one."""
+        return self.detail() | {"first_address": self.used_from}
 
     def end(self, actor: User | None = None, **detail: str) -> bool:
         """End the grant, and tell the audit trail who did or why; False when it had ended."""

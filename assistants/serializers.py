@@ -116,7 +116,7 @@ class TokenPair(serializers.Serializer[Any]):
     access_token = serializers.CharField(help_text="JWT, RS256, for the MCP endpoint.")
     token_type = serializers.ChoiceField(["Bearer"])
     expires_in = serializers.IntegerField(help_text="Seconds.")
-    refresh_token = serializers.CharField(help_text="Good once.")
+    refresh_token = serializers.CharField(help_text="Replaces the one before.")
     scope = serializers.ChoiceField([SCOPE])
 
 

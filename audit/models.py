@@ -32,6 +32,7 @@ class Kind(models.TextChoices):
     ACTIVATED = "user.activated", "activated"
     ASSISTANT_LET_IN = "assistant.let_in", "assistant let in"
     ASSISTANT_ENDED = "assistant.ended", "assistant's access ended"
+    ASSISTANT_ELSEWHERE = "assistant.elsewhere", "assistant's token came from two addresses"
     COMPANY_CREATED = "company.created", "company created"
     LOCK_SET = "lock.set", "locked"
     LOCK_CLEARED = "lock.cleared", "lock cleared"
