@@ -92,10 +92,12 @@ class KeyRingBackend(TokenBackend):
     """simplejwt's backend over many keys: `kid` names the one that signed (RFC 7515 §4.1.4).
 
     simplejwt's own holds a single key, writes no `kid` and requires no claim. With an `audience`
-    it writes and takes `aud` of exactly that value; without one it refuses every `aud`.
+    it writes and takes `aud` of exactly that value; without one it refuses every `aud`. `typ` is
+    the media type that it writes into the header.
     """
 
-    def __init__(self, audience: str | None = None) -> None:
+    def __init__(self, audience: str | None = None, typ: str = "JWT") -> None:
+        self.typ = typ
         super().__init__(
             api_settings.ALGORITHM,
             issuer=api_settings.ISSUER,
@@ -108,7 +110,8 @@ class KeyRingBackend(TokenBackend):
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
             payload["aud"] = self.audience
-        return jwt.encode(payload, key.private, self.algorithm, headers={"kid": key.kid})
+        headers = {"kid": key.kid, "typ": self.typ}
+        return jwt.encode(payload, key.private, self.algorithm, headers=headers)
 
     def decode(self, token: str, verify: bool = True) -> dict[str, Any]:
         """The claims of a token of ours, which is always verified; else TokenBackendError."""

@@ -91,8 +91,12 @@ def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
         status = refusal.status
         if message is not None and message.version in LEGACY and message.id is not None:
             status = 200  # earlier clients take any other for a failed transport
-        message_id = message.id if message else None
-        return status, {"jsonrpc": "2.0", "id": message_id, "error": refusal.error}
+        said: dict[str, Any] = {"jsonrpc": "2.0", "error": refusal.error}
+        if message is not None and message.id is not None:
+            said["id"] = message.id
+        elif headers.get("MCP-Protocol-Version") != MODERN:
+            said["id"] = None  # earlier clients look for one
+        return status, said
 
 
 def read(body: bytes) -> Message:

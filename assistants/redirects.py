@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
+from django.conf import settings
+
 LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
 
 
@@ -18,9 +20,15 @@ def is_loopback(parts: SplitResult) -> bool:
     return parts.scheme == "http" and host_of(parts) in LOOPBACK
 
 
+def is_private_use(uri: str) -> bool:
+    """Whether a URI that `split` has taken is of a program's own scheme (RFC 8252 §7.1)."""
+    return urlsplit(uri).scheme in settings.ASSISTANT_REDIRECT_SCHEMES
+
+
 def split(uri: str) -> SplitResult | None:
     """The URI taken apart, or None for one that no client may have: not https, nor http to this
-    very machine; with a user, a fragment, a backslash or anything that is no visible ASCII."""
+    very machine, nor of a scheme that operators trust; with a user, a fragment, a backslash or
+    anything that is no visible ASCII."""
     if "#" in uri or "\\" in uri or not all("!" <= character <= "~" for character in uri):
         return None
     try:
@@ -28,6 +36,8 @@ def split(uri: str) -> SplitResult | None:
         parts.port  # noqa: B018  (raises ValueError for what is no port)
     except ValueError:
         return None
+    if is_private_use(uri):
+        return parts
     if not parts.hostname or "@" in parts.netloc:
         return None
     return parts if parts.scheme == "https" or is_loopback(parts) else None
@@ -53,13 +63,16 @@ def is_registered(uri: str, registered: Iterable[str]) -> bool:
 
 
 def host(uri: str) -> str:
-    """The host of a registered URI, as a person may judge by."""
-    return host_of(urlsplit(uri))
+    """The host of a registered URI, as a person may judge by; of a private-use one the scheme."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)
 
 
 def origin(uri: str) -> str:
-    """Where an answer goes: scheme, host and port."""
+    """Where an answer goes: scheme, host and port; of a private-use URI the scheme."""
     parts = urlsplit(uri)
+    if is_private_use(uri):
+        return f"{parts.scheme}:"
     return f"{parts.scheme}://{parts.netloc}"
 
 

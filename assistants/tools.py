@@ -167,6 +167,7 @@ class Tool:
     def call(self, request: Request, arguments: JSON) -> JSON:
         """The result of a call: the REST call's body, or what it refuses, as an error that the
         assistant can read."""
+        arguments = {name: as_integer(value) for name, value in arguments.items()}
         problems = self.problems(arguments)
         if problems:
             return failure({"error": "invalid request", "fields": problems})
@@ -233,6 +234,11 @@ def as_id(value: str) -> UUID:
         raise NotFound from None
 
 
+def as_integer(value: Any) -> Any:
+    """1 for 1.0, which to JSON Schema is an integer; any other value as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def as_text(data: Any) -> list[JSON]:
     """JSON as the API's renderer writes it, for those who read text."""
     return [{"type": "text", "text": JSONRenderer().render(data).decode()}]
@@ -251,7 +257,9 @@ def handlers(request: Request) -> dict[str, Handler]:
 
 
 def list_tools(request: Request, message: Message) -> JSON:
-    """tools/list: those that the caller's role may use, always in the same order."""
+    """tools/list: those that the caller's role may use, always in the same order, on one page."""
+    if message.params.get("cursor") is not None:
+        raise Refused(INVALID_PARAMS, "Invalid cursor")
     mine = [tool.definition() for tool in TOOLS.values() if tool.is_for(request)]
     return {"tools": mine, "ttlMs": LIST_SECONDS * 1000, "cacheScope": "private"}
 

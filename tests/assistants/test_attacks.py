@@ -7,6 +7,7 @@ from accounts import tokens as api_tokens
 from assistants import redirects
 from assistants.models import Client, Grant
 from audit.models import Kind, Record
+from tests import servers
 from tests.assistants.conftest import (
     REDIRECT,
     RESOURCE,
@@ -21,6 +22,7 @@ from tests.assistants.conftest import (
     send,
 )
 from tests.conftest import API, PASSWORD, race
+from throttling import counter
 
 pytestmark = pytest.mark.django_db
 
@@ -348,6 +350,61 @@ def test_tokens_are_counted_as_credentials(api, client, settings, call):
     form(api, f"/oauth/{call}")
 
     assert form(api, f"/oauth/{call}").status_code == 429
+
+
+@pytest.fixture
+def one_credential_call(pair, settings):
+    """What was counted for making the pair is forgotten."""
+    counter.reset()
+    servers.REDIS.client.flushall()
+    settings.RATE_LIMIT_CREDENTIAL = 1
+
+
+@pytest.mark.usefixtures("one_credential_call")
+def test_token_call_is_counted_by_grant(api, client, pair, bob):
+    other = Client.objects.create(name="Other", redirect_uris=[REDIRECT])
+    renewed = refresh(api, client, pair["refresh_token"]).json()
+
+    refusal = refresh(api, client, renewed["refresh_token"])
+
+    assert refused(refusal) == (429, "temporarily_unavailable")
+    assert set(refusal.json()) == {"error", "error_description"}
+    assert int(refusal["Retry-After"]) > 0
+    assert "x-ratelimit-limit" not in refusal
+    grant = Grant.objects.create(
+        user=bob,
+        client=other,
+        redirect_uri=REDIRECT,
+        code_challenge=request_of(other)["code_challenge"],
+        token_version=bob.token_version,
+    )
+    assert redeem(api, other, grant.code).status_code == 200  # from the same address
+    assert refused(redeem(api, other, grant.code)) == (429, "temporarily_unavailable")
+
+
+@pytest.mark.usefixtures("one_credential_call")
+@pytest.mark.parametrize("damage", [lambda token: token[:-1], lambda token: "x" + token, str.upper])
+def test_token_that_is_not_ours_is_counted_by_address(api, client, pair, damage):
+    token = damage(pair["refresh_token"])
+    assert refused(refresh(api, client, token)) == (400, "invalid_grant")
+
+    assert refused(redeem(api, client, "made up")) == (429, "temporarily_unavailable")
+    assert refresh(api, client, pair["refresh_token"]).status_code == 200
+
+
+@pytest.mark.usefixtures("one_credential_call")
+@pytest.mark.parametrize(
+    ("body", "media_type", "status"),
+    [
+        (b"x" * 70_000, "application/x-www-form-urlencoded", 413),
+        (b"&".join(b"a=%d" % n for n in range(3000)), "application/x-www-form-urlencoded", 400),
+        (b"{}", "application/json", 415),
+    ],
+)
+def test_odd_bodies_are_counted_too(api, body, media_type, status):
+    assert api.client.post("/oauth/token", body, media_type).status_code == status
+
+    assert api.client.post("/oauth/token", body, media_type).status_code == 429
 
 
 def test_looking_at_the_page_counts_in_the_public_tier(client, ada, settings):

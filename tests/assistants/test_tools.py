@@ -122,6 +122,19 @@ def test_users_are_listed(as_ada, bob):
     assert [user["email"] for user in answer["items"]] == ["bob@example.com"]
 
 
+def test_number_without_a_fraction_is_an_integer(as_ada):
+    answer = succeeded("list_users", use(as_ada, "list_users", page=1.0, per_page=2e0))
+
+    assert (answer["page"], answer["per_page"]) == (1, 2)
+
+
+def test_there_is_no_second_page_of_tools(as_ada):
+    answer = send(as_ada, "tools/list", cursor="next")
+
+    assert answer.status_code == 400
+    assert answer.json()["error"] == {"code": -32602, "message": "Invalid cursor"}
+
+
 @pytest.mark.parametrize("arguments", [{"page": 0}, {"role": "boss"}])
 def test_list_of_users_refuses_what_the_rest_call_refuses(as_ada, arguments):
     assert failed(use(as_ada, "list_users", **arguments)) == (
@@ -209,6 +222,7 @@ def test_invitations_of_others_are_not_found(as_eve, invitation, tool):
         ("whoami", {"verbose": True}, {"verbose": ["There is no such argument."]}),
         ("get_user", {}, {"user_id": ["This field is required."]}),
         ("get_user", {"user_id": 5}, {"user_id": ["Must be of type string."]}),
+        ("list_users", {"page": 1.5}, {"page": ["Must be of type integer."]}),
         ("list_users", {"page": "1"}, {"page": ["Must be of type integer."]}),
         ("list_users", {"per_page": True}, {"per_page": ["Must be of type integer."]}),
     ],
