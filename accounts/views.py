@@ -42,11 +42,10 @@ class MeView(ProtectedView):
     def patch(self, request: SignedInRequest) -> Response:
         data = valid(ProfileSerializer, request)
         changes = data.pop("settings", {}) | data
-        if changes:
-            with transaction.atomic():
-                User.objects.filter(pk=request.user.pk).update(**changes)
-                trail.record(Kind.PROFILE_CHANGED, actor=request.user, fields=sorted(changes))
-            vars(request.user).update(changes)
+        with transaction.atomic():
+            changed = request.user.change_profile(**changes)
+            if changed:
+                trail.record(Kind.PROFILE_CHANGED, actor=request.user, fields=sorted(changed))
         return Response(user_response(request.user))
 
 
@@ -98,8 +97,8 @@ class UserView(AdminView):
         changes = valid(RoleOrActiveSerializer, request)
         user = self.colleague(request, user_id)
         with transaction.atomic():
-            user.update_role_or_active(**changes)
-            self.record(request.user, user, changes)
+            changed = user.update_role_or_active(request.user, **changes)
+            self.record(request.user, user, changed)
         return Response(CompanyUser(user).data)
 
     def record(self, actor: User, user: User, changes: dict[str, Any]) -> None:
