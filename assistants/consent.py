@@ -59,7 +59,7 @@ class AuthorizationRequest:
     @classmethod
     def read(cls, query: QueryDict) -> Self:
         """Raises OAuthError for what may not even be redirected: nobody knows where to."""
-        client = Client.objects.find(single_param(query, "client_id"))
+        client = Client.objects.find_or_fetch(single_param(query, "client_id"))
         redirect_uri = single_param(query, "redirect_uri")
         if not redirects.is_registered(redirect_uri, client.redirect_uris):
             raise InvalidRedirectURI("The redirect_uri is not one of the client's.")

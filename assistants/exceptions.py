@@ -32,6 +32,13 @@ class InvalidClient(OAuthError):
     default_detail = "invalid_client"
 
 
+class DocumentUnusable(InvalidClient):
+    """A client's metadata document that cannot be had, or does not say what it must."""
+
+    def __init__(self) -> None:
+        super().__init__("The metadata document of this client_id is not to be had, or not usable.")
+
+
 class InvalidGrant(OAuthError):
     """A code or a refresh token that does not hold: unknown, expired, used, or another client's."""
 

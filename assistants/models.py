@@ -16,8 +16,9 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from accounts.models import User
-from assistants import redirects
-from assistants.exceptions import InvalidClient, InvalidGrant
+from assistants import documents, redirects
+from assistants.exceptions import DocumentUnusable, InvalidClient, InvalidGrant
+from assistants.serializers import RegistrationSerializer
 from audit import origin, trail
 from audit.models import Kind
 from audit.pruning import BATCH, delete_in_batches
@@ -37,19 +38,40 @@ REFRESH_TOKENS = signing.Signer(salt="assistants.refresh_token")
 
 class ClientQuerySet(models.QuerySet["Client"]):
     def find(self, client_id: str) -> "Client":
-        """The client of an id as a request gives it; InvalidClient for any other."""
+        """The client of an id as a request gives it; InvalidClient for any other. One that has a
+        metadata document is known once `find_or_fetch` has read it."""
         try:
+            if documents.is_url(client_id):
+                return self.get(url=client_id)
             return self.get(pk=uuid.UUID(client_id))
         except (ValueError, Client.DoesNotExist):
             raise InvalidClient("This client_id is not registered here.") from None
 
+    def find_or_fetch(self, client_id: str) -> "Client":
+        """The same, and a client that has a metadata document as that says by now. Raises
+        DocumentUnusable, too."""
+        if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
+            return self.find(client_id)
+        now = timezone.now()
+        known = self.filter(url=client_id, fresh_until__gt=now).first()
+        if known is not None:
+            return known
+        document, life = documents.fetch(client_id)
+        said = described(client_id, document) | {"fresh_until": now + life}
+        self.make_room()
+        return self.update_or_create(url=client_id, defaults=said)[0]
+
     def register(self, name: str, redirect_uris: list[str]) -> "Client":
-        """A new client. Anybody may ask for one, so there is room for so many that nobody has let
-        in; for one more, the oldest of them goes, unless its request may still be under way."""
+        """A new client."""
+        self.make_room()
+        return self.create(name=name, redirect_uris=redirect_uris)
+
+    def make_room(self) -> None:
+        """Anybody may bring a client, so there is room for so many that nobody has let in; for one
+        more, the oldest of them goes, unless its request may still be under way."""
         unused = self.filter(grants=None).order_by("-created_at")
         for oldest in unused.values_list("created_at", flat=True)[MOST_UNUSED - 1 : MOST_UNUSED]:
             self.filter(created_at__lte=oldest).forget(SIGN_IN_LIFE)
-        return self.create(name=name, redirect_uris=redirect_uris)
 
     def prune(self) -> int:
         """Delete the clients that nobody has let in within a day, or whose grants are all gone."""
@@ -81,13 +103,38 @@ class ClientQuerySet(models.QuerySet["Client"]):
             raise InvalidClient("This client_id is not registered here.")
 
 
+def described(url: str, document: dict[str, Any]) -> dict[str, Any]:
+    """A client's columns, by its metadata document; DocumentUnusable where that does not hold."""
+    metadata = RegistrationSerializer(data=document)
+    method = str(document.get("token_endpoint_auth_method"))
+    if (
+        document.get("client_id") != url
+        or not {"client_secret", "client_secret_expires_at"}.isdisjoint(document)
+        or method.startswith("client_secret")
+        or not metadata.is_valid()
+        or not metadata.validated_data["client_name"]
+    ):
+        raise DocumentUnusable
+    checked = metadata.validated_data
+    return {"name": checked["client_name"], "redirect_uris": checked["redirect_uris"]}
+
+
 class Client(models.Model):
-    """A program that registered itself (RFC 7591). It is public: it has no secret, and its name is
-    its own claim. What is known of it for sure is where it gets its answers."""
+    """A program that registered itself (RFC 7591), or has a metadata document. It is public: it has
+    no secret, and its name is its own claim. What is known of it for sure is where it gets its
+    answers, and who serves its document."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField("calls itself", max_length=100)
     redirect_uris = models.JSONField("redirect URIs", default=list)
+    url = models.CharField(  # noqa: DJ001  (null: unique, and many have none)
+        "metadata document",
+        max_length=documents.LONGEST_URL,
+        null=True,
+        unique=True,
+        editable=False,
+    )
+    fresh_until = models.DateTimeField("to be read again", null=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
     held_at = models.DateTimeField("consent page last shown", null=True, editable=False)
 
@@ -98,6 +145,15 @@ class Client(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def client_id(self) -> str:
+        return self.url or str(self.pk)
+
+    @property
+    def host(self) -> str:
+        """Who serves its metadata document; "" where it has none."""
+        return redirects.host(self.url) if self.url else ""
 
     def is_let_in(self) -> bool:
         """Whether anybody has ever let it in."""
@@ -291,5 +347,6 @@ class Grant(models.Model):
         return {
             "grant": str(self.pk),
             "host": self.host,
+            **({"document": self.client.url} if self.client.url else {}),
             "claims": {"client": self.client.name},
         }

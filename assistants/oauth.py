@@ -157,6 +157,7 @@ class AuthorizationServerView(OpenView):
                 "revocation_endpoint_auth_methods_supported": ["none"],
                 "code_challenge_methods_supported": ["S256"],
                 "authorization_response_iss_parameter_supported": True,
+                "client_id_metadata_document_supported": settings.ASSISTANT_METADATA_DOCUMENTS,
             },
             headers={"Cache-Control": "public, max-age=300"},
         )

@@ -105,13 +105,14 @@ class AuthorizationServer(serializers.Serializer[Any]):
     )
     code_challenge_methods_supported = serializers.ListField(child=serializers.CharField())
     authorization_response_iss_parameter_supported = serializers.BooleanField()
+    client_id_metadata_document_supported = serializers.BooleanField()
 
 
 class TokenForm(serializers.Serializer[Any]):
     """The form of the token endpoint; which fields are needed depends on `grant_type`."""
 
     grant_type = serializers.ChoiceField(GRANT_TYPES)
-    client_id = serializers.UUIDField()
+    client_id = serializers.CharField()
     code = serializers.CharField(required=False)
     redirect_uri = serializers.CharField(required=False)
     code_verifier = serializers.CharField(required=False)
@@ -130,7 +131,7 @@ class TokenPair(serializers.Serializer[Any]):
 
 class RevocationForm(serializers.Serializer[Any]):
     token = serializers.CharField()
-    client_id = serializers.UUIDField()
+    client_id = serializers.CharField()
 
 
 @example(

@@ -23,7 +23,7 @@ class AssistantToken(AccessToken):
         token = cls.for_sign_in(grant.user, int(grant.created_at.timestamp()))
         token.payload |= {
             "token_version": grant.token_version,
-            "client_id": str(grant.client_id),
+            "client_id": grant.client.client_id,
             "scope": SCOPE,
             "grant": str(grant.pk),
         }

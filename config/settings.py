@@ -49,6 +49,8 @@ SERVICE_URL = env.http_url(
     "SERVICE_URL", os.environ.get("SERVICE_URL", f"http://127.0.0.1:{PORT}"), origin=True
 )
 ASSISTANTS = env.boolean("ASSISTANTS", True)
+ASSISTANT_METADATA_DOCUMENTS = env.boolean("ASSISTANT_METADATA_DOCUMENTS", True)
+METADATA_DOCUMENTS_TEST_AUTHORITY = None  # tests: the CA file of their server on loopback
 ASSISTANT_REDIRECT_SCHEMES = env.schemes("ASSISTANT_REDIRECT_SCHEMES", example="cursor,vscode")
 CORS_ALLOWED_ORIGINS = [
     env.http_url("CORS_ALLOWED_ORIGINS", origin, origin=True)

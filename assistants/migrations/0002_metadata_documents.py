@@ -11,6 +11,16 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name='client',
+            name='fresh_until',
+            field=models.DateTimeField(editable=False, null=True, verbose_name='to be read again'),
+        ),
+        migrations.AddField(
+            model_name='client',
+            name='url',
+            field=models.CharField(editable=False, max_length=500, null=True, unique=True, verbose_name='metadata document'),
+        ),
+        migrations.AddField(
             model_name='grant',
             name='used_from',
             field=models.CharField(blank=True, db_default='', editable=False, max_length=60, verbose_name='address of that'),

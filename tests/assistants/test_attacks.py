@@ -319,7 +319,7 @@ def test_program_on_the_persons_machine_comes_with_any_port(uri):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"response_type": "token"}, {"resource": ""}, {"scope": "x"}, {"code_challenge": ""}],
+    [{"response_type": "token"}, {"resource": ""}, {"resource": "x"}, {"code_challenge": ""}],
 )
 def test_stranger_is_not_redirected_to_a_client_that_nobody_has_let_in(db, changes):
     """Anybody may register one, so it would be an open redirect (RFC 9700 §4.11.2)."""
@@ -337,7 +337,7 @@ def test_stranger_is_not_redirected_to_a_client_that_nobody_has_let_in(db, chang
 )
 def test_form_of_a_stranger_is_not_redirected_either(client, sent):
     person = Person(request_of(client))
-    person.query |= {"scope": "x"}
+    person.query |= {"resource": "x"}
     step = {"step": "decision"} if "decision" in sent else {}
 
     page = person.post(sent, **step)
@@ -349,9 +349,9 @@ def test_form_of_a_stranger_is_not_redirected_either(client, sent):
 def test_person_who_has_signed_in_is_redirected_with_what_is_wrong(client, ada):
     person = Person(request_of(client))
     person.sign_in(ada.email)
-    person.query |= {"scope": "x"}
+    person.query |= {"resource": "x"}
 
-    assert answered(person.decide("allow"))["error"] == "invalid_scope"
+    assert answered(person.decide("allow"))["error"] == "invalid_target"
     assert not Grant.objects.exists()
 
 
@@ -451,7 +451,7 @@ def test_tokens_are_counted_as_credentials(api, client, settings, call):
 @pytest.fixture
 def one_credential_call(pair, settings):
     """What was counted for making the pair is forgotten."""
-    counter.reset()
+    counter.limiter.reset()
     servers.REDIS.client.flushall()
     settings.RATE_LIMIT_CREDENTIAL = 1
 
