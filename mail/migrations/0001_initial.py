@@ -2,6 +2,7 @@
 
 import django.utils.timezone
 import mail.emails
+import mail.outbox
 import uuid
 from django.db import migrations, models
 
@@ -37,7 +38,7 @@ class Migration(migrations.Migration):
                 ('link_id', models.UUIDField(editable=False, null=True)),
                 ('email', mail.emails.CanonicalEmailField(max_length=254, verbose_name='e-mail address')),
                 ('language', models.CharField(choices=[('en', 'English'), ('de', 'Deutsch'), ('sv', 'Svenska')], default='en', max_length=10)),
-                ('state', models.CharField(choices=[('requested', 'requested'), ('ready', 'ready to send'), ('sent', 'sent'), ('dropped', 'dropped'), ('failed', 'given up')], default='requested', max_length=10)),
+                ('state', models.CharField(choices=mail.outbox.states, default='requested', max_length=10)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('due_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('sent_at', models.DateTimeField(editable=False, null=True)),

@@ -50,12 +50,12 @@ pytestmark = [pytest.mark.usefixtures("crowd"), pytest.mark.django_db]
     [
         ("audit/record/", 4),
         ("audit/record/?p=100", 4),
-        ("audit/record/?kind=lock.set", 4),
+        ("audit/record/?kind__exact=lock.set", 4),
         ("audit/record/?q=user777@", 4),
         (f"audit/record/?day={timezone.now() - datetime.timedelta(days=2):%Y-%m-%d}", 4),
         ("accounts/user/", 4),
         ("accounts/user/?q=user777", 4),
-        ("accounts/user/?q=user777&role=member&p=2", 4),
+        ("accounts/user/?q=user777&role__exact=member&p=2", 4),
     ],
 )
 def test_list_answers_at_once(operator: Client, page: str, queries: int) -> None:

@@ -138,7 +138,7 @@ def test_pods_run_what_compose_runs() -> None:
     """Which the last test here runs."""
     web, mail, migrate = (
         PODS[name]["containers"][0]["command"]
-        for name in ("consulting-web", "consulting-mail", "consulting-migrate-0.1.0")
+        for name in ("consulting-web", "consulting-mail", "consulting-migrate-1.0.0")
     )
 
     assert (web, mail) == (COMMAND, OURS["mail"]["command"])

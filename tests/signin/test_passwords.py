@@ -30,10 +30,10 @@ HASHING |= {"verify_password", "get_hasher", "identify_hasher", "create_user", "
 HASHING |= {"PasswordChangeForm", "AdminPasswordChangeForm", "SetPasswordForm", "SetPasswordMixin"}
 HASHING |= {"PasswordChangeView", "PasswordResetConfirmView", "BaseUserCreationForm"}
 PLACES = {
-    "accounts/backends.py": {"check_password", "make_password"},
+    "signin/backends.py": {"check_password", "make_password"},
     # What the commands createsuperuser and changepassword call.
     "accounts/models.py": {"set_password", "create_user"},
-    "accounts/hashers.py": {"argon2id"},
+    "signin/hashers.py": {"argon2id"},
 }
 
 
