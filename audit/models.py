@@ -1,15 +1,17 @@
 """Record: one line of the audit trail. Lines are added and, when old, pruned; never changed."""
 
 from datetime import datetime, timedelta
+from typing import Self
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
+from django.db.models import Q
 from django.utils import timezone
 
 from audit.budget import Budget
 from audit.origin import LONGEST_CLAIM
-from audit.pruning import delete_in_batches
+from audit.pruning import delete_in_batches, pruning
 
 PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 
@@ -55,6 +57,14 @@ def kinds() -> list[tuple[str, str]]:
     return Kind.choices
 
 
+# Ways in: each has the person who came in as its actor.
+SIGN_INS = [
+    Kind.LOGIN_SUCCEEDED,
+    Kind.SIGNUP_COMPLETED,
+    Kind.INVITATION_ACCEPTED,
+    Kind.PASSWORD_CHANGED,
+]
+
 # One person's records of a kind in an hour. What is beyond is in the log alone.
 PER_HOUR = {Kind.PROFILE_CHANGED: 30}
 PER_HOUR_OF_OTHERS = 300
@@ -85,7 +95,12 @@ class RecordQuerySet(models.QuerySet["Record"]):
     def prune_before(self, before: datetime) -> int:
         """Delete the records older than `before`; how many. PostgreSQL refuses every other DELETE
         (migration 0002)."""
-        return delete_in_batches(self.filter(at__lt=before), self.allow_deleting)
+        old = self.filter(at__lt=before)
+        pruning.send(sender=Record, records=old)
+        return delete_in_batches(old, self.allow_deleting)
+
+    def sign_ins(self) -> Self:
+        return self.filter(kind__in=SIGN_INS)
 
     def prune(self) -> int:
         """Delete what is older than AUDIT_KEEP_DAYS."""
@@ -126,6 +141,10 @@ class Record(models.Model):
             models.Index(fields=["subject"], name="audit_subject", opclasses=[PATTERN]),
             models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PATTERN]),
             models.Index(fields=["address"], name="audit_address", opclasses=[PATTERN]),
+            models.Index(fields=["account_id", "at"], name="audit_company"),
+            models.Index(
+                fields=["actor_id", "at"], name="audit_sign_in", condition=Q(kind__in=SIGN_INS)
+            ),
         ]
 
     def __str__(self) -> str:
