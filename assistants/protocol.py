@@ -182,9 +182,9 @@ def first_of(problem: ValidationError) -> str:
 
 INSTRUCTIONS = (
     "Acts for the signed-in person in their company's account. Members can look at and change "
-    "their own profile; admins can also manage the company's users and invitations. Look up ids "
-    "with list_users and list_invitations before you use them, and ask the person before you "
-    "change a role, deactivate a user or revoke an invitation."
+    "their own profile; admins can also manage the company's users and invitations, and read what "
+    "has happened. Look up ids with list_users and list_invitations before you use them, and ask "
+    "the person before you change, sign out, mail or invite anybody else."
 )
 CAPABILITIES: dict[str, Any] = {"tools": {}}
 
