@@ -1,8 +1,10 @@
 """The bases of every app's views: who may call, who is counted, what is read from a request."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
+from django.shortcuts import get_object_or_404
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
@@ -53,6 +55,12 @@ class AdminView(ProtectedView):
     """For a company's admins (403 for others): all that it reads or changes is their company's."""
 
     permission_classes = [IsAdmin]
+
+    def colleague(self, user_id: UUID) -> User:
+        """One of the company's users, with all that admins see of them; Http404 for any other."""
+        users = User.objects.with_profile().with_last_sign_in()
+        company = self.request.user.account_id
+        return cast(User, get_object_or_404(users, pk=user_id, account=company))
 
 
 class CredentialView(CountedView):

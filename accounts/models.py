@@ -3,7 +3,8 @@
 import time
 import uuid
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from datetime import datetime
+from typing import Any, ClassVar, Self, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -13,16 +14,19 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Lower
+from django.dispatch import receiver
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
+from accounts import signins
 from accounts.authority import Authority
 from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.search import cut
 from accounts.validators import validate_company_name, validate_name
 from audit import trail
 from audit.models import Kind
+from audit.pruning import pruning
 from mail.emails import CanonicalEmailField
 from throttling.models import Lockout
 
@@ -110,6 +114,13 @@ class UserQuerySet(models.QuerySet["User"]):
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
         return self.annotate(profile_id=F("consultant__id"), manages=Exists(managed))
 
+    def with_last_sign_in(self) -> Self:
+        """Users with `last_sign_in_at`, in one query for them all."""
+        return self.annotate(last_sign_in_at=signins.last_sign_in())
+
+    def not_signed_in_since(self, moment: datetime) -> Self:
+        return self.filter(signins.not_since(moment))
+
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
 
@@ -185,7 +196,7 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
 class User(Authority, AbstractBaseUser, PermissionsMixin):
     """A person of one company, who signs in with an e-mail address and a password."""
 
-    last_login = None  # the audit trail has it; a second write at each log-in would tell no more
+    last_login = None  # the audit trail has it (accounts.signins)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     account = models.ForeignKey(Account, models.PROTECT, related_name="users")
@@ -204,6 +215,9 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         default=1, editable=False, help_text="Raised to end every session at once."
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    signed_in_at = models.DateTimeField(
+        "last sign-in that the audit trail has forgotten", null=True, editable=False
+    )
 
     USERNAME_FIELD = "email"
     EMAIL_FIELD = "email"
@@ -249,6 +263,11 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
     def manages(self) -> bool:
         """Whether the user manages at least one consultant."""
         return Consultant.objects.filter(manager=self.pk).exists()
+
+    @cached_property
+    def last_sign_in_at(self) -> datetime | None:
+        users: Any = User.objects.with_last_sign_in().filter(pk=self.pk)
+        return cast(datetime | None, users.values_list("last_sign_in_at", flat=True).first())
 
     @cached_property
     def locked(self) -> bool:
@@ -328,6 +347,11 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
     @classmethod
     def normalize_username(cls, username: str) -> str:
         return username  # the field makes addresses canonical; NFKC could make two people's one
+
+
+@receiver(pruning)
+def keep_last_sign_ins(records: models.QuerySet[Any], **signal: Any) -> None:
+    signins.keep(User.objects.all(), records)
 
 
 class Consultant(models.Model):

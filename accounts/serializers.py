@@ -57,6 +57,10 @@ class UserFilterSerializer(serializers.Serializer[Any]):
     search = TextField(required=False, allow_blank=True, max_length=100)
     role = RoleField(required=False)
     is_active = FlagInQueryField(required=False)
+    not_signed_in_since = serializers.DateTimeField(
+        required=False,
+        help_text="Those who have not signed in since then (ISO 8601), or never.",
+    )
 
 
 class UserSettings(serializers.Serializer[Any]):
@@ -85,11 +89,14 @@ class UserResponse(serializers.Serializer[Any]):
     )
 
 
-@example(ADA_RESPONSE | {"is_active": True})
+@example(ADA_RESPONSE | {"is_active": True, "last_sign_in_at": "2026-03-02T08:45:00.500000Z"})
 class CompanyUser(UserResponse):
     """A user as the admins of the company see them."""
 
     is_active = serializers.BooleanField(help_text="An inactive user cannot sign in.")
+    last_sign_in_at = serializers.DateTimeField(
+        allow_null=True, help_text="By a password or a link; null for never."
+    )
 
 
 # Made once: to set up its fields takes a serializer longer than all the rest of `/auth/me`.

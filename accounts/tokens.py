@@ -98,10 +98,11 @@ class KeyRingBackend(TokenBackend):
 
     simplejwt's own holds a single key, writes no `kid` and requires no claim. With an `audience`
     it writes and takes `aud` of exactly that value; without one it refuses every `aud`. The kids
-    that it writes and takes begin with `prefix`.
+    that it writes and takes begin with `prefix`; `typ` is the media type that it writes.
     """
 
-    def __init__(self, audience: str | None = None, prefix: str = "") -> None:
+    def __init__(self, audience: str | None = None, prefix: str = "", typ: str = "JWT") -> None:
+        self.typ = typ
         super().__init__(
             api_settings.ALGORITHM,
             issuer=api_settings.ISSUER,
@@ -115,7 +116,7 @@ class KeyRingBackend(TokenBackend):
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
             payload["aud"] = self.audience
-        headers = {"kid": self.prefix + key.kid}
+        headers = {"kid": self.prefix + key.kid, "typ": self.typ}
         return jwt.encode(payload, key.private, self.algorithm, headers=headers)
 
     def decode(self, token: str, verify: bool = True) -> dict[str, Any]:

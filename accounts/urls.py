@@ -2,10 +2,15 @@
 
 from django.urls import include, path
 
-from accounts import views
+from accounts import events, views
 
+user = [
+    path("<uuid:user_id>", views.UserView.as_view()),
+    path("<uuid:user_id>/sign-out", views.SignOutView.as_view()),
+]
 urlpatterns = [
     path("auth/me", views.MeView.as_view()),
     path("users", views.UsersView.as_view()),
-    path("users/", include([path("<uuid:user_id>", views.UserView.as_view())])),
+    path("users/", include(user)),
+    path("audit", events.EventsView.as_view()),
 ]

@@ -1,10 +1,9 @@
 """The calls about people: /auth/me and /users."""
 
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -66,13 +65,15 @@ class UsersView(AdminView, ListAPIView):
     def get_queryset(self) -> UserQuerySet:
         wanted = valid_query(UserFilterSerializer, self.request)
         users: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
+        if moment := wanted.pop("not_signed_in_since", None):
+            users = users.not_signed_in_since(moment)
         return users.search(wanted.pop("search", "")).filter(**wanted)
 
     def paginate_queryset(self, queryset: Any) -> list[Any]:
         """The page's own users alone with their profiles: what a page joins would be joined to
         every row before it, too."""
         page = super().paginate_queryset(queryset)
-        return list(User.objects.with_profile().filter(pk__in=page))
+        return list(User.objects.with_profile().with_last_sign_in().filter(pk__in=page))
 
 
 class UserView(AdminView):
@@ -84,7 +85,7 @@ class UserView(AdminView):
         responses={200: CompanyUser},
     )
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:
-        return Response(CompanyUser(self.colleague(request, user_id)).data)
+        return Response(CompanyUser(self.colleague(user_id)).data)
 
     @extend_schema(
         operation_id="updateUser",
@@ -95,7 +96,7 @@ class UserView(AdminView):
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = valid(RoleOrActiveSerializer, request)
-        user = self.colleague(request, user_id)
+        user = self.colleague(user_id)
         with transaction.atomic():
             changed = user.update_role_or_active(request.user, **changes)
             self.record(request.user, user, changed)
@@ -108,6 +109,18 @@ class UserView(AdminView):
         for name, value in changes.items():
             trail.record(kinds[name], actor=actor, subject=user.email, **{name: value})
 
-    def colleague(self, request: SignedInRequest, user_id: UUID) -> User:
-        users = User.objects.with_profile().filter(account=request.user.account_id)
-        return cast(User, get_object_or_404(users, pk=user_id))
+
+class SignOutView(AdminView):
+    """POST /users/{id}/sign-out: a colleague's sessions end."""
+
+    @extend_schema(
+        operation_id="signOutUser",
+        summary="End a user's sessions",
+        description="Everything that the user was signed in with stops working at once, assistants "
+        "included. The user can sign in again.",
+        request=None,
+        responses={204: None},
+    )
+    def post(self, request: SignedInRequest, user_id: UUID) -> Response:
+        self.colleague(user_id).sign_out(actor=request.user)
+        return Response(status=204)

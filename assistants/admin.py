@@ -54,10 +54,10 @@ class GrantAdmin(ReadOnlyAdmin):
 
 @admin.register(Client)
 class ClientAdmin(ReadOnlyAdmin):
-    list_display = ["name", "id", "redirect_uris", "created_at"]
+    list_display = ["name", "id", "url", "redirect_uris", "created_at"]
     search_fields = ["name", "=id"]
     search_help_text = "Part of the name, or the whole client_id."
-    fields = ["id", "name", "redirect_uris", "created_at"]
+    fields = ["id", "name", "url", "redirect_uris", "created_at"]
     actions = ["end_grants"]
 
     def has_end_permission(self, request: HttpRequest) -> bool:

@@ -11,6 +11,7 @@ from accounts.models import User
 from accounts.sessions import user_of_token
 from assistants import tokens
 from assistants.models import Grant
+from assistants.serializers import SCOPE
 
 
 class AssistantAuthentication(BearerAuthentication):
@@ -28,6 +29,7 @@ class AssistantAuthentication(BearerAuthentication):
         return user, grant
 
     def authenticate_header(self, request: Request) -> str:
-        """Says where to ask to be let in (RFC 9728 §5.1)."""
+        """Says where to ask to be let in, and for what (RFC 9728 §5.1, RFC 6750 §3.1)."""
         metadata = f"{settings.SERVICE_URL}/.well-known/oauth-protected-resource/mcp"
-        return f'Bearer resource_metadata="{metadata}"'
+        challenge = f'Bearer resource_metadata="{metadata}", scope="{SCOPE}"'
+        return challenge + (', error="invalid_token"' if encoded_bearer_token(request) else "")

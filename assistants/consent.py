@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from django.conf import settings
 from django.core import signing
-from django.http import HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import translation
 from rest_framework.authentication import SessionAuthentication
@@ -59,7 +59,7 @@ class AuthorizationRequest:
     @classmethod
     def read(cls, query: QueryDict) -> Self:
         """Raises OAuthError for what may not even be redirected: nobody knows where to."""
-        client = Client.objects.find(single_param(query, "client_id"))
+        client = Client.objects.find_or_fetch(single_param(query, "client_id"))
         redirect_uri = single_param(query, "redirect_uri")
         if not redirects.is_registered(redirect_uri, client.redirect_uris):
             raise InvalidRedirectURI("The redirect_uri is not one of the client's.")
@@ -102,13 +102,17 @@ class AuthorizationRequest:
         uri = redirects.with_query(
             self.redirect_uri, **parameters, state=state, iss=settings.SERVICE_URL
         )
-        response = HttpResponseRedirect(uri)
-        response["Cache-Control"] = "no-store"
-        return response
+        # Not HttpResponseRedirect, which knows no private-use schemes; `redirects` has checked it.
+        return HttpResponse(status=302, headers={"Location": uri, "Cache-Control": "no-store"})
 
     @property
     def host(self) -> str:
         return redirects.host(self.redirect_uri)
+
+    @property
+    def is_private_use(self) -> bool:
+        """Whether the answer goes to whichever program has taken a scheme of its own."""
+        return redirects.is_private_use(self.redirect_uri)
 
     @property
     def is_loopback(self) -> bool:

@@ -32,20 +32,34 @@ class InvalidClient(OAuthError):
     default_detail = "invalid_client"
 
 
+class DocumentUnusable(InvalidClient):
+    """A client's metadata document that cannot be had, or does not say what it must."""
+
+    def __init__(self) -> None:
+        super().__init__("The metadata document of this client_id is not to be had, or not usable.")
+
+
 class InvalidGrant(OAuthError):
     """A code or a refresh token that does not hold: unknown, expired, used, or another client's."""
 
     default_detail = "invalid_grant"
 
 
-class InvalidScope(OAuthError):
-    default_detail = "invalid_scope"
-
-
 class InvalidTarget(OAuthError):
     """A `resource` that is not the MCP endpoint (RFC 8707 §2)."""
 
     default_detail = "invalid_target"
+
+
+class TooManyTokenRequests(OAuthError):
+    """The credential tier is exhausted, said so that clients keep what they have and wait: after
+    `server_error` and words that they do not know, some ask the person anew."""
+
+    status_code = 429
+    default_detail = "temporarily_unavailable"
+
+    def __init__(self) -> None:
+        super().__init__("Too many requests: wait for the seconds that Retry-After names.")
 
 
 class UnsupportedGrantType(OAuthError):

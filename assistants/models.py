@@ -16,13 +16,15 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from accounts.models import User
-from assistants import redirects
-from assistants.exceptions import InvalidClient, InvalidGrant
-from audit import trail
+from assistants import documents, redirects
+from assistants.exceptions import DocumentUnusable, InvalidClient, InvalidGrant
+from assistants.serializers import RegistrationSerializer
+from audit import origin, trail
 from audit.models import Kind
 from audit.pruning import BATCH, delete_in_batches
 
 CODE_LIFE = timedelta(seconds=60)
+GRACE = timedelta(seconds=30)  # for the refresh token before: calls in parallel, lost answers
 KEPT_FOR = timedelta(days=30)  # after a grant's end, so that support can see what became of it
 UNUSED_CLIENT_LIFE = timedelta(days=1)
 MOST_UNUSED = 10_000  # clients, and those that a person may be deciding about
@@ -36,19 +38,40 @@ REFRESH_TOKENS = signing.Signer(salt="assistants.refresh_token")
 
 class ClientQuerySet(models.QuerySet["Client"]):
     def find(self, client_id: str) -> "Client":
-        """The client of an id as a request gives it; InvalidClient for any other."""
+        """The client of an id as a request gives it; InvalidClient for any other. One that has a
+        metadata document is known once `find_or_fetch` has read it."""
         try:
+            if documents.is_url(client_id):
+                return self.get(url=client_id)
             return self.get(pk=uuid.UUID(client_id))
         except (ValueError, Client.DoesNotExist):
             raise InvalidClient("This client_id is not registered here.") from None
 
+    def find_or_fetch(self, client_id: str) -> "Client":
+        """The same, and a client that has a metadata document as that says by now. Raises
+        DocumentUnusable, too."""
+        if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
+            return self.find(client_id)
+        now = timezone.now()
+        known = self.filter(url=client_id, fresh_until__gt=now).first()
+        if known is not None:
+            return known
+        document, life = documents.fetch(client_id)
+        said = described(client_id, document) | {"fresh_until": now + life}
+        self.make_room()
+        return self.update_or_create(url=client_id, defaults=said)[0]
+
     def register(self, name: str, redirect_uris: list[str]) -> "Client":
-        """A new client. Anybody may ask for one, so there is room for so many that nobody has let
-        in; for one more, the oldest of them goes, unless its request may still be under way."""
+        """A new client."""
+        self.make_room()
+        return self.create(name=name, redirect_uris=redirect_uris)
+
+    def make_room(self) -> None:
+        """Anybody may bring a client, so there is room for so many that nobody has let in; for one
+        more, the oldest of them goes, unless its request may still be under way."""
         unused = self.filter(grants=None).order_by("-created_at")
         for oldest in unused.values_list("created_at", flat=True)[MOST_UNUSED - 1 : MOST_UNUSED]:
             self.filter(created_at__lte=oldest).forget(SIGN_IN_LIFE)
-        return self.create(name=name, redirect_uris=redirect_uris)
 
     def prune(self) -> int:
         """Delete the clients that nobody has let in within a day, or whose grants are all gone."""
@@ -80,13 +103,38 @@ class ClientQuerySet(models.QuerySet["Client"]):
             raise InvalidClient("This client_id is not registered here.")
 
 
+def described(url: str, document: dict[str, Any]) -> dict[str, Any]:
+    """A client's columns, by its metadata document; DocumentUnusable where that does not hold."""
+    metadata = RegistrationSerializer(data=document)
+    method = str(document.get("token_endpoint_auth_method"))
+    if (
+        document.get("client_id") != url
+        or not {"client_secret", "client_secret_expires_at"}.isdisjoint(document)
+        or method.startswith("client_secret")
+        or not metadata.is_valid()
+        or not metadata.validated_data["client_name"]
+    ):
+        raise DocumentUnusable
+    checked = metadata.validated_data
+    return {"name": checked["client_name"], "redirect_uris": checked["redirect_uris"]}
+
+
 class Client(models.Model):
-    """A program that registered itself (RFC 7591). It is public: it has no secret, and its name is
-    its own claim. What is known of it for sure is where it gets its answers."""
+    """A program that registered itself (RFC 7591), or has a metadata document. It is public: it has
+    no secret, and its name is its own claim. What is known of it for sure is where it gets its
+    answers, and who serves its document."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField("calls itself", max_length=100)
     redirect_uris = models.JSONField("redirect URIs", default=list)
+    url = models.CharField(  # noqa: DJ001  (null: unique, and many have none)
+        "metadata document",
+        max_length=documents.LONGEST_URL,
+        null=True,
+        unique=True,
+        editable=False,
+    )
+    fresh_until = models.DateTimeField("to be read again", null=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
     held_at = models.DateTimeField("consent page last shown", null=True, editable=False)
 
@@ -97,6 +145,15 @@ class Client(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def client_id(self) -> str:
+        return self.url or str(self.pk)
+
+    @property
+    def host(self) -> str:
+        """Who serves its metadata document; "" where it has none."""
+        return redirects.host(self.url) if self.url else ""
 
     def is_let_in(self) -> bool:
         """Whether anybody has ever let it in."""
@@ -152,7 +209,7 @@ class Grant(models.Model):
 
     It holds no secret. The code (RFC 6749 §4.1.2) and the refresh tokens are signed with
     SECRET_KEY: the grant's id, and for a refresh token its generation, which each refresh raises.
-    So each is good once, and an older one is known for what it is.
+    So an older one is known for what it is.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -171,6 +228,9 @@ class Grant(models.Model):
     created_at = models.DateTimeField("let in", default=timezone.now, editable=False)
     redeemed_at = models.DateTimeField("code redeemed", null=True, editable=False)
     used_at = models.DateTimeField("last refreshed", null=True, editable=False)
+    used_from = models.CharField(
+        "address of that", max_length=60, blank=True, db_default="", editable=False
+    )
     ended_at = models.DateTimeField("ended", null=True, editable=False)
 
     objects: ClassVar[GrantQuerySet] = GrantQuerySet.as_manager()  # type: ignore[assignment]
@@ -239,18 +299,39 @@ class Grant(models.Model):
             raise InvalidGrant("The code does not hold, or no longer.")
 
     def rotate(self, generation: int) -> None:
-        """Make the refresh token of this generation the older one. InvalidGrant where it is older
-        already: then somebody has a copy, and the grant ends (RFC 9700 §4.14.2).
+        """Make the refresh token of this generation the older one: `generation` is the next then.
 
-        Decided by the UPDATE: of requests that race one gets the new token, and the others end it.
+        Whoever comes with it again within GRACE gets the next one, too: clients refresh once for
+        each of their parallel calls, and lose answers. InvalidGrant where it is older than that:
+        then somebody has a copy, and the grant ends (RFC 9700 §4.14.2).
+
+        Decided by the UPDATE: of requests that race one rotates.
         """
         same = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
-        renewed = {"generation": F("generation") + 1, "used_at": timezone.now()}
-        if not self.is_live() or not same.update(**renewed):
-            if Grant.objects.filter(pk=self.pk, generation__gt=generation).exists():
+        now, address = timezone.now(), origin.current.get().address
+        renewed = {"generation": F("generation") + 1, "used_at": now, "used_from": address}
+        if self.is_live() and same.update(**renewed):
+            self.generation = generation + 1
+            return
+        self.refresh_from_db(fields=["generation", "used_at", "used_from", "ended_at"])
+        if not self.is_live() or not self.is_again(generation, now):
+            if self.generation > generation:
                 self.end(reason="refresh token used twice")
             raise InvalidGrant("The refresh token does not hold, or no longer.")
-        self.generation = generation + 1
+        if self.used_from != address:
+            trail.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **self.elsewhere())
+
+    def is_again(self, generation: int, now: datetime) -> bool:
+        """Whether a refresh token is the one before the present one, which is that young."""
+        return (
+            generation == self.generation - 1
+            and self.used_at is not None
+            and self.used_at > now - GRACE
+        )
+
+    def elsewhere(self) -> dict[str, Any]:
+        """For the trail: the address that had the present refresh token before this one."""
+        return self.detail() | {"first_address": self.used_from}
 
     def end(self, actor: User | None = None, **detail: str) -> bool:
         """End the grant, and tell the audit trail who did or why; False when it had ended.
@@ -271,5 +352,6 @@ class Grant(models.Model):
         return {
             "grant": str(self.pk),
             "host": self.host,
+            **({"document": self.client.url} if self.client.url else {}),
             "claims": {"client": self.client.name},
         }

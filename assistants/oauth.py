@@ -11,14 +11,19 @@ into the error's description) and for registrations of wrong JSON types.
 """
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from django.conf import settings
-from django.http import QueryDict
+from django.core import signing
+from django.core.exceptions import SuspiciousOperation
+from django.http import HttpRequest, QueryDict
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import APIException
 from rest_framework.parsers import FormParser
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
+from rest_framework.views import APIView
 
 from accounts.generics import CredentialView
 from assistants import tokens
@@ -28,8 +33,8 @@ from assistants.exceptions import (
     InvalidGrant,
     InvalidRedirectURI,
     InvalidRequest,
-    InvalidScope,
     InvalidTarget,
+    TooManyTokenRequests,
     UnsupportedGrantType,
 )
 from assistants.models import CODES, REFRESH_TOKENS, Client, Grant
@@ -46,7 +51,8 @@ from assistants.serializers import (
 )
 from assistants.tokens import RESOURCE
 from throttling.openapi import Raises, body
-from throttling.views import CountedView
+from throttling.throttles import CredentialThrottle, PublicThrottle
+from throttling.views import CountedView, check_body_size
 
 EXAMPLE_URI = "http://127.0.0.1:3030/callback"
 
@@ -61,14 +67,50 @@ def single_param(parameters: QueryDict, name: str, default: str = "") -> str:
 
 
 def check_target(parameters: QueryDict) -> None:
-    """Refuse a `resource` or `scope` that is not ours; where they are missing, ours are meant."""
-    if single_param(parameters, "resource", RESOURCE) != RESOURCE:
+    """Refuse a `resource` that is not ours; where it is missing, ours is meant. Of scopes there is
+    one, which everybody gets, whatever they ask for (RFC 6749 §3.3): the answer says so."""
+    if with_lower_host(single_param(parameters, "resource", RESOURCE)) != RESOURCE:
         raise InvalidTarget(f"The resource must be {RESOURCE}")
-    if single_param(parameters, "scope", SCOPE).split() != [SCOPE]:
-        raise InvalidScope(f"The scope must be {SCOPE}")
+    single_param(parameters, "scope")
 
 
-class ProtectedResourceView(CountedView):
+def with_lower_host(uri: str) -> str:
+    """The URI, with scheme and host as RFC 3986 §6.2.2.1 has them: there the case is nothing."""
+    scheme, separator, rest = uri.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme.lower()}{separator}{host.lower()}{slash}{path}"
+
+
+class OpenView(CountedView):
+    """Answers scripts of any origin, and looks at no cookie. Its paths are none of the middleware's
+    for CORS, which would let a script send cookies along (settings, CORS_URLS_REGEX)."""
+
+    http_method_names = [*CountedView.http_method_names, "options"]
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        return [PublicThrottle()] if self.request.method == "OPTIONS" else super().get_throttles()
+
+    def options(  # type: ignore[override]
+        self, request: Request, *args: Any, **kwargs: Any
+    ) -> Response:
+        """A browser asks what a script may send (a preflight)."""
+        allowed = {
+            "Access-Control-Allow-Methods": ", ".join(self.allowed_methods),
+            "Access-Control-Allow-Headers": ", ".join(settings.CORS_ALLOW_HEADERS),
+            "Access-Control-Max-Age": "86400",
+        }
+        return Response(status=204, headers=allowed)
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        response.headers["Access-Control-Expose-Headers"] = ", ".join(settings.CORS_EXPOSE_HEADERS)
+        return response
+
+
+class ProtectedResourceView(OpenView):
     """GET /.well-known/oauth-protected-resource, and …/mcp: who lets assistants in (RFC 9728)."""
 
     @extend_schema(
@@ -89,7 +131,7 @@ class ProtectedResourceView(CountedView):
         )
 
 
-class AuthorizationServerView(CountedView):
+class AuthorizationServerView(OpenView):
     """GET /.well-known/oauth-authorization-server: what is where, and what is spoken (RFC 8414)."""
 
     @extend_schema(
@@ -115,19 +157,21 @@ class AuthorizationServerView(CountedView):
                 "revocation_endpoint_auth_methods_supported": ["none"],
                 "code_challenge_methods_supported": ["S256"],
                 "authorization_response_iss_parameter_supported": True,
+                "client_id_metadata_document_supported": settings.ASSISTANT_METADATA_DOCUMENTS,
             },
             headers={"Cache-Control": "public, max-age=300"},
         )
 
 
-class RegisterView(CredentialView):
+class RegisterView(OpenView, CredentialView):
     """POST /oauth/register: a program says its name and where it gets its answers."""
 
     @extend_schema(
         operation_id="registerAssistant",
         summary="Register an assistant",
         description="RFC 7591, without authentication: clients are public, and their names their "
-        "own claims. One that nobody lets in is forgotten after a day.",
+        "own claims. What a client asks for and cannot have is replaced or left out: read the "
+        "answer. One that nobody lets in is forgotten after a day.",
         request=RegistrationSerializer,
         responses={201: Registered, 400: Raises(InvalidRedirectURI, InvalidClientMetadata)},
         examples=body("An assistant", client_name="Claudia", redirect_uris=[EXAMPLE_URI]),
@@ -148,7 +192,7 @@ class RegisterView(CredentialView):
 
     def refuse(self, errors: Any) -> NoReturn:
         if "redirect_uris" in errors:
-            raise InvalidRedirectURI("redirect_uris: one to ten, each https or loopback http.")
+            raise InvalidRedirectURI("redirect_uris: at least one must be https or loopback http.")
         raise InvalidClientMetadata(f"Not as it should be: {', '.join(errors)}.")
 
 
@@ -164,14 +208,45 @@ class FormView(CredentialView):
         return Client.objects.find(single_param(form, "client_id"))
 
 
-class TokenView(FormView):
+class GrantThrottle(CredentialThrottle):
+    """By the grant that a code or a refresh token of ours names, else by address: many people's
+    assistants come from one address, and none of them may hold up another's."""
+
+    exceeded: ClassVar[type[APIException]] = TooManyTokenRequests
+
+    def caller(self, request: HttpRequest | Request, view: APIView | None) -> str:
+        grant = grant_named(request) if isinstance(request, Request) else None
+        return f"grant:{grant}" if grant else super().caller(request, view)
+
+
+def grant_named(request: Request) -> str | None:
+    """The id of the grant whose code or refresh token the form brings; no more than its signature
+    has been looked at. The one body that is read before it is counted: a form of 64 KiB."""
+    try:
+        check_body_size(request)
+        form = request.POST
+    except (APIException, SuspiciousOperation):
+        return None
+    for signer, name in [(CODES, "code"), (REFRESH_TOKENS, "refresh_token")]:
+        try:
+            return str(signer.unsign_object(form.get(name, ""))[0])
+        except (signing.BadSignature, ValueError):
+            continue
+    return None
+
+
+class TokenView(OpenView, FormView):
     """POST /oauth/token: a code, or a refresh token, for a pair of tokens."""
+
+    throttle_classes = [GrantThrottle]
 
     @extend_schema(
         summary="Get an assistant's tokens",
         description="A code and its verifier, or a refresh token, for a new pair (RFC 6749, RFC "
-        "7636). Either is good once: a second use ends the grant. The access token is good at the "
-        "MCP endpoint alone.",
+        "7636). A code is good once: a second use ends the grant. A refresh token is replaced by "
+        "its use; for 30 s the one before gets the current pair, too, since clients call in "
+        "parallel and lose answers; any older one ends the grant. The access token is good at the "
+        "MCP endpoint alone. Counted by grant once the code's or token's signature holds.",
         request={FormParser.media_type: TokenForm},
         responses={
             200: TokenPair,
@@ -179,10 +254,10 @@ class TokenView(FormView):
                 InvalidRequest,
                 InvalidClient,
                 InvalidGrant,
-                InvalidScope,
                 InvalidTarget,
                 UnsupportedGrantType,
             ),
+            429: Raises(TooManyTokenRequests),
         },
     )
     def post(self, request: Request) -> Response:

@@ -91,8 +91,12 @@ def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
         status = refusal.status
         if message is not None and message.version in LEGACY and message.id is not None:
             status = 200  # earlier clients take any other for a failed transport
-        message_id = message.id if message else None
-        return status, {"jsonrpc": "2.0", "id": message_id, "error": refusal.error}
+        said: dict[str, Any] = {"jsonrpc": "2.0", "error": refusal.error}
+        if message is not None and message.id is not None:
+            said["id"] = message.id
+        elif headers.get("MCP-Protocol-Version") != MODERN:
+            said["id"] = None  # earlier clients look for one
+        return status, said
 
 
 def read(body: bytes) -> Message:
@@ -178,9 +182,9 @@ def first_of(problem: ValidationError) -> str:
 
 INSTRUCTIONS = (
     "Acts for the signed-in person in their company's account. Members can look at and change "
-    "their own profile; admins can also manage the company's users and invitations. Look up ids "
-    "with list_users and list_invitations before you use them, and ask the person before you "
-    "change a role, deactivate a user or revoke an invitation."
+    "their own profile; admins can also manage the company's users and invitations, and read what "
+    "has happened. Look up ids with list_users and list_invitations before you use them, and ask "
+    "the person before you change, sign out, mail or invite anybody else."
 )
 CAPABILITIES: dict[str, Any] = {"tools": {}}
 

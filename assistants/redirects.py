@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
+from django.conf import settings
+
 LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
 # A host and a port, and nothing else: people judge by the host, and it stands in a header.
 LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -34,10 +36,15 @@ def is_loopback(parts: SplitResult) -> bool:
     return parts.scheme == "http" and host_of(parts) in LOOPBACK
 
 
+def is_private_use(uri: str) -> bool:
+    """Whether a URI that `split` has taken is of a program's own scheme (RFC 8252 §7.1)."""
+    return urlsplit(uri).scheme in settings.ASSISTANT_REDIRECT_SCHEMES
+
+
 def split(uri: str) -> SplitResult | None:
     """The URI taken apart, or None for one that no client may have: not https, nor http to this
-    very machine; without a plain host; with a user, a fragment, a backslash or anything that is no
-    visible ASCII."""
+    very machine, nor of a scheme that operators trust; without a plain host (but for that scheme);
+    with a user, a fragment, a backslash or anything that is no visible ASCII."""
     if "#" in uri or "\\" in uri or not all("!" <= character <= "~" for character in uri):
         return None
     try:
@@ -45,6 +52,8 @@ def split(uri: str) -> SplitResult | None:
         parts.port  # noqa: B018  (raises ValueError for what is no port)
     except ValueError:
         return None
+    if is_private_use(uri):
+        return parts
     if not host_of(parts):
         return None
     return parts if parts.scheme == "https" or is_loopback(parts) else None
@@ -70,13 +79,16 @@ def is_registered(uri: str, registered: Iterable[str]) -> bool:
 
 
 def host(uri: str) -> str:
-    """The host of a registered URI, as a person may judge by."""
-    return host_of(urlsplit(uri))
+    """The host of a registered URI, as a person may judge by; of a private-use one the scheme."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)
 
 
 def origin(uri: str) -> str:
-    """Where an answer goes: scheme, host and port."""
+    """Where an answer goes: scheme, host and port; of a private-use URI the scheme."""
     parts = urlsplit(uri)
+    if is_private_use(uri):
+        return f"{parts.scheme}:"
     return f"{parts.scheme}://{parts.netloc}"
 
 

@@ -12,46 +12,54 @@ SCOPE = "mcp"  # there is one: acting for a person as far as the person may
 GRANT_TYPES = ["authorization_code", "refresh_token"]
 
 
-class RedirectURIField(TextField):
-    """https, or http on the person's own machine."""
+MOST_URIS = 10
+LONGEST_URI = 2000
+LONGEST_NAME = 100
 
-    default_error_messages = {"uri": "Must be https, or http to a loopback address."}
 
-    def to_internal_value(self, data: Any) -> str:
-        uri = super().to_internal_value(data)
-        if redirects.split(uri) is None:
-            self.fail("uri")
-        return uri
+class RedirectURIsField(serializers.ListField):
+    """Those of the URIs that a client may have (`redirects.split`), ten at most. The others are
+    left out, as RFC 7591 §2 allows: programs send all that they can do."""
+
+    def __init__(self) -> None:
+        super().__init__(child=TextField(max_length=LONGEST_URI), min_length=1)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        if not isinstance(data, list):
+            self.fail("not_a_list", input_type=type(data).__name__)
+        texts = [uri for uri in data if isinstance(uri, str) and len(uri) <= LONGEST_URI]
+        found = [uri for uri in dict.fromkeys(texts) if redirects.split(uri) is not None]
+        if not found:
+            self.fail("min_length", min_length=1)
+        return found[:MOST_URIS]
 
 
 class ClientNameField(TextField):
-    """A name that people are shown: nothing in it turns the text around, or is invisible."""
-
-    default_error_messages = {"name": "Must be printable text."}
+    """A name that people are shown: cut, and without what turns the text around or is invisible."""
 
     def to_internal_value(self, data: Any) -> str:
-        name = super().to_internal_value(data)
-        if not name.isprintable():
-            self.fail("name")
-        return name
+        if not isinstance(data, str):
+            self.fail("invalid")
+        shown = "".join(c if c.isprintable() else " " for c in data)
+        return " ".join(shown.split())[:LONGEST_NAME].strip()
 
 
 class RegistrationSerializer(serializers.Serializer[Any]):
     """Client metadata (RFC 7591 §2). What else there is, is ignored: a client is shown by its name
-    alone, and has what every client has."""
+    alone, and has what every client has. What it asks for and cannot have is replaced (§3.2.1)."""
 
-    redirect_uris = serializers.ListField(
-        child=RedirectURIField(max_length=2000), min_length=1, max_length=10
-    )
-    client_name = ClientNameField(max_length=100, default="", allow_blank=True)
+    redirect_uris = RedirectURIsField()
+    client_name = ClientNameField(default="", allow_blank=True)
     token_endpoint_auth_method = TextField(default="none")
     grant_types = serializers.ListField(child=TextField(), default=GRANT_TYPES)
     response_types = serializers.ListField(child=TextField(), default=["code"])
 
+    def to_internal_value(self, data: Any) -> Any:
+        """A member that is null is one that is absent, as serializers of many languages write."""
+        return super().to_internal_value({k: v for k, v in data.items() if v is not None})
+
     def validate_token_endpoint_auth_method(self, value: str) -> str:
-        if value != "none":
-            raise serializers.ValidationError("Clients here are public: none.")
-        return value
+        return "none"  # clients here are public, whatever they would like to be
 
     def validate_grant_types(self, value: list[str]) -> list[str]:
         if "authorization_code" not in value:
@@ -97,13 +105,14 @@ class AuthorizationServer(serializers.Serializer[Any]):
     )
     code_challenge_methods_supported = serializers.ListField(child=serializers.CharField())
     authorization_response_iss_parameter_supported = serializers.BooleanField()
+    client_id_metadata_document_supported = serializers.BooleanField()
 
 
 class TokenForm(serializers.Serializer[Any]):
     """The form of the token endpoint; which fields are needed depends on `grant_type`."""
 
     grant_type = serializers.ChoiceField(GRANT_TYPES)
-    client_id = serializers.UUIDField()
+    client_id = serializers.CharField()
     code = serializers.CharField(required=False)
     redirect_uri = serializers.CharField(required=False)
     code_verifier = serializers.CharField(required=False)
@@ -116,13 +125,13 @@ class TokenPair(serializers.Serializer[Any]):
     access_token = serializers.CharField(help_text="JWT, RS256, for the MCP endpoint.")
     token_type = serializers.ChoiceField(["Bearer"])
     expires_in = serializers.IntegerField(help_text="Seconds.")
-    refresh_token = serializers.CharField(help_text="Good once.")
+    refresh_token = serializers.CharField(help_text="Replaces the one before.")
     scope = serializers.ChoiceField([SCOPE])
 
 
 class RevocationForm(serializers.Serializer[Any]):
     token = serializers.CharField()
-    client_id = serializers.UUIDField()
+    client_id = serializers.CharField()
 
 
 @example(

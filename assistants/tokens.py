@@ -15,7 +15,7 @@ RESOURCE = f"{settings.SERVICE_URL}/mcp"  # the endpoint's address is its name (
 class AssistantToken(AccessToken):
     """Its `aud` keeps it out of the REST API, whose tokens have none. `grant` is the grant's id."""
 
-    backend = KeyRingBackend(audience=RESOURCE)
+    backend = KeyRingBackend(audience=RESOURCE, typ="at+jwt")
 
     @classmethod
     def for_grant(cls, grant: Grant) -> Token:
@@ -23,7 +23,7 @@ class AssistantToken(AccessToken):
         token = cls.for_sign_in(grant.user, int(grant.created_at.timestamp()))
         token.payload |= {
             "token_version": grant.token_version,
-            "client_id": str(grant.client_id),
+            "client_id": grant.client.client_id,
             "scope": SCOPE,
             "grant": str(grant.pk),
         }

@@ -11,7 +11,7 @@ from assistants.oauth import (
     RevokeView,
     TokenView,
 )
-from assistants.views import GrantsView, GrantView, MCPView
+from assistants.views import GrantsView, GrantView, MCPView, MovedView
 
 well_known = [
     path("oauth-protected-resource", ProtectedResourceView.as_view()),
@@ -28,6 +28,7 @@ urlpatterns = []
 if settings.ASSISTANTS:
     urlpatterns = [
         path("mcp", MCPView.as_view()),
+        path("mcp/", MovedView.as_view()),
         path(".well-known/", include(well_known)),
         path("oauth/", include(oauth)),
         path("auth/grants", GrantsView.as_view()),

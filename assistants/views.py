@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import QuerySet
+from django.http import HttpResponsePermanentRedirect
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import ListAPIView
@@ -59,6 +60,18 @@ class MCPView(CountedView):
         body: Any = request.data or b""
         status, answer = protocol.answer(body, request.headers, tools.handlers(request))
         return Response(answer, status)
+
+
+class MovedView(CountedView):
+    """/mcp/, which people and programs write: the endpoint is /mcp, by the same method."""
+
+    schema = None
+    http_method_names = ["get", "post", "delete"]
+
+    def post(self, request: Request) -> HttpResponsePermanentRedirect:
+        return HttpResponsePermanentRedirect("/mcp", preserve_request=True)
+
+    get = delete = post
 
 
 class GrantsView(ProtectedView, ListAPIView):

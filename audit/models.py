@@ -1,15 +1,17 @@
 """Record: one line of the audit trail. Lines are added and, when old, pruned; never changed."""
 
 from datetime import datetime, timedelta
+from typing import Self
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
+from django.db.models import Q
 from django.utils import timezone
 
 from audit.budget import Budget
 from audit.origin import LONGEST_CLAIM
-from audit.pruning import delete_in_batches
+from audit.pruning import delete_in_batches, pruning
 
 PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 
@@ -34,6 +36,7 @@ class Kind(models.TextChoices):
     ACTIVATED = "user.activated", "activated"
     ASSISTANT_LET_IN = "assistant.let_in", "assistant let in"
     ASSISTANT_ENDED = "assistant.ended", "assistant's access ended"
+    ASSISTANT_ELSEWHERE = "assistant.elsewhere", "assistant's token came from two addresses"
     COMPANY_CREATED = "company.created", "company created"
     LOCK_SET = "lock.set", "locked"
     LOCK_CLEARED = "lock.cleared", "lock cleared"
@@ -54,6 +57,14 @@ def kinds() -> list[tuple[str, str]]:
     """The choices, which are no part of the database: a new kind needs no migration."""
     return Kind.choices
 
+
+# Ways in: each has the person who came in as its actor.
+SIGN_INS = [
+    Kind.LOGIN_SUCCEEDED,
+    Kind.SIGNUP_COMPLETED,
+    Kind.INVITATION_ACCEPTED,
+    Kind.PASSWORD_CHANGED,
+]
 
 # One person's records of a kind in an hour. What is beyond is in the log alone.
 PER_HOUR = {Kind.PROFILE_CHANGED: 30}
@@ -85,7 +96,12 @@ class RecordQuerySet(models.QuerySet["Record"]):
     def prune_before(self, before: datetime) -> int:
         """Delete the records older than `before`; how many. PostgreSQL refuses every other DELETE
         (migration 0002)."""
-        return delete_in_batches(self.filter(at__lt=before), self.allow_deleting)
+        old = self.filter(at__lt=before)
+        pruning.send(sender=Record, records=old)
+        return delete_in_batches(old, self.allow_deleting)
+
+    def sign_ins(self) -> Self:
+        return self.filter(kind__in=SIGN_INS)
 
     def prune(self) -> int:
         """Delete what is older than AUDIT_KEEP_DAYS."""
@@ -126,6 +142,10 @@ class Record(models.Model):
             models.Index(fields=["subject"], name="audit_subject", opclasses=[PATTERN]),
             models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PATTERN]),
             models.Index(fields=["address"], name="audit_address", opclasses=[PATTERN]),
+            models.Index(fields=["account_id", "at"], name="audit_company"),
+            models.Index(
+                fields=["actor_id", "at"], name="audit_sign_in", condition=Q(kind__in=SIGN_INS)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -5,7 +5,9 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.dispatch import Signal
 
+pruning = Signal()  # sent with the audit trail's `records` that are about to be deleted
 BATCH = 1000  # rows a transaction
 
 

@@ -91,6 +91,19 @@ def names(name: str, default: str, *, example: str) -> list[str]:
     return values
 
 
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")  # RFC 3986 §3.1
+BROWSERS_OWN = {"about", "blob", "data", "file", "ftp", "http", "https", "javascript", "vbscript"}
+
+
+def schemes(name: str, *, example: str) -> list[str]:
+    """A comma-separated list of schemes that programs have taken for themselves."""
+    found = names(name, "", example=example)
+    for scheme in found:
+        if not SCHEME.fullmatch(scheme) or scheme in BROWSERS_OWN:
+            stop(name, f"{scheme!r} is no private-use scheme", example)
+    return found
+
+
 HOST = re.compile(r"\*|\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
 
 

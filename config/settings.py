@@ -49,6 +49,9 @@ SERVICE_URL = env.http_url(
     "SERVICE_URL", os.environ.get("SERVICE_URL", f"http://127.0.0.1:{PORT}"), origin=True
 )
 ASSISTANTS = env.boolean("ASSISTANTS", True)
+ASSISTANT_METADATA_DOCUMENTS = env.boolean("ASSISTANT_METADATA_DOCUMENTS", True)
+METADATA_DOCUMENTS_TEST_AUTHORITY = None  # tests: the CA file of their server on loopback
+ASSISTANT_REDIRECT_SCHEMES = env.schemes("ASSISTANT_REDIRECT_SCHEMES", example="cursor,vscode")
 CORS_ALLOWED_ORIGINS = [
     env.http_url("CORS_ALLOWED_ORIGINS", origin, origin=True)
     for origin in env.names("CORS_ALLOWED_ORIGINS", "", example="https://app.example.com")
@@ -241,6 +244,9 @@ SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are keys.f
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = COOKIE_SECURE
 CORS_ALLOW_CREDENTIALS = True
+# But for what assistants find out, register and redeem: those calls look at no cookie, and answer
+# scripts of any origin themselves.
+CORS_URLS_REGEX = r"/(?!\.well-known/oauth-|oauth/(register|token)$)"
 CORS_ALLOW_HEADERS = [
     *default_headers,
     # What tracing libraries send (W3C Trace Context), and a caller's own name for its request.

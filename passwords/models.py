@@ -37,6 +37,16 @@ class PasswordChangeQuerySet(LinkQuerySet):
             OutgoingMail.objects.announce(self.make(user))
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user.email)
 
+    def request_for(self, user: User, actor: User) -> None:
+        """Ask for the mail that the user could ask for, out of the same budget: what is beyond it
+        is dropped without a word, since a stranger may have used it up. PermissionDenied as above.
+        """
+        if actor != user:
+            actor.check_reach(user)
+        with transaction.atomic():
+            OutgoingMail.objects.request(PasswordChange, user.email, user.language)
+            trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user.email)
+
     def make(self, user: User) -> "PasswordChange":
         """A new link, instead of those whose mail has not been sent yet."""
         unsent = self.live().filter(user=user, expires_at=None)

@@ -1,13 +1,14 @@
 """The /password-changes calls."""
 
 from typing import Any
+from uuid import UUID
 
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.generics import CredentialView, valid
+from accounts.generics import AdminView, CredentialView, SignedInRequest, valid
 from accounts.models import User
 from audit.models import Kind
 from mail.exceptions import InvalidLink
@@ -39,6 +40,22 @@ class PasswordChangesView(CredentialView):
         OutgoingMail.objects.request(PasswordChange, email, language)
         said = "If the address has a user, a link is on its way."
         return Response(Message({"message": said}).data)
+
+
+class ColleagueView(AdminView):
+    """POST /users/{id}/password-change: mail a colleague the link that they could ask for."""
+
+    @extend_schema(
+        operation_id="mailPasswordChange",
+        summary="Mail a user a password-change link",
+        description="The mail that the user could ask for, counted with those; one too many in an "
+        "hour is dropped, and an inactive user gets none. The password stays until then.",
+        request=None,
+        responses={204: None},
+    )
+    def post(self, request: SignedInRequest, user_id: UUID) -> Response:
+        PasswordChange.objects.request_for(self.colleague(user_id), request.user)
+        return Response(status=204)
 
 
 class RedeemView(LinkSignInView):

@@ -327,6 +327,7 @@ def its_id(row: Row) -> str:
 
 
 NEW = {"email": "new@example.com"}
+OTHERS = tuple(name for name in PEOPLE if name != "self")
 ROLE: dict[str, Any] = {"role": Role.ADMIN}
 # By their operation in the schema: what admins do to the people, and the company, that are theirs.
 CALLS = {
@@ -340,6 +341,20 @@ CALLS = {
             "PATCH is_active",
             lambda api, actor, target: api.patch(f"/users/{target.pk}", {"is_active": False}),
         ),
+    ],
+    "POST /users/{user_id}/sign-out": [
+        Act(
+            "POST sign-out",
+            lambda api, actor, target: api.post(f"/users/{target.pk}/sign-out"),
+            targets=OTHERS,
+        )
+    ],
+    "POST /users/{user_id}/password-change": [
+        Act(
+            "POST password-change",
+            lambda api, actor, target: api.post(f"/users/{target.pk}/password-change"),
+            targets=OTHERS,
+        )
     ],
     "POST /invitations": [
         Act("POST", lambda api, actor, _: api.post("/invitations", NEW), targets=CUSTOMERS)
@@ -368,6 +383,10 @@ CALLED_BY_TOOL = {
         ),
         Act("update_user", tool("update_user", user_id=its_id, is_active=lambda _: False)),
     ],
+    "sign_out_user": [Act("sign_out_user", tool("sign_out_user", user_id=its_id),
+                          targets=OTHERS)],
+    "send_password_mail": [Act("send_password_mail", tool("send_password_mail", user_id=its_id),
+                               targets=OTHERS)],
     "invite_user": [Act("invite_user", tool("invite_user", email=lambda _: NEW["email"]),
                         targets=CUSTOMERS)],
     "resend_invitation": [Act("resend_invitation",

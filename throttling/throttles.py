@@ -60,7 +60,7 @@ class CredentialThrottle(TierThrottle):
 
     tier = "credential"
     limit_setting = "RATE_LIMIT_CREDENTIAL"
-    exceeded = TooManyAttempts
+    exceeded: ClassVar[type[APIException]] = TooManyAttempts
     strict = True
 
 

@@ -27,7 +27,9 @@ DESCRIPTIONS = {
     411: "A chunked body: `Content-Length` is required.",
     413: "The body is longer than 64 KiB.",
     415: "The body is of another kind than the call takes.",
+    429: "Too many requests: `Retry-After` says how long to wait.",
 }
+HEADERS = {401: [*LIMIT_HEADERS, "WWW-Authenticate"], 429: ["Retry-After"]}
 
 
 def unname_single_example(media: Part) -> None:
@@ -73,7 +75,7 @@ class Schema(AutoSchema):
                 limits = {name: ref("headers", name) for name in LIMIT_HEADERS}
                 answer["headers"] = answer.get("headers", {}) | limits
             for status, error in self.errors(operation).items():
-                if "headers" in error:
+                if "headers" in error and status != 429:
                     error["headers"] |= answers.get(str(status), {}).get("headers", {})
                 answers[str(status)] = error
         operation["responses"] = dict(sorted(answers.items()))
@@ -82,18 +84,18 @@ class Schema(AutoSchema):
         """Every error answer of the call by its status."""
         valid = "requestBody" in operation or "parameters" in operation
         fields = {"fields": ref("schemas", "FieldErrors")} if valid else {}
-        fields |= {name: {"type": "string"} for one in self.named() for name in one.more}
-        made = {
+        more = {name: {"type": "string"} for one in self.named() for name in one.more}
+        besides = {400: fields | more, 429: more}
+        strict = any(issubclass(kind, CredentialThrottle) for kind in self.view.throttle_classes)
+        made = {429: ref("responses", "TooManyAttempts" if strict else "RateLimited")}
+        made |= {
             status: openapi_response(
                 DESCRIPTIONS[status],
-                error_schema(words, **(fields if status == 400 else {})),
-                *LIMIT_HEADERS,
-                *(["WWW-Authenticate"] if status == 401 else []),
+                error_schema(words, **besides.get(status, {})),
+                *HEADERS.get(status, LIMIT_HEADERS),
             )
             for status, words in self.words(operation, valid).items()
         }
-        strict = CredentialThrottle in self.view.throttle_classes
-        made[429] = ref("responses", "TooManyAttempts" if strict else "RateLimited")
         return made | {
             500: ref("responses", "InternalError"),
             503: ref("responses", "Unavailable"),

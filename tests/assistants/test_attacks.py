@@ -1,11 +1,13 @@
 """What a thief, a foreign client or a foreign page tries on the way in."""
 
 import pytest
+from django.utils import timezone
 
 from accounts import tokens as api_tokens
 from assistants import redirects
 from assistants.models import Client, Grant
 from audit.models import Kind, Record
+from tests import servers
 from tests.assistants.conftest import (
     REDIRECT,
     RESOURCE,
@@ -21,6 +23,7 @@ from tests.assistants.conftest import (
     send,
 )
 from tests.conftest import API, PASSWORD, race
+from throttling.counter import limiter
 
 pytestmark = pytest.mark.django_db
 
@@ -109,13 +112,50 @@ def test_refresh_token_of_the_api_opens_no_mcp(ada):
     assert send(thief, "tools/list").status_code == 401
 
 
-def test_old_refresh_token_ends_the_grant(api, client, pair):
+def test_older_refresh_token_ends_the_grant(api, client, pair):
     renewed = refresh(api, client, pair["refresh_token"]).json()
+    renewed = refresh(api, client, renewed["refresh_token"]).json()
 
     assert refused(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
     assert refused(refresh(api, client, renewed["refresh_token"])) == (400, "invalid_grant")
     assistant = API(authorization=f"Bearer {renewed['access_token']}")
     assert send(assistant, "tools/list").status_code == 401
+    assert Record.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == (
+        "refresh token used twice"
+    )
+
+
+def test_copy_of_the_refresh_token_before_ends_the_grant_after_30_seconds(
+    api, client, pair, time_machine
+):
+    time_machine.move_to(timezone.now(), tick=False)
+    renewed = refresh(api, client, pair["refresh_token"]).json()
+    time_machine.shift(29)
+    assert refresh(api, client, pair["refresh_token"]).status_code == 200
+    time_machine.shift(1)  # the grace is of the rotation, not of the use before
+
+    assert refused(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
+    assert refused(refresh(api, client, renewed["refresh_token"])) == (400, "invalid_grant")
+
+
+def test_copy_that_is_used_at_once_is_in_the_trail_with_both_addresses(client, pair):
+    owner, thief = API(), API()
+    thief.client.defaults["REMOTE_ADDR"] = "203.0.113.9"
+    refresh(owner, client, pair["refresh_token"])
+    refresh(owner, client, pair["refresh_token"])
+    assert not Record.objects.filter(kind=Kind.ASSISTANT_ELSEWHERE).exists()
+
+    refresh(thief, client, pair["refresh_token"])
+
+    record = Record.objects.get(kind=Kind.ASSISTANT_ELSEWHERE)
+    assert (record.detail["first_address"], record.address) == ("127.0.0.1", "203.0.113.9")
+
+
+def test_refresh_token_before_is_no_good_once_the_grant_has_ended(api, client, pair):
+    refresh(api, client, pair["refresh_token"])
+    Grant.objects.get().end()
+
+    assert refused(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
 
 
 def test_refresh_token_is_for_its_client_alone(api, client, pair):
@@ -144,14 +184,13 @@ def test_code_that_races_is_good_for_one_pair_at_most(client, ada):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_refresh_token_that_races_leaks_no_third_pair(client, pair):
-    answers = race(*[lambda: refresh(API(), client, pair["refresh_token"])] * 8)
+def test_refresh_token_that_races_is_rotated_once_for_all(client, pair):
+    answers = race(*[lambda: refresh(API(), client, pair["refresh_token"])] * 30)
 
-    won = [answer.json() for answer in answers if answer.status_code == 200]
-    assert len(won) == 1
-    assert refused(refresh(API(), client, won[0]["refresh_token"])) == (400, "invalid_grant")
-    assistant = API(authorization=f"Bearer {won[0]['access_token']}")
-    assert send(assistant, "tools/list").status_code == 401
+    assert [answer.status_code for answer in answers] == [200] * 30
+    assert len({answer.json()["refresh_token"] for answer in answers}) == 1
+    grant = Grant.objects.get()
+    assert (grant.generation, grant.ended_at) == (2, None)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +319,7 @@ def test_program_on_the_persons_machine_comes_with_any_port(uri):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"response_type": "token"}, {"resource": ""}, {"scope": "x"}, {"code_challenge": ""}],
+    [{"response_type": "token"}, {"resource": ""}, {"resource": "x"}, {"code_challenge": ""}],
 )
 def test_stranger_is_not_redirected_to_a_client_that_nobody_has_let_in(db, changes):
     """Anybody may register one, so it would be an open redirect (RFC 9700 §4.11.2)."""
@@ -298,7 +337,7 @@ def test_stranger_is_not_redirected_to_a_client_that_nobody_has_let_in(db, chang
 )
 def test_form_of_a_stranger_is_not_redirected_either(client, sent):
     person = Person(request_of(client))
-    person.query |= {"scope": "x"}
+    person.query |= {"resource": "x"}
     step = {"step": "decision"} if "decision" in sent else {}
 
     page = person.post(sent, **step)
@@ -310,9 +349,9 @@ def test_form_of_a_stranger_is_not_redirected_either(client, sent):
 def test_person_who_has_signed_in_is_redirected_with_what_is_wrong(client, ada):
     person = Person(request_of(client))
     person.sign_in(ada.email)
-    person.query |= {"scope": "x"}
+    person.query |= {"resource": "x"}
 
-    assert answered(person.decide("allow"))["error"] == "invalid_scope"
+    assert answered(person.decide("allow"))["error"] == "invalid_target"
     assert not Grant.objects.exists()
 
 
@@ -407,6 +446,61 @@ def test_tokens_are_counted_as_credentials(api, client, settings, call):
     form(api, f"/oauth/{call}")
 
     assert form(api, f"/oauth/{call}").status_code == 429
+
+
+@pytest.fixture
+def one_credential_call(pair, settings):
+    """What was counted for making the pair is forgotten."""
+    limiter.reset()
+    servers.REDIS.client.flushall()
+    settings.RATE_LIMIT_CREDENTIAL = 1
+
+
+@pytest.mark.usefixtures("one_credential_call")
+def test_token_call_is_counted_by_grant(api, client, pair, bob):
+    other = Client.objects.create(name="Other", redirect_uris=[REDIRECT])
+    renewed = refresh(api, client, pair["refresh_token"]).json()
+
+    refusal = refresh(api, client, renewed["refresh_token"])
+
+    assert refused(refusal) == (429, "temporarily_unavailable")
+    assert set(refusal.json()) == {"error", "error_description"}
+    assert int(refusal["Retry-After"]) > 0
+    assert "x-ratelimit-limit" not in refusal
+    grant = Grant.objects.create(
+        user=bob,
+        client=other,
+        redirect_uri=REDIRECT,
+        code_challenge=request_of(other)["code_challenge"],
+        token_version=bob.token_version,
+    )
+    assert redeem(api, other, grant.code).status_code == 200  # from the same address
+    assert refused(redeem(api, other, grant.code)) == (429, "temporarily_unavailable")
+
+
+@pytest.mark.usefixtures("one_credential_call")
+@pytest.mark.parametrize("damage", [lambda token: token[:-1], lambda token: "x" + token, str.upper])
+def test_token_that_is_not_ours_is_counted_by_address(api, client, pair, damage):
+    token = damage(pair["refresh_token"])
+    assert refused(refresh(api, client, token)) == (400, "invalid_grant")
+
+    assert refused(redeem(api, client, "made up")) == (429, "temporarily_unavailable")
+    assert refresh(api, client, pair["refresh_token"]).status_code == 200
+
+
+@pytest.mark.usefixtures("one_credential_call")
+@pytest.mark.parametrize(
+    ("body", "media_type", "status"),
+    [
+        (b"x" * 70_000, "application/x-www-form-urlencoded", 413),
+        (b"&".join(b"a=%d" % n for n in range(3000)), "application/x-www-form-urlencoded", 400),
+        (b"{}", "application/json", 415),
+    ],
+)
+def test_odd_bodies_are_counted_too(api, body, media_type, status):
+    assert api.client.post("/oauth/token", body, media_type).status_code == status
+
+    assert api.client.post("/oauth/token", body, media_type).status_code == 429
 
 
 def test_looking_at_the_page_counts_in_the_public_tier(client, ada, settings):

@@ -120,7 +120,7 @@ def test_client_with_a_token_lists_and_calls(service, era):
 
     tools, invited, refused, listed = run(service, era, act, headers=access_token(service))
 
-    assert len(tools) == 9
+    assert len(tools) == 12
     assert invited.structured_content in listed.structured_content["items"]
     assert (invited.is_error, refused.is_error) == (False, True)
     assert refused.content[0].text == '{"error":"already invited"}'

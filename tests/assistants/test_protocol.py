@@ -109,6 +109,13 @@ def test_what_is_no_message_is_told_so(as_bob, body, error):
     assert answer.json()["id"] is None
 
 
+def test_what_is_no_message_has_no_id_in_the_present_revision(as_bob):
+    answer = as_bob.post("/mcp", b"{", headers={"MCP-Protocol-Version": "2026-07-28"})
+
+    assert code(answer) == (400, -32700)
+    assert "id" not in answer.json()
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -11,7 +11,7 @@ from assistants import tools
 from audit.models import Kind, Record
 from invitations.models import Invitation
 from tests.assistants.conftest import send, use
-from tests.conftest import API
+from tests.conftest import API, mailed
 from throttling.exceptions import RateLimited, TooManyAttempts
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,11 @@ ADMINS = [
     "invite_user",
     "resend_invitation",
     "revoke_invitation",
+    "sign_out_user",
+    "send_password_mail",
+    "list_events",
 ]
+OF_USERS = ["get_user", "update_user", "sign_out_user", "send_password_mail"]
 NOBODY = str(uuid.uuid4())
 
 
@@ -35,6 +39,11 @@ def succeeded(tool: str, result: dict[str, Any]) -> Any:
     assert json.loads(result["content"][0]["text"]) == answer
     jsonschema.validate(answer, tools.TOOLS[tool].output_schema)
     return answer
+
+
+def notes(result: dict[str, Any]) -> list[str]:
+    """What the tool says beside its answer."""
+    return [part["text"] for part in result["content"][1:]]
 
 
 def failed(result: dict[str, Any]) -> Any:
@@ -78,14 +87,19 @@ def test_arguments_stand_side_by_side():
     assert arguments == {
         "whoami": set(),
         "update_profile": {"first_name", "last_name", "language"},
-        "list_users": {"search", "role", "is_active", "page", "per_page"},
+        "list_users": {
+            "search", "role", "is_active", "not_signed_in_since", "page", "per_page"
+        },
         "get_user": {"user_id"},
         "update_user": {"user_id", "role", "is_active"},
         "list_invitations": {"status", "page", "per_page"},
         "invite_user": {"email", "role", "consultant_id"},
         "resend_invitation": {"invitation_id"},
         "revoke_invitation": {"invitation_id"},
-    }
+        "sign_out_user": {"user_id"},
+        "send_password_mail": {"user_id"},
+        "list_events": {"user_id", "kind", "since", "until", "page", "per_page"},
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("tool", ADMINS)
@@ -109,9 +123,10 @@ def test_profile_is_changed(as_bob):
 
 def test_profile_refuses_what_the_rest_call_refuses(as_bob):
     result = use(as_bob, "update_profile", language="xx", first_name=5)
-    rest = as_bob.patch("/auth/me", {"settings": {"language": "xx"}, "first_name": 5})
+    rest = as_bob.patch("/auth/me", {"settings": {"language": "xx"}, "first_name": 5}).json()
 
-    assert failed(result) == rest.json()
+    named = {"first_name": rest["fields"]["first_name"]} | rest["fields"]["settings"]
+    assert failed(result) == {"error": "invalid request", "fields": named}
 
 
 def test_users_are_listed(as_ada, bob):
@@ -121,6 +136,19 @@ def test_users_are_listed(as_ada, bob):
 
     assert answer == as_ada.get("/users?search=bo&is_active=true&per_page=1").json()
     assert [user["email"] for user in answer["items"]] == ["bob@example.com"]
+
+
+def test_number_without_a_fraction_is_an_integer(as_ada):
+    answer = succeeded("list_users", use(as_ada, "list_users", page=1.0, per_page=2e0))
+
+    assert (answer["page"], answer["per_page"]) == (1, 2)
+
+
+def test_there_is_no_second_page_of_tools(as_ada):
+    answer = send(as_ada, "tools/list", cursor="next")
+
+    assert answer.status_code == 400
+    assert answer.json()["error"] == {"code": -32602, "message": "Invalid cursor"}
 
 
 @pytest.mark.parametrize("arguments", [{"page": 0}, {"role": "boss"}])
@@ -136,10 +164,87 @@ def test_user_is_looked_up(as_ada, bob):
     assert answer == as_ada.get(f"/users/{bob.pk}").json()
 
 
-@pytest.mark.parametrize("tool", ["get_user", "update_user"])
+@pytest.mark.parametrize("tool", OF_USERS)
 def test_users_of_others_are_not_found(as_ada, eve, tool):
-    for user_id in (str(eve.pk), NOBODY, "no-id", "../auth/me", ""):
-        assert failed(use(as_ada, tool, user_id=user_id)) == {"error": "not found"}
+    for user_id in (str(eve.pk), NOBODY):
+        result = use(as_ada, tool, user_id=user_id)
+        assert failed(result) == {"error": "not found"}
+        assert notes(result) == ["Ids come from list_users."]
+
+
+@pytest.mark.parametrize("tool", OF_USERS)
+@pytest.mark.parametrize("user_id", ["no-id", "../auth/me", "", "bob@example.com"])
+def test_what_is_no_id_is_told_where_ids_come_from(as_ada, tool, user_id):
+    fields = {"user_id": ["This is no id: ids come from list_users."]}
+
+    assert failed(use(as_ada, tool, user_id=user_id)) == {
+        "error": "invalid request", "fields": fields
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("update_user", {"role": "member"}), ("update_user", {}), ("update_profile", {})],
+)
+def test_change_that_changes_nothing_says_so(as_ada, bob, tool, arguments):
+    arguments |= {"user_id": str(bob.pk)} if tool == "update_user" else {}
+
+    result = use(as_ada, tool, **arguments)
+
+    assert notes(result) == ["Nothing has changed: it was so before."]
+    assert succeeded(tool, result)
+
+
+def test_change_that_changes_something_is_not_told_otherwise(as_ada, bob):
+    assert notes(use(as_ada, "update_user", user_id=str(bob.pk), role="admin")) == []
+    assert notes(use(as_ada, "update_profile", first_name="Augusta")) == []
+
+
+@pytest.mark.parametrize("tool", ["list_users", "list_invitations", "list_events"])
+def test_page_that_was_cut_says_so(as_ada, tool):
+    result = use(as_ada, tool, per_page=500)
+
+    assert notes(result) == ["per_page was cut to 100: ask for more pages."]
+    assert notes(use(as_ada, tool, per_page=100)) == []
+
+
+def test_user_is_signed_out(as_ada, as_bob, bob):
+    result = use(as_ada, "sign_out_user", user_id=str(bob.pk))
+
+    assert succeeded("sign_out_user", result) == {}
+    assert as_bob.get("/auth/me").status_code == 401
+    assert Record.objects.get(kind=Kind.LOGOUT_EVERYWHERE).detail["via"] == "mcp"
+
+
+def test_user_is_mailed_a_password_link(as_ada, bob):
+    result = use(as_ada, "send_password_mail", user_id=str(bob.pk))
+
+    assert succeeded("send_password_mail", result) == {}
+    assert mailed().to == [bob.email]
+
+
+def test_events_are_listed(as_ada, bob):
+    use(as_ada, "update_user", user_id=str(bob.pk), role="admin")
+
+    answer = succeeded("list_events", use(as_ada, "list_events", kind="user.role", per_page=5))
+
+    assert answer == as_ada.get("/audit?kind=user.role&per_page=5").json()
+    assert (answer["items"][0]["via"], answer["total"]) == ("mcp", 1)
+
+
+def test_what_mails_outsiders_is_open_world():
+    open_world = {name for name, tool in tools.TOOLS.items() if tool.open_world}
+
+    assert open_world == {"invite_user", "resend_invitation"}
+    assert all("Ask the person before." in tools.TOOLS[name].description for name in open_world)
+
+
+def test_list_of_tools_costs_little(as_ada):
+    """Some 4.4 characters are a token: less than 2,000. The user object stands there once."""
+    listed = send(as_ada, "tools/list").json()["result"]["tools"]
+
+    assert len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)) < 8_600
+    assert json.dumps(listed).count('"is_manager"') == 1
 
 
 def test_user_is_changed(as_ada, bob):
@@ -199,7 +304,7 @@ def test_invitation_is_revoked(as_ada, invitation):
 
 @pytest.mark.parametrize("tool", ["resend_invitation", "revoke_invitation"])
 def test_invitations_of_others_are_not_found(as_eve, invitation, tool):
-    for invitation_id in (str(invitation.pk), NOBODY, "no-id"):
+    for invitation_id in (str(invitation.pk), NOBODY):
         result = use(as_eve, tool, invitation_id=invitation_id)
         assert failed(result) == {"error": "not found"}
 
@@ -210,6 +315,7 @@ def test_invitations_of_others_are_not_found(as_eve, invitation, tool):
         ("whoami", {"verbose": True}, {"verbose": ["There is no such argument."]}),
         ("get_user", {}, {"user_id": ["This field is required."]}),
         ("get_user", {"user_id": 5}, {"user_id": ["Must be of type string."]}),
+        ("list_users", {"page": 1.5}, {"page": ["Must be of type integer."]}),
         ("list_users", {"page": "1"}, {"page": ["Must be of type integer."]}),
         ("list_users", {"per_page": True}, {"per_page": ["Must be of type integer."]}),
     ],

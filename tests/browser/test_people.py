@@ -142,3 +142,27 @@ def test_menu_closes_on_escape(people: Any) -> None:
 
     assert people.locator("details.menu[open]").count() == 0
     assert focused(people) == "Actions for Bob Boole"
+
+
+def test_colleague_is_signed_out_after_a_question(people: Any) -> None:
+    act(people, "Bob Boole", "Sign out", confirm="Sign Bob Boole out?")
+
+    says(people, "Bob Boole is signed out.")
+    people.bob.reload()
+    heading(people.bob, "Log in")
+
+
+def test_colleague_is_mailed_a_password_link(people: Any, site_of_ada: Site) -> None:
+    act(people, "Bob Boole", "Mail a password link")
+
+    says(people, "A link to a new password is on its way to bob@example.com.")
+    assert "/change-password#" in site_of_ada.mailed_link()
+
+
+def test_page_tells_what_has_happened(people: Any) -> None:
+    act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
+
+    newest = people.locator("#events tr").first
+    newest.get_by_text("Role changed").wait_for()
+    assert "bob@example.com" in newest.inner_text()
+    row_of(people, "Bob Boole").first.get_by_text("Last signed in on").wait_for()

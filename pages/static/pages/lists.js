@@ -1,4 +1,4 @@
-/* Lists: a company's people, its invitations, the assistants that act for somebody. */
+/* Lists: a company's people, its invitations, what has happened; somebody's assistants. */
 
 import { fillText } from "./forms.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
@@ -6,6 +6,7 @@ import { all, announce, attempt, confirmed, one, say } from "./screen.js";
 
 const PAUSE = 250; // milliseconds without a key before a search is asked
 const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium" });
+const moment = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
 
 whenShown(async (main) => {
   if (one("[data-list]", main)) await loadAll();
@@ -53,7 +54,7 @@ function row(template, item) {
   all("[data-initials]", made).forEach((mark) => initials(mark, facts.name));
   all("[data-you]", made).forEach((badge) => (badge.hidden = item.id !== client.user.id));
   all("[data-for]", made).forEach((act) => (act.hidden = !facts.acts.includes(act.dataset.for)));
-  one("summary", made).ariaLabel = say("actions", facts);
+  all("summary", made).forEach((menu) => (menu.ariaLabel = say("actions", facts)));
   made.firstElementChild.dataset.id = item.id;
   made.firstElementChild.facts = facts;
   return made;
@@ -61,6 +62,7 @@ function row(template, item) {
 
 /* How somebody stands: its word, its colour, and what can be done about it. */
 function standing(item) {
+  if ("at" in item) return { until: moment.format(new Date(item.at)), acts: [] };
   if ("client_name" in item) {
     const until = say("last used on", { date: day.format(new Date(item.used_at)) });
     return { until, acts: ["end access"] };
@@ -70,9 +72,12 @@ function standing(item) {
     const until = say(item.status === "expired" ? "expired on" : "open until", { date });
     return { kind: item.status, standing: item.status, until, acts: ["resend", "revoke"] };
   }
-  if (!item.is_active) return { kind: "inactive", standing: "deactivated", acts: ["activate"] };
+  const date = item.last_sign_in_at && day.format(new Date(item.last_sign_in_at));
+  const until = date ? say("last signed in on", { date }) : "";
+  if (!item.is_active) return { kind: "inactive", standing: "deactivated", until, acts: ["activate"] };
   const other = item.role === "admin" ? "make member" : "make admin";
-  return { kind: "active", standing: "active", acts: [other, "deactivate"] };
+  const colleague = item.id === client.user.id ? [] : ["mail password", "sign out"];
+  return { kind: "active", standing: "active", until, acts: [other, ...colleague, "deactivate"] };
 }
 
 function initials(mark, name) {
@@ -88,6 +93,8 @@ const ACTS = {
   "make member": { call: (id) => ["PATCH", `/users/${id}`, { role: "member" }], ask: true },
   deactivate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: false }], ask: true },
   activate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: true }] },
+  "mail password": { call: (id) => ["POST", `/users/${id}/password-change`] },
+  "sign out": { call: (id) => ["POST", `/users/${id}/sign-out`], ask: true },
   resend: { call: (id) => ["POST", `/invitations/${id}/resend`] },
   "end access": { call: (id) => ["DELETE", `/auth/grants/${id}`], ask: true },
   revoke: { call: (id) => ["DELETE", `/invitations/${id}`], ask: true },

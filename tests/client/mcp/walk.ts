@@ -72,7 +72,7 @@ for (const mode of ["legacy", "auto", { pin: "2026-07-28" }] as VersionNegotiati
 
   const client = await connect(mode, door);
   const { tools } = await client.listTools();
-  assert.equal(tools.length, 9);
+  assert.equal(tools.length, 12);
   const me = await client.callTool({ name: "whoami", arguments: {} });
   assert.equal((me.structuredContent as { email: string }).email, person.email);
   const users = await client.callTool({ name: "list_users", arguments: { per_page: 1 } });

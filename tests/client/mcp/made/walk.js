@@ -57,7 +57,7 @@ for (const mode of ["legacy", "auto", { pin: "2026-07-28" }]) {
     await new StreamableHTTPClientTransport(endpoint, { authProvider: door }).finishAuth(back.searchParams);
     const client = await connect(mode, door);
     const { tools } = await client.listTools();
-    assert.equal(tools.length, 9);
+    assert.equal(tools.length, 12);
     const me = await client.callTool({ name: "whoami", arguments: {} });
     assert.equal(me.structuredContent.email, person.email);
     const users = await client.callTool({ name: "list_users", arguments: { per_page: 1 } });

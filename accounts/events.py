@@ -1,0 +1,91 @@
+"""GET /audit: what has happened in a company, for its admins."""
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.fields import OneOfField
+from accounts.generics import AdminView, valid_query
+from accounts.models import User
+from audit.models import Kind, Record
+from throttling.openapi import example
+
+
+class EventFilterSerializer(serializers.Serializer[Any]):
+    """The query of GET /audit, besides its pages."""
+
+    user_id = serializers.UUIDField(required=False, help_text="What this user did, or met with.")
+    kind = OneOfField(Kind.values, required=False)
+    since = serializers.DateTimeField(required=False, help_text="Not before then (ISO 8601).")
+    until = serializers.DateTimeField(required=False, help_text="Before then.")
+
+
+@example(
+    {
+        "at": "2026-03-02T08:45:00.500000Z",
+        "kind": "user.role",
+        "actor": "ada@example.com",
+        "subject": "bob@example.com",
+        "address": "203.0.113.7",
+        "via": "mcp",
+        "detail": {"role": "admin", "claims": {"client": "Claudia"}},
+    }
+)
+class EventSerializer(serializers.ModelSerializer[Record]):
+    """A record of the audit trail."""
+
+    kind = serializers.CharField(help_text="One of the filter's, or a newer one.")
+    actor = serializers.CharField(source="actor_email", help_text="Who did it; empty for nobody.")
+    subject = serializers.CharField(help_text="To whom or what it was done.")
+    address = serializers.CharField(help_text="Of whoever did it; an IPv6 one as its /64.")
+    via = serializers.SerializerMethodField(help_text="`mcp` for an assistant, else null.")
+    detail = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Record
+        fields = ["at", "kind", "actor", "subject", "address", "via", "detail"]
+
+    def get_via(self, record: Record) -> str | None:
+        via = record.detail.get("via")
+        return str(via) if via else None
+
+    def get_detail(self, record: Record) -> dict[str, Any]:
+        return {name: value for name, value in record.detail.items() if name != "via"}
+
+
+class EventsView(AdminView, ListAPIView):
+    """The company's trail, newest first."""
+
+    serializer_class = EventSerializer
+
+    @extend_schema(
+        operation_id="listEvents",
+        summary="What has happened in the company",
+        description="Newest first. Failed log-ins are not in it: until one succeeds nobody knows "
+        "whose they are.",
+        parameters=[EventFilterSerializer],
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return self.list(request)
+
+    def get_queryset(self) -> QuerySet[Record]:
+        wanted = valid_query(EventFilterSerializer, self.request)
+        company = self.request.user.account_id
+        records = Record.objects.filter(account_id=company)
+        if user_id := wanted.get("user_id"):
+            person = Q(actor_id=user_id)
+            users = User.objects.filter(pk=user_id, account=company)
+            emails = list(users.values_list("email", flat=True))
+            records = records.filter(person | Q(subject__in=emails))
+        if kind := wanted.get("kind"):
+            records = records.filter(kind=kind)
+        if since := wanted.get("since"):
+            records = records.filter(at__gte=since)
+        if until := wanted.get("until"):
+            records = records.filter(at__lt=until)
+        return records

@@ -1,0 +1,121 @@
+"""GET /audit: a company's trail for its admins."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from audit.models import Kind, Record
+from tests.config.test_costs import Costs, costs  # noqa: F401
+from tests.conftest import API
+
+pytestmark = pytest.mark.django_db
+
+
+def events(api: API, **query: Any) -> list[tuple[str, str]]:
+    answer = api.get("/audit", data=query)
+    assert answer.status_code == 200, answer.content
+    return [(event["kind"], event["subject"]) for event in answer.json()["items"]]
+
+
+def test_what_admins_do_is_listed_newest_first(as_ada, bob):
+    as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
+    as_ada.patch("/auth/me", {"first_name": "Augusta"})
+
+    answer = as_ada.get("/audit").json()
+
+    assert (answer["page"], answer["per_page"], answer["total"]) == (1, 20, 2)
+    newest, oldest = answer["items"]
+    assert newest["kind"] == "profile.changed"
+    assert set(oldest) == {"at", "kind", "actor", "subject", "address", "via", "detail"}
+    assert (oldest["kind"], oldest["actor"], oldest["subject"]) == (
+        "user.role", "ada@example.com", "bob@example.com"
+    )  # fmt: skip
+    assert (oldest["address"], oldest["via"]) == ("127.0.0.1", None)
+    assert oldest["detail"] == {"role": "admin"}
+
+
+def test_trail_of_another_company_is_not_in_it(as_ada, as_eve, bob, eve):
+    as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
+    as_eve.patch("/auth/me", {"first_name": "Eva"})
+
+    assert events(as_eve) == [("profile.changed", eve.email)]
+    assert events(as_eve, user_id=bob.pk) == []
+
+
+def test_what_another_company_did_to_the_same_address_is_not_in_it(as_ada, as_eve, bob):
+    as_eve.post("/invitations", {"email": bob.email})
+
+    assert events(as_ada, user_id=bob.pk) == []
+
+
+def test_records_of_no_company_are_in_nobodys(as_ada, ada):
+    Record.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
+    Record.objects.create(kind=Kind.KEY_PUBLISHED)
+
+    assert events(as_ada) == []
+
+
+def test_members_are_refused(as_bob):
+    answer = as_bob.get("/audit")
+
+    assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
+
+
+def test_strangers_are_refused(api):
+    assert api.get("/audit").status_code == 401
+
+
+def test_filters(as_ada, ada, bob):
+    as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
+    as_ada.patch("/auth/me", {"first_name": "Augusta"})
+    Record.objects.filter(kind=Kind.ROLE_CHANGED)
+    role, profile = ("user.role", bob.email), ("profile.changed", ada.email)
+
+    assert events(as_ada, user_id=bob.pk) == [role]
+    assert events(as_ada, user_id=ada.pk) == [profile, role]
+    assert events(as_ada, kind="profile.changed") == [profile]
+    hour_ago = (timezone.now() - timedelta(hours=1)).isoformat()
+    assert events(as_ada, since=hour_ago) == [profile, role]
+    assert events(as_ada, until=hour_ago) == []
+    assert events(as_ada, per_page=1, page=2) == [role]
+
+
+@pytest.mark.parametrize(
+    "query", [{"user_id": "x"}, {"kind": "x"}, {"since": "x"}, {"until": "x"}, {"page": "0"}]
+)
+def test_bad_filter_is_named(as_ada, query):
+    answer = as_ada.get("/audit", data=query)
+
+    assert answer.status_code == 400
+    assert list(answer.json()["fields"]) == list(query)
+
+
+def test_what_came_through_an_assistant_says_so(as_ada, ada):
+    detail = {"via": "mcp", "claims": {"client": "Claudia"}, "fields": ["first_name"]}
+    Record.objects.create(
+        kind=Kind.PROFILE_CHANGED, subject=ada.email, account_id=ada.account_id, detail=detail
+    )
+
+    event = as_ada.get("/audit").json()["items"][0]
+
+    assert event["via"] == "mcp"
+    assert event["detail"] == {"claims": {"client": "Claudia"}, "fields": ["first_name"]}
+
+
+def test_page_takes_three_queries(costs: Costs, as_ada, bob):  # noqa: F811
+    as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
+
+    assert costs(lambda: as_ada.get("/audit")) == (200, 3, 1)
+    assert costs(lambda: as_ada.get(f"/audit?user_id={bob.pk}")) == (200, 4, 1)
+
+
+def test_page_is_found_by_its_index(as_ada, ada, django_assert_num_queries):
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off")
+    plan = Record.objects.filter(account_id=ada.account_id)[:20].explain()
+
+    assert "audit_company" in plan

@@ -1,0 +1,58 @@
+"""POST /users/{id}/sign-out: an admin ends a colleague's sessions."""
+
+import pytest
+
+from assistants.models import Client, Grant
+from audit.models import Kind, Record
+from tests.assistants.conftest import CHALLENGE, REDIRECT
+from tests.conftest import PASSWORD, bearer
+
+pytestmark = pytest.mark.django_db
+
+
+def test_sessions_of_a_colleague_end(as_ada, as_bob, api, bob):
+    login = api.post("/auth/login", {"email": bob.email, "password": PASSWORD}).json()
+
+    answer = as_ada.post(f"/users/{bob.pk}/sign-out")
+
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert as_bob.get("/auth/me").status_code == 401
+    refresh = {"refresh_token": login["refresh_token"]}
+    assert api.post("/auth/refresh", refresh).status_code == 401
+    assert bearer(bob).get("/auth/me").status_code == 200  # and can sign in again
+
+
+def test_grants_end_with_them(as_ada, bob):
+    client = Client.objects.create(name="Claudia", redirect_uris=[REDIRECT])
+    Grant.objects.create(
+        user=bob,
+        client=client,
+        redirect_uri=REDIRECT,
+        code_challenge=CHALLENGE.decode(),
+        token_version=bob.token_version,
+    )
+
+    as_ada.post(f"/users/{bob.pk}/sign-out")
+
+    assert not Grant.objects.live().exists()
+
+
+def test_trail_says_who_asked(as_ada, ada, bob):
+    as_ada.post(f"/users/{bob.pk}/sign-out")
+
+    record = Record.objects.get(kind=Kind.LOGOUT_EVERYWHERE)
+    assert (record.actor_email, record.subject) == (ada.email, bob.email)
+    assert record.account_id == ada.account_id
+
+
+def test_admin_may_do_it_to_themselves(as_ada, ada):
+    assert as_ada.post(f"/users/{ada.pk}/sign-out").status_code == 204
+    assert as_ada.get("/auth/me").status_code == 401
+
+
+@pytest.mark.parametrize("call", ["sign-out", "password-change"])
+def test_others_cannot(as_bob, as_eve, api, bob, eve, call):
+    assert api.post(f"/users/{bob.pk}/{call}").status_code == 401
+    assert as_bob.post(f"/users/{bob.pk}/{call}").status_code == 403
+    assert as_eve.post(f"/users/{bob.pk}/{call}").status_code == 404
+    assert as_bob.get("/auth/me").status_code == 200

@@ -1,0 +1,365 @@
+"""Clients that are named by the URL of their metadata document, on a real HTTPS server."""
+
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from cryptography import x509
+from django.utils import timezone
+
+from assistants import documents
+from assistants.models import Client, Grant
+from audit.models import Kind, Record
+from tests.assistants.conftest import (
+    REDIRECT,
+    Person,
+    answered,
+    form,
+    let_in,
+    redeem,
+    refresh,
+    request_of,
+    send,
+)
+from tests.certificates import self_signed
+from tests.conftest import API
+
+pytestmark = pytest.mark.django_db
+
+
+class Server(ThreadingHTTPServer):
+    """What a client's maker would run. `answer` is status, headers and body; `asked` counts."""
+
+    daemon_threads = True
+    answer: tuple[int, dict[str, str], bytes]
+    asked = 0
+    pause = 0.0  # seconds before each byte of the body
+
+    @property
+    def url(self) -> str:
+        return f"https://localhost:{self.server_port}/client.json"
+
+    def serve(self, status: int = 200, /, headers: Any = None, **changes: Any) -> None:
+        document = {"client_id": self.url, "client_name": "Claudia", "redirect_uris": [REDIRECT]}
+        document = {k: v for k, v in (document | changes).items() if v is not ...}
+        self.answer = status, headers or {}, json.dumps(document).encode()
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked += 1
+        status, headers, body = self.server.answer
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        pieces = [body[n : n + 1] for n in range(len(body))] if self.server.pause else [body]
+        for piece in pieces:
+            time.sleep(self.server.pause)
+            self.wfile.write(piece)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
+    folder = tmp_path_factory.mktemp("documents")
+    certificate, key = self_signed(folder, x509.DNSName("localhost"))
+    server = Server(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server, str(certificate)
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def server(running: tuple[Server, str], settings: Any) -> Server:
+    server, settings.METADATA_DOCUMENTS_TEST_AUTHORITY = running
+    server.asked, server.pause = 0, 0.0
+    server.serve()
+    return server
+
+
+def query(server: Server, **changes: str) -> dict[str, str]:
+    client = Client(redirect_uris=[REDIRECT])
+    return request_of(client, **{"client_id": server.url} | changes)
+
+
+def page(server: Server, **changes: str) -> Any:
+    return Person(query(server, **changes)).page
+
+
+def test_client_gets_in_by_its_document(api, ada, server):
+    person = Person(query(server))
+    shown = person.page.content.decode()
+    assert "<strong>localhost</strong> asks to be let in" in shown
+    assert "<strong>Claudia</strong>" in shown
+    person.sign_in(ada.email)
+    code = answered(person.decide("allow"))["code"]
+    client = Client.objects.get()
+
+    tokens = redeem(api, client, code, client_id=server.url).json()
+    tokens = refresh(api, client, tokens["refresh_token"], client_id=server.url).json()
+
+    assistant = API(authorization=f"Bearer {tokens['access_token']}")
+    assert send(assistant, "tools/list").status_code == 200
+    assert Record.objects.get(kind=Kind.ASSISTANT_LET_IN).detail["document"] == server.url
+    assert server.asked == 1
+    form(api, "/oauth/revoke", token=tokens["refresh_token"], client_id=server.url)
+    assert send(assistant, "tools/list").status_code == 401
+
+
+def test_metadata_says_whether_documents_are_read(api, settings, server):
+    path, name = "/.well-known/oauth-authorization-server", "client_id_metadata_document_supported"
+    assert api.get(path).json()[name] is True
+    settings.ASSISTANT_METADATA_DOCUMENTS = False
+
+    assert api.get(path).json()[name] is False
+    assert page(server).status_code == 400
+    assert server.asked == 0
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost/client.json",
+        "https://localhost",
+        "https://localhost/",
+        "https://localhost/a/../client.json",
+        "https://localhost/a/%2E%2e/client.json",
+        "https://localhost/./client.json",
+        "https://localhost/client.json#x",
+        "https://user@localhost/client.json",
+        "https://user:pass@localhost/client.json",
+        "HTTPS://localhost/client.json",
+        "https://localhost\\@evil.test/client.json",
+        "https://127.1/client.json",
+        "https://localhost/" + "x" * 500,
+        "ftp://localhost/client.json",
+    ],
+)
+def test_such_a_url_names_no_document(url):
+    assert not documents.is_url(url)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"client_id": "https://elsewhere.example/client.json"},
+        {"client_id": ...},
+        {"client_name": ...},
+        {"client_name": ""},
+        {"redirect_uris": ...},
+        {"redirect_uris": ["http://a.example/"]},
+        {"client_secret": "x"},
+        {"client_secret_expires_at": 0},
+        {"token_endpoint_auth_method": "client_secret_basic"},
+        {"padding": "x" * 5200},
+    ],
+)
+def test_document_that_does_not_hold_is_refused(server, changes):
+    server.serve(**changes)
+
+    refused = page(server)
+
+    assert refused.status_code == 400
+    assert "could not be looked up" in refused.content.decode()
+    assert not Client.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (404, {}, b"{}"),
+        (302, {"Location": "/other.json"}, b""),
+        (301, {"Location": "https://127.0.0.1/"}, b""),
+        (200, {}, b"[]"),
+        (200, {}, b"\xff"),
+        (200, {}, b"[" * 5000),
+        (200, {"Content-Encoding": "gzip"}, b"\x1f\x8b"),
+        (200, {"Content-Length": "99999999"}, b"x" * 6000),
+    ],
+)
+def test_answer_that_is_no_document_is_refused(server, status, headers, body):
+    server.answer = status, headers, body
+
+    assert page(server).status_code == 400
+    assert server.asked == 1
+
+
+def test_redirect_uri_has_to_be_in_the_document(server):
+    assert page(server, redirect_uri="http://127.0.0.1:3030/other").status_code == 400
+
+
+def test_server_that_drips_is_left_after_two_seconds(server):
+    server.pause = 0.3
+    began = time.monotonic()
+
+    assert page(server).status_code == 400
+    assert time.monotonic() - began < 4
+    wait_until_free()
+
+
+def test_slow_servers_hold_two_threads_up_at_most(server):
+    server.pause = 0.3
+    with ThreadPoolExecutor(6) as pool:
+        began = time.monotonic()
+        tries = [pool.submit(documents.fetch, server.url) for _ in range(6)]
+        refused = [isinstance(one.exception(), documents.DocumentUnusable) for one in tries]
+
+    assert all(refused)
+    assert server.asked == 2
+    assert time.monotonic() - began < 5
+    wait_until_free()
+
+
+def wait_until_free() -> None:
+    """The threads that were left alone end with their sockets."""
+    for _ in range(documents.AT_ONCE):
+        assert documents.free.acquire(timeout=5)
+    documents.free.release(documents.AT_ONCE)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("", 300), ("no-store", 300), ("max-age=0", 300), ("public, max-age=3600", 3600),
+     ("Max-Age=99999999", 86400)],
+)  # fmt: skip
+def test_document_is_kept_as_its_headers_say_within_bounds(server, time_machine, said, seconds):
+    server.serve(headers={"Cache-Control": said} if said else {})
+    time_machine.move_to(timezone.now(), tick=False)
+    page(server)
+    time_machine.shift(seconds - 1)
+    page(server)
+    assert server.asked == 1
+    time_machine.shift(1)
+    server.serve(client_name="Renamed")
+
+    assert "Renamed" in page(server).content.decode()
+    assert server.asked == 2
+
+
+def test_errors_are_not_kept(server):
+    server.serve(500)
+    assert page(server).status_code == 400
+    server.serve()
+
+    assert page(server).status_code == 200
+
+
+def test_known_client_stays_known_to_its_grants_while_its_server_is_away(
+    api, ada, server, time_machine
+):
+    person = Person(query(server))
+    person.sign_in(ada.email)
+    code = answered(person.decide("allow"))["code"]
+    client = Client.objects.get()
+    tokens = redeem(api, client, code, client_id=server.url).json()
+    server.serve(500)
+    Client.objects.update(fresh_until=timezone.now() - timedelta(days=1))
+
+    assert page(server).status_code == 400
+    answer = refresh(api, client, tokens["refresh_token"], client_id=server.url)
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "fe80::1%1",
+        "fd00:ec2::254",
+        "ff02::1",
+        "::ffff:127.0.0.1",
+        "::ffff:169.254.169.254",
+        "64:ff9b::a9fe:a9fe",
+        "2002:7f00:1::",
+        "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    ],
+)
+def test_such_an_address_is_not_connected_to(address):
+    assert not documents.is_public(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"])
+def test_public_address_is_connected_to(address):
+    assert documents.is_public(address)
+
+
+def test_loopback_is_not_public_without_the_tests_setting(server, settings):
+    settings.METADATA_DOCUMENTS_TEST_AUTHORITY = None
+
+    assert page(server).status_code == 400
+    assert server.asked == 0
+
+
+def test_address_that_was_checked_is_the_one_connected_to(server, settings, monkeypatch):
+    """A name that is looked up again may lead elsewhere by then (DNS rebinding)."""
+    looked_up: list[Any] = []
+    real = socket.getaddrinfo
+
+    def once(host: Any, *args: Any, **options: Any) -> Any:
+        looked_up.append(host)
+        return real(host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", once)
+    page(server)
+
+    assert looked_up.count("localhost") == 1
+    assert server.asked == 1
+
+
+def test_name_that_leads_to_one_private_address_is_refused(server, settings, monkeypatch):
+    both = [(2, 1, 6, "", (address, 443)) for address in ("8.8.8.8", "10.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: both)
+
+    assert page(server).status_code == 400
+    assert server.asked == 0
+
+
+def test_certificate_has_to_be_of_the_host(server):
+    url = server.url.replace("localhost", "127.0.0.1")
+    server.serve(client_id=url)
+
+    assert page(server, client_id=url).status_code == 400
+
+
+def test_unused_clients_are_forgotten(server, time_machine):
+    page(server)
+    time_machine.move_to(timezone.now() + timedelta(days=1), tick=False)
+
+    assert Client.objects.prune() == 1
+    assert not Grant.objects.exists()
+
+
+def test_token_of_another_client_is_not_its(api, ada, client, server):
+    page(server)
+    code = let_in(client, ada)
+
+    assert redeem(api, client, code, client_id=server.url).json()["error"] == "invalid_grant"

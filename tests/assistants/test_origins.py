@@ -1,0 +1,72 @@
+"""Scripts of any origin find out, register and redeem; the rest keeps to settings."""
+
+import pytest
+
+from tests.assistants.conftest import REDIRECT, form, send
+
+pytestmark = pytest.mark.django_db
+
+ORIGIN = "https://assistant.example"
+OPEN = [
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+    "/.well-known/oauth-authorization-server",
+    "/oauth/register",
+    "/oauth/token",
+]
+
+
+def preflight(api, path):
+    asked = {"origin": ORIGIN, "access-control-request-method": "POST"}
+    return api.call("options", path, headers=asked)
+
+
+@pytest.mark.parametrize("path", OPEN)
+def test_any_origin_may_ask(api, path):
+    answer = preflight(api, path)
+
+    assert answer.status_code == 204
+    assert answer["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in answer
+    allowed = answer["Access-Control-Allow-Headers"].split(", ")
+    assert {"content-type", "mcp-protocol-version"} <= set(allowed)
+
+
+@pytest.mark.parametrize("path", ["/auth/login", "/auth/me", "/oauth/revoke", "/oauth/authorize"])
+def test_no_other_call_answers_any_origin(api, path):
+    assert "Access-Control-Allow-Origin" not in preflight(api, path)
+
+
+def test_any_origin_reads_the_answers(api):
+    api.headers = {"origin": ORIGIN}
+
+    answers = [
+        api.get(OPEN[0]),
+        api.get(OPEN[2]),
+        api.post("/oauth/register", {"redirect_uris": [REDIRECT]}),
+        form(api, "/oauth/token"),
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 201, 400]
+    assert {answer["Access-Control-Allow-Origin"] for answer in answers[:3]} == {"*"}
+    assert not any("Access-Control-Allow-Credentials" in answer for answer in answers)
+
+
+def test_preflights_do_not_count_as_credentials(api, settings):
+    settings.RATE_LIMIT_CREDENTIAL = 1
+
+    assert [preflight(api, "/oauth/token").status_code for _ in range(3)] == [204] * 3
+    assert form(api, "/oauth/token").status_code == 400
+
+
+def test_endpoint_itself_keeps_to_its_origins(as_ada):
+    as_ada.headers |= {"origin": ORIGIN}
+
+    assert send(as_ada, "tools/list").status_code == 403
+
+
+@pytest.mark.parametrize("method", ["get", "post", "delete"])
+def test_slash_at_the_end_is_redirected_by_the_same_method(as_ada, method):
+    answer = as_ada.call(method, "/mcp/")
+
+    assert (answer.status_code, answer["Location"]) == (308, "/mcp")

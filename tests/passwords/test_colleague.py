@@ -1,0 +1,51 @@
+"""POST /users/{id}/password-change: an admin has a colleague mailed the link."""
+
+import pytest
+from django.core import mail
+
+from audit.models import Kind, Record
+from mail.outbox import OutgoingMail
+from mail.worker import Worker
+from tests.conftest import mailed, mailed_token
+
+pytestmark = pytest.mark.django_db
+
+
+def test_colleague_is_mailed_the_link(as_ada, api, bob):
+    answer = as_ada.post(f"/users/{bob.pk}/password-change")
+
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert mailed().to == [bob.email]
+    body = {"token": mailed_token(), "password": "another password"}
+    assert api.post("/password-changes/redeem", body).status_code == 200
+
+
+def test_password_stays_until_then(as_ada, as_bob, bob):
+    as_ada.post(f"/users/{bob.pk}/password-change")
+
+    assert as_bob.get("/auth/me").status_code == 200
+
+
+def test_trail_says_who_asked(as_ada, ada, bob):
+    as_ada.post(f"/users/{bob.pk}/password-change")
+
+    record = Record.objects.get(kind=Kind.PASSWORD_LINK_REQUESTED)
+    assert (record.actor_email, record.subject) == (ada.email, bob.email)
+
+
+def test_budget_is_that_of_the_persons_own_requests(as_ada, api, bob, settings):
+    settings.MAIL_PER_ADDRESS_PER_HOUR = 2
+    api.post("/password-changes", {"email": bob.email})
+
+    answers = [as_ada.post(f"/users/{bob.pk}/password-change") for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [204] * 3
+    assert OutgoingMail.objects.count() == 2
+
+
+def test_inactive_colleague_gets_none(as_ada, bob):
+    type(bob).objects.filter(pk=bob.pk).update(is_active=False)
+
+    assert as_ada.post(f"/users/{bob.pk}/password-change").status_code == 204
+    Worker().round()
+    assert mail.outbox == []
