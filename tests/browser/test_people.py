@@ -157,6 +157,7 @@ def test_colleague_is_mailed_a_password_link(people: Any) -> None:
 
     says(people, "A link to a new password is on its way to bob@example.com.")
 
+
 def test_page_tells_what_has_happened(people: Any) -> None:
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
 

@@ -3,6 +3,10 @@ and ask anew. Called with a client's name and the service's address; the person'
 by fetch. Nothing is said where all is well. */
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -144,4 +148,27 @@ async function byOpenidClient() {
   });
 }
 
-await { sdk, oauth4webapi: byOauth4webapi, "openid-client": byOpenidClient }[name]();
+/* What desktop programs put between: it waits on this machine for the browser to come back. */
+async function remote() {
+  const client = ["node_modules/mcp-remote/dist/client.js", endpoint.href, "--allow-http"];
+  const HOME = await mkdtemp(join(tmpdir(), "remote-"));
+  const run = spawn(process.execPath, client, { env: { ...process.env, HOME, PATH: "/nowhere", MCP_REMOTE_CONFIG_DIR: HOME } });
+  let said = "";
+  const asked = new Set();
+  const over = new Promise((resolve) => run.on("exit", resolve));
+  const listen = (chunk) => {
+    said += chunk;
+    const [address] = /http:\S+\/oauth\/authorize\S+/.exec(said) ?? [];
+    if (address && !asked.has(address) && asked.add(address)) {
+      allow(new URL(address)).then((back) => fetch(back)).catch((error) => (said += error.stack));
+    }
+    if (said.includes("list_events")) run.kill();
+  };
+  run.stdout.on("data", listen);
+  run.stderr.on("data", listen);
+  setTimeout(() => run.kill(), 30_000).unref();
+  await over;
+  assert.match(said, /list_events/);
+}
+
+await { sdk, remote, oauth4webapi: byOauth4webapi, "openid-client": byOpenidClient }[name]();

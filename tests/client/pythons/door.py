@@ -36,8 +36,8 @@ def allow(address):
     try:
         send(urllib.parse.urljoin(address, action), consent, decision="allow")
     except urllib.error.HTTPError as answer:
-        assert answer.code == 302, answer.read()
-        return answer.headers["Location"]
+        if answer.code == 302:
+            return answer.headers["Location"]
     raise AssertionError("not redirected")
 
 
@@ -81,6 +81,7 @@ def live(access, token, refresh, client_id):
     try:
         refresh(renewed)
     except Exception as refusal:
-        assert "invalidgrant" in f"{refusal!r} {refusal}".replace("_", "").lower(), refusal
+        said = f"{refusal!r} {refusal}".replace("_", "").lower()
     else:
-        raise AssertionError("not refused")
+        said = "not refused"
+    assert "invalidgrant" in said, said

@@ -54,10 +54,12 @@ def provider():
 
 @contextlib.asynccontextmanager
 async def connected(door):
-    async with streamablehttp_client(ENDPOINT, auth=door) as (read, write, _):
-        async with ClientSession(read, write) as session:
-            await session.initialize()
-            yield session
+    async with (
+        streamablehttp_client(ENDPOINT, auth=door) as (read, write, _),
+        ClientSession(read, write) as session,
+    ):
+        await session.initialize()
+        yield session
 
 
 async def whoami(session):
@@ -71,7 +73,7 @@ async def walk():
         assert await whoami(session) == PERSON["email"]
         before = memory.tokens.refresh_token
         door.context.token_expiry_time = 1.0  # as if the hour were over
-        assert await asyncio.gather(*[whoami(session)] * 1, whoami(session), whoami(session))
+        assert await asyncio.gather(*[whoami(session) for _ in range(3)])
         assert memory.tokens.refresh_token != before
         door.context.current_tokens.refresh_token = before  # an answer was lost
         door.context.token_expiry_time = 1.0
