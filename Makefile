@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-browser test-client test-deploy test-failover test-hosts lint schema messages bench
+.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts lint schema messages bench
 .DEFAULT_GOAL := run
 
 run: .venv/.installed
@@ -9,6 +9,10 @@ run: .venv/.installed
 
 test: .venv/.installed-tests lint
 	$(BIN)/python -m pytest
+
+# What needs neither database nor server: in under a minute.
+test-fast: .venv/.installed-tests
+	$(BIN)/python -m pytest --without-servers
 
 # A person's walk through the pages, in Debian's chromium; screenshots/ shows what it saw.
 test-browser: .venv/.installed-browser

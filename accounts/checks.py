@@ -54,6 +54,21 @@ def service_is_https(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
+def issuer_is_found(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """Who looks for the issuer's metadata (RFC 8414) finds SERVICE_URL in it, and compares."""
+    if not settings.ASSISTANTS or settings.JWT_ISSUER == settings.SERVICE_URL:
+        return []
+    return [
+        CheckWarning(
+            "Tokens name another issuer than /.well-known/oauth-authorization-server does.",
+            hint="A new installation sets JWT_ISSUER to SERVICE_URL's value; in one that is in use "
+            "that signs everybody out once.",
+            id="accounts.W009",
+        )
+    ]
+
+
+@register("security", deploy=True)
 def database_is_a_server(app_configs: Any, **options: Any) -> list[CheckMessage]:
     if not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         return []

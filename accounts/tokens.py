@@ -4,6 +4,10 @@ Claims: `iss sub account_id role token_type iat exp jti`, and two of our own. `a
 the user last showed a password or a link (the name is OpenID Connect's); refreshing copies it, so
 it bounds how long a sign-in can be prolonged. `token_version` is the user's at that time; raising
 the user's ends all sessions at once, without a list of tokens.
+
+A refresh token is for this service alone. A verifier that knows the published keys and the issuer
+finds no key for it, since its `kid` is not among them, and one that tries every key meets an `aud`
+that it was not told of.
 """
 
 import functools
@@ -28,6 +32,7 @@ INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
 DECODE_ERRORS = (jwt.PyJWTError, UnicodeEncodeError)
 LATEST = 253_402_300_799  # the last second that a datetime can hold
+REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
 
 @functools.lru_cache(maxsize=16)
@@ -92,11 +97,11 @@ class KeyRingBackend(TokenBackend):
     """simplejwt's backend over many keys: `kid` names the one that signed (RFC 7515 §4.1.4).
 
     simplejwt's own holds a single key, writes no `kid` and requires no claim. With an `audience`
-    it writes and takes `aud` of exactly that value; without one it refuses every `aud`. `typ` is
-    the media type that it writes into the header.
+    it writes and takes `aud` of exactly that value; without one it refuses every `aud`. The kids
+    that it writes and takes begin with `prefix`; `typ` is the media type that it writes.
     """
 
-    def __init__(self, audience: str | None = None, typ: str = "JWT") -> None:
+    def __init__(self, audience: str | None = None, prefix: str = "", typ: str = "JWT") -> None:
         self.typ = typ
         super().__init__(
             api_settings.ALGORITHM,
@@ -104,24 +109,41 @@ class KeyRingBackend(TokenBackend):
             leeway=api_settings.LEEWAY,
             audience=audience,
         )
+        self.prefix = prefix
 
     def encode(self, payload: dict[str, Any]) -> str:
         key = key_ring().signing_key()
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
             payload["aud"] = self.audience
-        headers = {"kid": key.kid, "typ": self.typ}
+        headers = {"kid": self.prefix + key.kid, "typ": self.typ}
         return jwt.encode(payload, key.private, self.algorithm, headers=headers)
 
     def decode(self, token: str, verify: bool = True) -> dict[str, Any]:
         """The claims of a token of ours, which is always verified; else TokenBackendError."""
         try:
-            key = key_ring().verifying_key(kid_of(token.partition(".")[0]))
-            if key is None:
+            kid = kid_of(token.partition(".")[0])
+            key = key_ring().verifying_key(kid.removeprefix(self.prefix))
+            if key is None or not kid.startswith(self.prefix):
                 raise jwt.InvalidKeyError("unknown key")
             return dict(verified_claims(token, key, self.audience))  # a Token changes its own
         except DECODE_ERRORS as error:
             raise TokenBackendError("invalid token") from error
+
+
+class RefreshBackend(KeyRingBackend):
+    """Refresh tokens as they are written now, and as they were before: with the key's own kid and
+    without an `aud`. The last of those ends REFRESH_TOKEN_SECONDS after the upgrade."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{api_settings.ISSUER}/auth/refresh", REFRESH_PREFIX)
+        self.before = KeyRingBackend()
+
+    def decode(self, token: str, verify: bool = True) -> dict[str, Any]:
+        try:
+            return super().decode(token, verify)
+        except TokenBackendError:
+            return self.before.decode(token, verify)
 
 
 def refuse_missing_key(token: str) -> None:
@@ -129,7 +151,7 @@ def refuse_missing_key(token: str) -> None:
     that has its key: one that is published and not here. Its bearer must not lose a session by it.
     """
     try:
-        kid = kid_of(token.partition(".")[0])
+        kid = kid_of(token.partition(".")[0]).removeprefix(REFRESH_PREFIX)
     except DECODE_ERRORS:
         return
     ring = key_ring()
@@ -174,6 +196,7 @@ class AccessToken(Token):
 
 
 class RefreshToken(Token):
+    backend = RefreshBackend()
     token_type = "refresh"  # noqa: S105
     lifetime = api_settings.REFRESH_TOKEN_LIFETIME
 

@@ -239,6 +239,7 @@ class ToolRequest(Request):
         plain.META = request.META
         super().__init__(plain)
         self.user, self.auth = request.user, request.auth
+        self.rate_limit = request.rate_limit  # type: ignore[attr-defined]  # of the whole call
         self.query, self.content = query, content
 
     @property

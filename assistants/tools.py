@@ -57,7 +57,7 @@ def acting_client(request: Request, message: Message) -> origin.Origin:
     return replace(origin.current.get(), through=through, claims={"client": name})
 
 
-PAGES = {"per_page": "20 unless given, at most 100."}
+PAGE_ARGUMENTS = {"per_page": "20 unless given, at most 100."}
 A_USER = "A user as in list_users."
 USER = "A user as whoami answers, with is_active and last_sign_in_at (null: never)."
 INVITATION = "An invitation as list_invitations answers."
@@ -93,7 +93,7 @@ TOOLS = {
             "GET /users",
             "By last and first name; total counts all pages. Whoever has not accepted an "
             "invitation is no user yet: see list_invitations.",
-            about=PAGES
+            about=PAGE_ARGUMENTS
             | {
                 "search": "Words in names and e-mail addresses.",
                 "not_signed_in_since": f"Those who have not since then, or never. {MOMENT}",
@@ -133,7 +133,7 @@ TOOLS = {
             InvitationsView,
             "GET /invitations",
             "Newest first. Open ones are pending; expired ones can be sent again.",
-            about=PAGES,
+            about=PAGE_ARGUMENTS,
             read_only=True,
             idempotent=True,
         ),
@@ -197,7 +197,7 @@ TOOLS = {
             EventsView,
             "GET /audit",
             "The audit trail, newest first: sign-ins, invitations, changes, assistants.",
-            about=PAGES
+            about=PAGE_ARGUMENTS
             | {
                 "user_id": "What this user did or met with.",
                 "since": MOMENT,

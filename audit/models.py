@@ -50,6 +50,7 @@ class Kind(models.TextChoices):
     ADMIN_CHANGED = "admin.changed", "changed in the admin site"
     ADMIN_DELETED = "admin.deleted", "deleted in the admin site"
     EXPORTED = "audit.exported", "audit trail exported"
+    RESTORED = "database.restored", "database restored"
 
 
 def kinds() -> list[tuple[str, str]]:

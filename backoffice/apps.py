@@ -9,6 +9,9 @@ class BackOfficeConfig(AppConfig):
     verbose_name = "Back office"
     default = True
 
+    def ready(self) -> None:
+        from backoffice import checks  # noqa: F401
+
 
 class SiteConfig(admin.AdminConfig):
     default_site = "backoffice.site.Site"

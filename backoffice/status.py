@@ -8,9 +8,10 @@ from typing import Literal
 from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
-from django.db import Error, connection
+from django.db import Error, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
+from backoffice import rights
 from keys.published import survey
 from mail.outbox import OutgoingMail
 from throttling import store
@@ -36,6 +37,7 @@ def find() -> list[Finding]:
         "version": lambda: ("ok", settings.VERSION),
         "database": database,
         "migrations": migrations,
+        "rights": role_rights,
         "store": limiter_store,
         "keys": signing_keys,
         "mail": mail_queue,
@@ -64,7 +66,16 @@ def database() -> tuple[State, str]:
         cursor.execute("SELECT pg_is_in_recovery(), host(inet_server_addr()), version()")
         standby, address, version = cursor.fetchone()
     words = f"{where}, {' '.join(version.split()[:2])} answers from {address or 'a socket'}"
-    return ("down", f"{words}: a standby, read-only") if standby else ("ok", words)
+    if standby:
+        return "down", f"{words}: a standby, read-only"
+    try_to_write()
+    return "ok", words
+
+
+def try_to_write() -> None:
+    """Raise the database's error where it has no room for a new file, as when its disk is full."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE trial ON COMMIT DROP AS SELECT 1 AS one")
 
 
 def migrations() -> tuple[State, str]:
@@ -72,6 +83,11 @@ def migrations() -> tuple[State, str]:
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     names = ", ".join(str(migration) for migration, _ in plan)
     return ("down", f"not applied: {names}") if plan else ("ok", "all applied")
+
+
+def role_rights() -> tuple[State, str]:
+    amiss = "; ".join(words for words in rights.compare() if words)
+    return ("degraded", amiss) if amiss else ("ok", "as deploy/rights.sql gives them")
 
 
 def limiter_store() -> tuple[State, str]:

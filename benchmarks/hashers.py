@@ -1,12 +1,19 @@
 """One hash by each library that computes it, with the service's parameters:
 
-.venv/bin/python -m benchmarks.hashers
+.venv/bin/python -m benchmarks.hashers [FOLDER]
+
+FOLDER has argon2-cffi's bindings as they were built there (docs/performance.md), to be measured
+beside the wheel's.
 """
 
-import os
+import resource
+import statistics
+import sys
 import time
 from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import NamedTuple
 
 import argon2
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
@@ -35,23 +42,61 @@ LIBRARIES: dict[str, Callable[[], bytes]] = {
 }
 
 
-def milliseconds(work: Callable[[], bytes], times: int = 20) -> tuple[float, float, float]:
-    """Of one hash: on the clock, and of CPU in the program and in the kernel."""
-    begun, before = time.perf_counter(), os.times()
-    for _ in range(times):
+BASE = "libsodium (PyNaCl)"  # what the others are compared with
+ROUNDS, TIMES = 15, 10
+
+
+class Spent(NamedTuple):
+    """Milliseconds of one hash: on the clock, and of CPU in the program and in the kernel."""
+
+    clock: float
+    user: float
+    system: float
+
+    @property
+    def cpu(self) -> float:
+        return self.user + self.system
+
+
+def built(folder: Path) -> Callable[[], bytes]:
+    """argon2-cffi's hash by the bindings of that folder."""
+    [path] = folder.glob("_argon2_cffi_bindings/_ffi*.so")
+    spec = spec_from_file_location("_argon2_cffi_bindings._ffi", path)
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    ffi, lib = module.ffi, module.lib
+
+    def work() -> bytes:
+        out, words = ffi.new("uint8_t[]", 32), (PASSWORD, len(PASSWORD), SALT, len(SALT))
+        end = (out, 32, ffi.NULL, 0, lib.Argon2_id, lib.ARGON2_VERSION_NUMBER)
+        assert lib.argon2_hash(PASSES, KIBIBYTES, 1, *words, *end) == lib.ARGON2_OK
+        return bytes(ffi.buffer(out))
+
+    return work
+
+
+def spent(work: Callable[[], bytes]) -> Spent:
+    begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+    for _ in range(TIMES):
         work()
-    after, ended = os.times(), time.perf_counter()
-    spent = ended - begun, after.user - before.user, after.system - before.system
-    return spent[0] * 1000 / times, spent[1] * 1000 / times, spent[2] * 1000 / times
+    after, ended = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+    return Spent(*(seconds * 1000 / TIMES for seconds in (ended - begun, user, system)))
 
 
 def main() -> None:
+    if len(sys.argv) > 1:
+        LIBRARIES["argon2-cffi as built"] = built(Path(sys.argv[1]))
     assert len({work() for work in LIBRARIES.values()}) == 1
     print("huge pages:", HUGE_PAGES.read_text().strip() if HUGE_PAGES.exists() else "unknown")
-    for name, work in LIBRARIES.items():
-        rounds = [milliseconds(work) for _ in range(7)]
-        clock, user, system = min(rounds, key=lambda spent: spent[1] + spent[2])
-        print(f"{name:24}{clock:6.1f} ms, CPU {user:.1f} ms and {system:.1f} ms in the kernel")
+    rounds = [{name: spent(work) for name, work in LIBRARIES.items()} for _ in range(ROUNDS)]
+    for name in LIBRARIES:
+        best = min((each[name] for each in rounds), key=lambda it: it.cpu)
+        ratio = statistics.median(each[name].cpu / each[BASE].cpu for each in rounds)
+        cpu = f"CPU {best.user:.1f} ms and {best.system:.1f} ms in the kernel"
+        print(f"{name:24}{best.clock:6.1f} ms, {cpu}, {ratio:.2f} of libsodium's")
 
 
 if __name__ == "__main__":

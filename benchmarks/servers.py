@@ -54,7 +54,8 @@ def gunicorn(name: str) -> "Gunicorn":
     if name == "floor":
         return Gunicorn("benchmarks.floor.wsgi", servers.FOLDER)
     if name == "before":
-        settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.before"}
+        # By the wheel, whatever bindings PYTHONPATH has for the others.
+        settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.before", "PYTHONPATH": ""}
         return Gunicorn("config.wsgi", servers.FOLDER, **settings)
     if name == "metrics":
         return Gunicorn("config.wsgi", servers.FOLDER, METRICS_TOKEN="a token for the scraper")

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 import environ
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
+from django.http.request import split_domain_port, validate_host
 from redis import ConnectionPool, RedisError
 from redis.connection import parse_url
 
@@ -56,8 +57,9 @@ def text(name: str, default: str, *, example: str | None = None) -> str:
 def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
     """A whole number from low to high, both included."""
     value = os.environ.get(name, str(default))
-    if not value.isascii() or not value.isdigit() or not low <= int(value) <= high:
-        stop(name, f"{value!r} is not a whole number from {low} to {high}", str(default))
+    digits = value.isascii() and value.isdigit() and len(value) <= 20  # Python reads 4,300
+    if not digits or not low <= int(value) <= high:
+        stop(name, f"{value[:50]!r} is not a whole number from {low} to {high}", str(default))
     return int(value)
 
 
@@ -171,14 +173,16 @@ def http_url(name: str, value: str, *, origin: bool = False) -> str:
 
 
 def is_own_address(url: str, hosts: Sequence[str], port: int) -> bool:
-    """Whether an address leads to this service: one of its hosts by name, and no path below it.
+    """Whether an address leads to this service: one of its hosts as Django knows them (wildcards
+    included), and no path below it.
 
     A loopback host must come with our port; another name's port is its proxy's.
     """
     parts = urlsplit(url)
-    if parts.path or parts.hostname not in hosts:
+    host, _ = split_domain_port(parts.netloc)
+    if parts.path or not host or not validate_host(host, hosts):
         return False
-    return parts.hostname not in {"localhost", "127.0.0.1"} or parts.port == port
+    return host not in {"localhost", "127.0.0.1", "[::1]"} or parts.port == port
 
 
 def address(name: str, default: str) -> str:

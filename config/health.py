@@ -82,7 +82,9 @@ class HealthView(APIView):
         description="For load balancers. Exempt from every limit; no `x-ratelimit-*`.",
         responses={
             200: OpenApiResponse(
-                Health, "It can; `degraded` while limits fall back, or a published key is missing."
+                Health,
+                "It can; `degraded` while limits fall back, a published key is missing, or the "
+                "database has failed to write.",
             ),
             503: OpenApiResponse(Unhealthy, "The database is unreachable."),
         },
@@ -94,6 +96,7 @@ class HealthView(APIView):
             found = {"status": "unavailable", "database": "unavailable", "limiter": counting}
             return Response(Unhealthy(found | {"error": "service unavailable"}).data, 503)
         signing_keys = "ok" if published.all_here() else "missing"
-        status = "ok" if counting == signing_keys == "ok" else "degraded"
+        is_well = counting == signing_keys == "ok" and breaker.writes()
+        status = "ok" if is_well else "degraded"
         found = {"status": status, "database": "ok", "limiter": counting, "keys": signing_keys}
         return Response(Health(found).data)

@@ -30,6 +30,7 @@ from throttling.models import Lockout
 
 logger = logging.getLogger(__name__)
 
+MAIL_ENDS = ("sent", "dropped", "failed")
 COUNTED = 10_000  # rows; a table that an attacker fills is counted no further
 
 
@@ -69,8 +70,9 @@ def database_series() -> Iterator[Metric]:
     yield gauge("mails_waiting", "Mails that are not sent yet.", mails[:COUNTED].count())
     yield gauge("mails_oldest_waiting_seconds", "Age of the oldest of them; 0: none.", oldest)
     settled = CounterMetricFamily("mails", "Mails by what became of them.", labels=["state"])
-    for tally in MailTally.objects.all():
-        settled.add_metric([tally.state], tally.mails)
+    tallies = {tally.state: tally.mails for tally in MailTally.objects.all()}
+    for state in {*MAIL_ENDS, *tallies}:  # from zero on, or an alert would not see the first one
+        settled.add_metric([state], tallies.get(state, 0))
     yield settled
     locked = Lockout.objects.locked()[:COUNTED].count()
     yield gauge("locked_addresses", "E-mail addresses that are locked now.", locked)

@@ -25,13 +25,22 @@ def prepare() -> None:
     folder.make_first()
 
 
-def start(command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a child in a session of its own: Ctrl-C reaches this process alone, which then ends
-    the children in order instead of each of them twice."""
-    return subprocess.Popen(command, start_new_session=True)
+def start_watch() -> subprocess.Popen[bytes]:
+    """Start a shell that ends all children once this process is gone, however it went: its end of
+    the pipe closes then.
+
+    It leads the children's process group, which Ctrl-C does not reach: this process alone hears of
+    it, and ends the children in order instead of each of them twice.
+    """
+    command = ["sh", "-c", "read -r _; kill 0"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0)
 
 
-def end(children: list[subprocess.Popen[bytes]]) -> None:
+def start(command: list[str], watch: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, process_group=watch.pid)
+
+
+def end(children: list[subprocess.Popen[bytes]], watch: subprocess.Popen[bytes]) -> None:
     """Stop the children that still run, gently first."""
     for child in children:
         child.terminate()
@@ -40,7 +49,8 @@ def end(children: list[subprocess.Popen[bytes]]) -> None:
         try:
             child.wait(max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
+            os.killpg(watch.pid, signal.SIGKILL)
+    watch.communicate()
 
 
 def is_open(port: int) -> bool:
@@ -61,16 +71,18 @@ def main() -> int:
     prepare()
     from django.conf import settings
 
-    server, mail_worker = start(SERVER), start(MAIL_WORKER)
+    watch = start_watch()
+    server, mail_worker = start(SERVER, watch), start(MAIL_WORKER, watch)
     reported = False
     while not stopping.wait(0.2) and server.poll() is None:
         if not reported and is_open(settings.PORT):
             reported = True
-            print(f"Open http://127.0.0.1:{settings.PORT}", flush=True)  # noqa: T201
+            path = "" if settings.SERVES_PAGES else "/docs"  # which is served in any case
+            print(f"Open http://127.0.0.1:{settings.PORT}{path}", flush=True)  # noqa: T201
         if mail_worker.poll() is not None:  # killed: its mails wait in the database
             time.sleep(1)
-            mail_worker = start(MAIL_WORKER)
-    end([server, mail_worker])
+            mail_worker = start(MAIL_WORKER, watch)
+    end([server, mail_worker], watch)
     return 0 if stopping.is_set() else server.returncode
 
 

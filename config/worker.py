@@ -1,85 +1,59 @@
-"""gunicorn's threaded worker, with threads of their own for the requests that hash a password."""
+"""gunicorn's threaded worker, with threads for whole requests alone, and few for sign-ins."""
 
 import socket
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from selectors import EVENT_READ
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-SIGN_INS = {
-    b"/auth/login",
-    b"/auth/complete-signup",
-    b"/auth/register",
-    b"/invitations/accept",
-    b"/password-changes/redeem",
-    b"/oauth/authorize",
-    b"/admin/login/",
-}
-# Each byte of a path may come as three: %6c is an l (RFC 3986 §2.1).
-LONGEST = len(b"POST ?") + 3 * max(map(len, SIGN_INS))
-
-
-def is_sign_in(connection: socket.socket) -> bool:
-    """Whether the next request will want a password hashed, by its first line, which stays to be
-    read. What has not come yet counts as none; nor does a whole URL in place of the path, which
-    nginx never hands on."""
-    try:
-        start = connection.recv(LONGEST, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except OSError:
-        return False
-    method, _, rest = start.partition(b" ")
-    path = rest.partition(b" ")[0].partition(b"?")[0].partition(b"#")[0]
-    if b"%" in path:
-        path = unquote_to_bytes(path)
-    return method == b"POST" and path in SIGN_INS
-
-
-class SignInPool(ThreadPoolExecutor):
-    """Threads for all requests but those that hash a password, which are handed on to threads of
-    their own: as many as hashes are made at a time, so that a crowd at the log-in waits in a queue
-    that holds no thread, and nobody else waits in it.
-    """
-
-    def __init__(self, threads: int, sign_in_threads: int) -> None:
-        super().__init__(threads)
-        self.sign_ins = ThreadPoolExecutor(sign_in_threads)
-
-    def submit(self, handle: Callable[..., Any], conn: TConn) -> Future[Any]:  # type: ignore[override]
-        """gunicorn's one call: `handle(conn)`, for a connection with something to read."""
-        done: Future[Any] = Future()
-        super().submit(self.dispatch, done, handle, conn)
-        return done
-
-    def dispatch(self, done: Future[Any], handle: Callable[..., Any], conn: TConn) -> None:
-        if conn.wait_for_data(1) and is_sign_in(conn.sock):
-            self.sign_ins.submit(self.serve, done, handle, conn, time.monotonic())
-        else:
-            self.serve(done, handle, conn, None)
-
-    def serve(
-        self, done: Future[Any], handle: Callable[..., Any], conn: TConn, since: float | None
-    ) -> None:
-        from signin import hashers
-
-        hashers.waiting_since.set(since)
-        try:
-            done.set_result(handle(conn))
-        except BaseException as error:
-            done.set_exception(error)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        super().shutdown(wait, cancel_futures=cancel_futures)
-        self.sign_ins.shutdown(wait, cancel_futures=cancel_futures)
+from config.received import Received, is_sign_in
 
 
 class Worker(ThreadWorker):
-    def get_thread_pool(self) -> SignInPool:
-        """gunicorn's place for threads of another kind."""
-        from signin import hashers
+    """Silent connections and half-sent requests wait in gunicorn's poller, `keepalive` seconds in
+    all; sign-ins in a queue, while as many are under way as hashes are made at a time. Neither
+    holds a thread. All but `handle` runs in the one thread that accepts.
+    """
 
-        return SignInPool(
-            max(1, self.cfg.threads - hashers.MAX_PARALLEL_HASHES), hashers.MAX_PARALLEL_HASHES
-        )
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        from signin import hashers  # which reads Django's settings
+
+        self.at_a_time, self.waiting_since = hashers.MAX_PARALLEL_HASHES, hashers.waiting_since
+        self.sign_ins: dict[TConn, float] = {}  # when each came; the first of them are under way
+
+    def enqueue_req(self, conn: TConn) -> None:
+        """gunicorn's way to a thread, for a connection that is new or may have more to read."""
+        if not conn.initialized:
+            conn.init()
+            conn.parser.unreader = Received()
+        if conn.parser.unreader.is_ready(conn.sock):
+            self.dispatch(conn)
+        else:
+            conn.set_timeout()
+            self.pending_conns.append(conn)
+            readable = partial(self.on_pending_socket_readable, conn)
+            self.poller.register(conn.sock, EVENT_READ, readable)
+
+    def on_pending_socket_readable(self, conn: TConn, client: socket.socket) -> None:
+        if conn.parser.unreader.is_ready(client):
+            super().on_pending_socket_readable(conn, client)
+
+    def dispatch(self, conn: TConn) -> None:
+        """Give the connection a thread, unless it has to wait for its turn to sign in."""
+        if is_sign_in(conn.parser.unreader.buf.getvalue()):
+            self.sign_ins[conn] = time.monotonic()
+        if conn not in self.sign_ins or len(self.sign_ins) <= self.at_a_time:
+            super().enqueue_req(conn)
+
+    def handle(self, conn: TConn) -> Any:
+        self.waiting_since.set(self.sign_ins.get(conn))
+        return super().handle(conn)
+
+    def finish_request(self, conn: TConn, fs: Any) -> None:
+        waiting = list(self.sign_ins)[self.at_a_time :]
+        if self.sign_ins.pop(conn, None) and waiting:
+            super().enqueue_req(waiting[0])
+        super().finish_request(conn, fs)

@@ -16,11 +16,14 @@ logger = logging.getLogger(__name__)
 
 
 def load() -> None:
-    """Read the signing keys, make the dummy hash and import every view, rather than at somebody's
-    first request. A folder without a good one ends the start with its one line."""
+    """Read the signing keys, choose who hashes, make the dummy hash and import every view, rather
+    than at somebody's first request. A folder without a good key ends the start with its one line.
+    """
     from config.postgresql.base import Connection
+    from config.postgresql.breaker import breaker
     from keys import folder
     from signin import backends
+    from signin.hashers import OwaspArgon2PasswordHasher
 
     try:
         folder.key_ring()
@@ -31,12 +34,15 @@ def load() -> None:
     # keeps its connections, there is no other cache, and queries are logged with DEBUG alone.
     request_finished.disconnect(close_caches)
     request_started.disconnect(reset_queries)
+    OwaspArgon2PasswordHasher.choose()
     backends.dummy_hash()
+    breaker.may_open = False
     try:
         folder.record_published()
     except Error as error:  # it may be away when the service starts; a restart tells it
         logger.warning("the database has not been told of the signing keys: %s", error)
     connections.close_all()  # a process of its own opens its own
+    breaker.may_open = True
     get_resolver().url_patterns  # noqa: B018
 
 

@@ -47,7 +47,7 @@ class IdField(TextField):
 @example({"email": "bob@example.com", "role": "member"})
 class InviteSerializer(serializers.Serializer[Any]):
     email = EmailField()
-    role = RoleField(default=Role.MEMBER)
+    role = RoleField(required=False, help_text="`member` unless told.")
     consultant_id = IdField(required=False, allow_null=True)
 
 

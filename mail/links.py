@@ -27,6 +27,10 @@ class LinkQuerySet(models.QuerySet[Any]):
         alive = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
         return self.filter(alive, used_at=None)
 
+    def end_all(self) -> int:
+        """End every link that can still be used; how many. Its mail, if it waits, is dropped."""
+        return self.live().update(expires_at=timezone.now())
+
     def prune(self) -> int:
         """Delete the links that have been dead for 30 days; how many. One without an expiry is
         dead by then, too: its mail was given up long before."""

@@ -8,6 +8,7 @@ every session of the user: with a log-out everywhere, a password change or a dea
 """
 
 import base64
+import functools
 import secrets
 import struct
 import time
@@ -34,6 +35,12 @@ FORM = struct.Struct(">12sI32s")  # id, day since the epoch, MAC
 
 def today() -> int:
     return int(time.time() // 86400)
+
+
+@functools.cache
+def nobody() -> User:
+    """A user with an id that no row has, in no way cheaper to make a MAC over than a real one."""
+    return User(email="nobody@example.com")
 
 
 @dataclass(frozen=True)
@@ -77,10 +84,12 @@ class Devices:
         return bool(self.entries)
 
     def entry_of(self, user: User | None) -> Entry | None:
-        """The entry that makes this browser known for the user's address."""
-        if user is None:
-            return None
-        return next((entry for entry in self.entries if entry.belongs_to(user)), None)
+        """The entry that makes this browser known for the user's address.
+
+        Without a user the same work is done for nobody: five MACs take long enough to be told.
+        """
+        owner = user or nobody()
+        return next((entry for entry in self.entries if entry.belongs_to(owner)), None)
 
     def device_of(self, user: User | None) -> str:
         """The id of the device that is known for the user's address; STRANGER for any other."""

@@ -71,6 +71,8 @@ class API:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     """Between tests that commit, Django empties tables by TRUNCATE, which the trail refuses."""
+    if connection.vendor != "postgresql":
+        return
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE audit_record DISABLE TRIGGER audit_record_truncate")
 
@@ -97,7 +99,8 @@ def no_secret_in_any_log() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def fresh_limits() -> None:
     """Each test begins with no request counted, and no published key known."""
-    servers.REDIS.client.flushall()
+    if servers.REDIS is not None:
+        servers.REDIS.client.flushall()
     limiter.reset()
     published.forget()
 

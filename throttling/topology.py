@@ -24,8 +24,9 @@ PATIENCE: dict[str, Any] = {  # of who looks for the servers, on whom no request
 
 
 class Topology(Protocol):
-    def find(self) -> None:
-        """Find out where the servers are now. Raises redis-py's errors."""
+    def find(self, failed: Address | None) -> None:
+        """Find out where the servers are now, and ask the one that has failed last. Raises
+        redis-py's errors."""
 
     def server_for(self, key: str) -> Address:
         """The server that counts under the key. Raises StoreError while none is known."""
@@ -43,7 +44,7 @@ class OneServer:
     def __init__(self, client: Any, address: Address) -> None:
         self.redis, self.address = client, address
 
-    def find(self) -> None:
+    def find(self, failed: Address | None) -> None:
         pass
 
     def server_for(self, key: str) -> Address:
@@ -68,7 +69,7 @@ class SentinelMaster:
         self.service = service
         self.master: Address | None = None
 
-    def find(self) -> None:
+    def find(self, failed: Address | None) -> None:
         try:
             self.master = self.sentinel.discover_master(self.service)
         except MasterNotFoundError:  # which prints all Sentinels with all their options
@@ -100,11 +101,12 @@ class ClusterNodes:
         options = self.options | PATIENCE
         return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **options)
 
-    def find(self) -> None:
+    def find(self, failed: Address | None) -> None:
         if self.cluster is None:
             self.cluster = self.client()
         else:
-            self.cluster.nodes_manager.initialize()
+            name = "{}:{}".format(*failed) if failed else None
+            self.cluster.nodes_manager.initialize(last_failed_node_name=name)
 
     def server_for(self, key: str) -> Address:
         if self.cluster is None:
@@ -124,6 +126,8 @@ def topology() -> tuple[Topology, dict[str, Any]]:
     """That of the settings, and the options of a connection to one of its servers; asks nobody."""
     servers = settings.REDIS_SERVERS
     if servers is None:
+        # django-redis reads the address and its options, and is the home of the one client. Counts
+        # take connections of a list of their own (throttling.store): each has its part of 100 ms.
         client = get_redis_connection("default")
         pool = client.connection_pool
         options = dict(pool.connection_kwargs)

@@ -2,6 +2,7 @@
 service."""
 
 import select
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,8 @@ from psycopg.pq import TransactionStatus
 from config.postgresql.breaker import breaker
 from config.postgresql.validation import Validation
 
+SLOW = 0.1  # seconds; what is quicker, and be it a thousand queries, is no outage
+LEAST = 0.1  # seconds that a query is given when the request's patience is at its end
 CANCEL_SECONDS = 0.5  # how long to wait for a server to take a query back
 # A query that could not be cancelled, and a transaction that its thread forgot, end by these.
 TIMEOUTS = "SET statement_timeout = '3s'; SET idle_in_transaction_session_timeout = '10s'"
@@ -22,24 +25,34 @@ TIMEOUTS = "SET statement_timeout = '3s'; SET idle_in_transaction_session_timeou
 class Connection(psycopg.Connection[Any]):
     """A connection that gives up on a server that does not answer.
 
-    `patience` is in seconds. The web server sets it (config.wsgi), since a request must be told
-    within three seconds that the database is away; commands and migrations wait for ever, and
-    neither open the breaker nor ask it.
+    `patience` is in seconds, for all slow queries of a request together: one may wait in a pooler's
+    queue, and the next one behind a lock. The web server sets it (config.wsgi), since a request
+    must be told within three seconds that the database is away; commands and migrations wait for
+    ever, and neither open the breaker nor ask it.
     """
 
     patience: float | None = None
+    waited = 0.0  # seconds of it that the request at hand has used up
     openings = 0  # of the breaker, when this connection was made
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         if self.patience is None or self.closed:  # and what it fails of has been told before
             return super().wait(gen, interval, timeout)
+        begin = time.monotonic()
+        left = max(LEAST, self.patience - self.waited)
         try:
-            return super().wait(gen, interval, self.patience if timeout is None else timeout)
+            return super().wait(gen, interval, left if timeout is None else timeout)
+        except (psycopg.errors.DiskFull, psycopg.errors.IoError):
+            breaker.write_failed()
+            raise
         except psycopg.OperationalError as error:
             if self.info.transaction_status == TransactionStatus.ACTIVE:
                 raise self.give_up() from None
             breaker.failed(error, database_answers, is_lost=False)
             raise
+        finally:
+            seconds = time.monotonic() - begin
+            self.waited += seconds if seconds > SLOW else 0
 
     def give_up(self) -> psycopg.OperationalError:
         """Take the running query back and close, since an answer that comes late would be taken
@@ -80,7 +93,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         Django's own check sends `SELECT 1` before a request's first query. Between two requests an
         idle connection has nothing to say; when its socket is readable, the server has hung up, or
         is about to. What is older than an outage is not used again: it may lead to a server that
-        hangs still, or to one that is not the primary any more.
+        hangs still, or to one that is not the primary any more. The request's patience begins here.
         """
         if self.connection is None or self.connection.closed:
             return False
@@ -88,6 +101,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return False
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
+        self.connection.waited = 0.0
         return poll.poll(0) == []
 
     def get_connection_params(self) -> dict[str, Any]:

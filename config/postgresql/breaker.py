@@ -13,6 +13,7 @@ logger = logging.getLogger("database")
 
 PAUSE = 0.5  # seconds between two looks at a lost database
 DOUBT = 5.0  # seconds in which a second failure proves what the first made likely
+FULL = 60.0  # seconds for which a failed write is remembered
 
 
 class Breaker:
@@ -21,6 +22,9 @@ class Breaker:
     Requests that tried it would each hold a thread until they give up, so none does: a thread of
     the breaker's own looks, at once and then every half second, and closes it again. One log line
     tells of the opening, in the driver's words, and one of the closing.
+
+    `may_open` is false in a process that is about to fork: a thread that runs meanwhile may hold
+    a lock that the children then wait for.
     """
 
     def __init__(self) -> None:
@@ -29,10 +33,22 @@ class Breaker:
     def reset(self) -> None:
         """Close, without a word, and forget every failure."""
         self.lock = threading.Lock()
+        self.may_open = True
         self.is_open = False
         self.openings = 0
         self.doubted_until = -math.inf
         self.refused = 0
+        self.write_failed_at = -math.inf
+
+    def write_failed(self) -> None:
+        """The database has answered that it cannot write: its disk is full, or fails. It is not
+        lost, since it reads on, and a write that finds room succeeds."""
+        self.write_failed_at = time.monotonic()
+        series.database_write_failures.inc()
+
+    def writes(self) -> bool:
+        """Whether the database writes, so far as this process has seen within a minute."""
+        return time.monotonic() - self.write_failed_at > FULL
 
     def refuse(self) -> None:
         """Count a request that was refused; the closing line tells how many."""
@@ -49,7 +65,7 @@ class Breaker:
         with self.lock:
             certain = is_lost or now < self.doubted_until
             self.doubted_until = now + DOUBT
-            if self.is_open or not certain:
+            if self.is_open or not (certain and self.may_open):
                 return
             self.is_open, self.openings, self.refused = True, self.openings + 1, 0
         series.database_failures.inc()

@@ -26,6 +26,7 @@ def run(capsys, *words: str) -> str:
 @pytest.mark.parametrize(
     "command",
     [
+        "afterrestore",
         "createcompany",
         "invite",
         "keys",

@@ -11,9 +11,9 @@ from django.db import IntegrityError, connection, transaction
 from accounts.models import Account, User
 from accounts.validators import validate_company_name
 from invitations.models import Invitation
-from tests.accounts.conftest import PERSON
 from tests.assistants.conftest import use
 from tests.conftest import bearer, close_connections, race
+from tests.signin.conftest import PERSON
 
 NAMES = [
     "Operators",

@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jwt
@@ -10,6 +11,11 @@ import pytest
 import time_machine
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from jose import JWTError
+from jose import jwt as jose_jwt
+from joserfc import jwt as joserfc_jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
 
 from accounts import tokens
 from accounts.models import User
@@ -17,6 +23,7 @@ from keys import folder
 from tests.conftest import API
 
 pytestmark = pytest.mark.django_db
+ISSUER = "consulting-management"
 
 
 def claims_of(user: User, **changes: Any) -> dict[str, Any]:
@@ -43,7 +50,11 @@ def test_claims_are_those_of_the_decisions(ada: User) -> None:
     assert set(claims) == expected | {"auth_time", "token_version"}
     assert claims["exp"] - claims["iat"] == 3600
     assert refresh["exp"] - refresh["iat"] == 86400
-    assert jwt.get_unverified_header(str(access))["kid"] == folder.key_ring().signing_key().kid
+    kid = folder.key_ring().signing_key().kid
+    headers = [jwt.get_unverified_header(str(token)) for token in (access, refresh)]
+    assert [header["kid"] for header in headers] == [kid, f"refresh-{kid}"]
+    claims = jwt.decode(str(refresh), options={"verify_signature": False})
+    assert claims["aud"] == "consulting-management/auth/refresh"
 
 
 def test_any_verifier_can_check_a_token_by_the_published_keys(api: API, ada: User) -> None:
@@ -165,6 +176,38 @@ def test_refresh_token_is_no_bearer(ada: User) -> None:
     assert not is_accepted(str(tokens.issue(ada)[1]))
 
 
+def pyjwt(token: str, jwks: dict[str, Any]) -> Any:
+    key = jwt.PyJWKSet.from_dict(jwks)[jwt.get_unverified_header(token)["kid"]]
+    return jwt.decode(token, key, ["RS256"], issuer=ISSUER)
+
+
+def pyjwt_with_one_key(token: str, jwks: dict[str, Any]) -> Any:
+    return jwt.decode(token, jwt.PyJWK(jwks["keys"][0]), ["RS256"], issuer=ISSUER)
+
+
+def joserfc(token: str, jwks: dict[str, Any]) -> Any:
+    decoded = joserfc_jwt.decode(token, KeySet.import_key_set(jwks), ["RS256"])
+    joserfc_jwt.JWTClaimsRegistry(iss={"essential": True, "value": ISSUER}).validate(decoded.claims)
+    return decoded.claims
+
+
+def python_jose(token: str, jwks: dict[str, Any]) -> Any:
+    return jose_jwt.decode(token, jwks, ["RS256"], issuer=ISSUER)
+
+
+@pytest.mark.parametrize("verify", [pyjwt, pyjwt_with_one_key, joserfc, python_jose])
+def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(
+    ada: User, verify: Callable[[str, dict[str, Any]], Any]
+) -> None:
+    jwks = folder.key_ring().jwks()  # of one key: the kid is what no lenient reader may pass over
+    access, refresh = map(str, tokens.issue(ada))
+    assert len(jwks["keys"]) == 1
+    assert verify(access, jwks)["sub"] == str(ada.pk)
+
+    with pytest.raises((jwt.PyJWTError, KeyError, JoseError, JWTError)):
+        verify(refresh, jwks)
+
+
 def test_access_token_does_not_refresh(api: API, ada: User) -> None:
     body = {"refresh_token": str(tokens.issue(ada)[0])}
 
@@ -254,11 +297,6 @@ def test_token_with_an_audience_is_good_for_that_audience_alone(ada: User) -> No
             ToolToken(sign(claims_of(ada, aud=other)))
     with pytest.raises(tokens.TokenError):
         ToolToken(sign(claims_of(ada)))
-
-
-def test_what_is_remembered_is_bounded() -> None:
-    assert tokens.verified_claims.cache_info().maxsize == 2048
-    assert tokens.kid_of.cache_info().maxsize == 16
 
 
 def test_changes_of_one_reading_do_not_show_in_the_next(ada: User) -> None:

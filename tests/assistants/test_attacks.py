@@ -23,7 +23,7 @@ from tests.assistants.conftest import (
     send,
 )
 from tests.conftest import API, PASSWORD, race
-from throttling import counter
+from throttling.counter import limiter
 
 pytestmark = pytest.mark.django_db
 
@@ -451,7 +451,7 @@ def test_tokens_are_counted_as_credentials(api, client, settings, call):
 @pytest.fixture
 def one_credential_call(pair, settings):
     """What was counted for making the pair is forgotten."""
-    counter.limiter.reset()
+    limiter.reset()
     servers.REDIS.client.flushall()
     settings.RATE_LIMIT_CREDENTIAL = 1
 

@@ -12,6 +12,7 @@ from audit.models import Kind, Record
 from invitations.models import Invitation
 from tests.assistants.conftest import send, use
 from tests.conftest import API, mailed
+from throttling.exceptions import RateLimited, TooManyAttempts
 
 pytestmark = pytest.mark.django_db
 
@@ -338,3 +339,16 @@ def test_rest_calls_leave_no_such_trace(as_ada):
     as_ada.patch("/auth/me", {"first_name": "Augusta"})
 
     assert Record.objects.get(kind=Kind.PROFILE_CHANGED).detail == {"fields": ["first_name"]}
+
+
+@pytest.mark.parametrize("refusal", [RateLimited, TooManyAttempts])
+def test_rest_call_that_refuses_for_asking_too_often_is_an_error_of_the_tool(
+    as_ada, monkeypatch, refusal
+):
+    def refuse(*args: Any, **fields: Any) -> None:
+        raise refusal
+
+    monkeypatch.setattr(type(Invitation.objects), "invite", refuse)  # none of today's calls does
+    result = use(as_ada, "invite_user", email="charles@example.com")
+
+    assert failed(result)["error"] == refusal.default_detail

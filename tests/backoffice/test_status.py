@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from django.db import connection
 
 from backoffice import status
 from keys import folder
@@ -31,7 +32,8 @@ def test_all_is_well(settings):
     folder.key_ring()
     found = states()
 
-    assert found.pop("settings") == "degraded"  # the tests' own are no production's
+    # The tests' own are no production's, and their role owns the tables.
+    assert (found.pop("settings"), found.pop("rights")) == ("degraded", "degraded")
     assert set(found.values()) == {"ok"}
 
 
@@ -58,9 +60,22 @@ def test_lost_database_hides_nothing_else():
     exit_status, found = run(DATABASE_URL=url)
 
     assert exit_status == 2
-    assert found["database"]["state"] == found["migrations"]["state"] == "down"
+    assert {found[part]["state"] for part in ("database", "migrations", "rights")} == {"down"}
     assert found["store"]["state"] == found["version"]["state"] == "ok"
     assert "hunter2secret" not in json.dumps(found)
+
+
+def test_database_that_cannot_write_is_down():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION fail() RETURNS event_trigger LANGUAGE plpgsql AS"
+            " $$BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END$$;"
+            "CREATE EVENT TRIGGER fail ON ddl_command_start EXECUTE FUNCTION fail()"
+        )
+    found = {finding.part: finding for finding in status.find()}
+
+    assert (found["database"].state, found["database"].words) == ("down", "could not extend file")
+    assert found["mail"].state == "ok"
 
 
 def test_migration_that_is_missing_is_named(new_database):

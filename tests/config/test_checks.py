@@ -23,6 +23,7 @@ PRODUCTION = {
     "EMAIL_URL": "smtp+tls://user:password@mail.consulting.test:587",
     "FRONTEND_URL": "https://app.consulting.test",
     "SERVICE_URL": "https://api.consulting.test",
+    "JWT_ISSUER": "https://api.consulting.test",
     "ALLOWED_HOSTS": "api.consulting.test",
     "TRUSTED_PROXY_COUNT": "1",
     "WEB_CONCURRENCY": "2",
@@ -39,7 +40,7 @@ def production(settings: Any, tmp_path: Path) -> Iterator[None]:
     settings.TRUSTED_PROXY_COUNT = 1
     settings.COOKIE_SECURE = True
     settings.FRONTEND_URL = "https://app.consulting.test"
-    settings.SERVICE_URL = "https://api.consulting.test"
+    settings.SERVICE_URL = settings.JWT_ISSUER = "https://api.consulting.test"
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.ALLOWED_HOSTS = ["api.consulting.test", "localhost"]
     settings.SECRET_KEY = PRODUCTION["SECRET_KEY"]
@@ -72,7 +73,7 @@ def test_silent_in_production() -> None:
     [
         ("COOKIE_SECURE", False, "accounts.W001"),
         ("FRONTEND_URL", "http://app.consulting.test", "accounts.W002"),
-        ("SERVICE_URL", "http://api.consulting.test", "accounts.W008"),
+        ("JWT_ISSUER", "consulting-management", "accounts.W009"),
         ("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend", "accounts.W005"),
         ("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend", "accounts.W005"),
         ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "accounts.W006"),
@@ -96,6 +97,18 @@ def test_speaks_up(settings: Any, setting: str, value: object, expected: str) ->
     setattr(settings, setting, value)
 
     assert found() == [expected]
+
+
+def test_service_by_plain_http(settings: Any) -> None:
+    settings.SERVICE_URL = settings.JWT_ISSUER = "http://api.consulting.test"
+
+    assert found() == ["accounts.W008"]
+
+
+def test_issuer_may_be_any_where_no_assistant_looks_for_it(settings: Any) -> None:
+    settings.ASSISTANTS, settings.JWT_ISSUER = False, "consulting-management"
+
+    assert found() == []
 
 
 def test_short_key(settings: Any) -> None:

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,7 +16,7 @@ from django.db import OperationalError
 from django.db import connection as default_connection
 
 from config.postgresql.base import Connection
-from config.postgresql.breaker import breaker
+from config.postgresql.breaker import Breaker, breaker
 from tests.conftest import Service, query
 from tests.requests import Answer, ask
 from tests.servers import PostgresServer
@@ -201,6 +202,63 @@ def test_driver_says_why_but_no_password(
     assert "hunter2secret" not in service.log
 
 
+def threads_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+@pytest.mark.parametrize("lose", [PostgresServer.stop, stopped])
+def test_start_without_a_database_forks_no_thread(
+    server: PostgresServer,
+    key_folder: str,
+    new_service: Callable[..., Service],
+    lose: Callable[[PostgresServer], Any],
+) -> None:
+    service = new_service(DATABASE_URL=server.url(), JWT_KEYS_DIR=key_folder)
+    with lose(server) or contextlib.nullcontext():
+        service.start()
+        assert "has not been told of the signing keys" in service.log
+        assert threads_of(service.server.pid) == 1
+        assert log_in(service).status == 503
+    if server.process.poll() is not None:
+        server.start()
+
+    assert_heals(service)
+
+
+DISK_IS_FULL = """
+    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+        $$BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END$$;
+    CREATE TRIGGER fail BEFORE INSERT ON throttling_lockout EXECUTE FUNCTION fail();
+"""
+
+
+def test_full_disk_is_503_to_who_writes_and_no_lost_database(
+    new_database: Callable[[], str], new_service: Callable[..., Service]
+) -> None:
+    url = new_database()
+    service = new_service(DATABASE_URL=url).start()
+    query(url, DISK_IS_FULL)
+
+    answers = [log_in(service).status for _ in range(5)]
+    health = ask(service.url, "GET", "/health")
+
+    assert answers == [503] * 5
+    assert (health.status, health.json()["database"]) == (200, "ok")
+    assert health.json()["status"] == "degraded"
+    assert "could not extend file" in service.log
+    assert "the database is lost" not in service.log
+
+
+def test_health_forgets_a_failed_write_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = Breaker()
+    assert fresh.writes()
+    fresh.write_failed()
+    assert not fresh.writes()
+
+    monkeypatch.setattr(fresh, "write_failed_at", time.monotonic() - 61)
+    assert fresh.writes()
+
+
 def test_read_only_server_is_503_until_it_is_writable(
     service: Service, server: PostgresServer
 ) -> None:
@@ -232,6 +290,27 @@ def test_one_slow_query_is_cancelled_and_loses_no_database(monkeypatch: pytest.M
     with default_connection.cursor() as cursor:
         cursor.execute("SELECT query FROM pg_stat_activity WHERE state = 'active'")
         assert [query for (query,) in cursor.fetchall() if "pg_sleep" in query] == []
+
+
+def seconds_of(connection: Any, statement: str) -> float:
+    begin = time.monotonic()
+    with connection.cursor() as cursor, contextlib.suppress(OperationalError):
+        cursor.execute(statement)
+    return time.monotonic() - begin
+
+
+@pytest.mark.django_db
+def test_slow_queries_of_a_request_share_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "patience", 1.0)
+    fresh = default_connection.copy()
+    for _ in range(2):  # requests
+        assert seconds_of(fresh, "SELECT pg_sleep(0.7)") > 0.7
+        assert fresh.is_usable()
+    assert seconds_of(fresh, "SELECT pg_sleep(0.7)") > 0.7
+
+    assert seconds_of(fresh, "SELECT pg_sleep(5)") < 0.7
+    fresh.close()
+    breaker.reset()
 
 
 def timeouts(connection: Any) -> list[str]:

@@ -65,6 +65,42 @@ def test_bad_value_is_named_in_one_line(tmp_path: Path, name: str) -> None:
         assert done.stderr.count("\n") == 1, done.stderr
 
 
+@pytest.mark.parametrize("name", sorted({*BAD} - {"SECRET_KEY", "SECRET_KEY_FILE", "JWT_ISSUER"}))
+@pytest.mark.parametrize("form", ["{}", "redis://h:{}/0", "redis://h/{}", "postgres://h:{}/db"])
+def test_any_number_of_digits_is_one_line(tmp_path: Path, name: str, form: str) -> None:
+    done = start(tmp_path, **{name: form.format("9" * 5000)})
+
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") <= 1
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts", "expected"),
+    [
+        ("https://api.example.com", ["api.example.com"], True),
+        ("https://api.example.com", ["API.Example.Com"], True),
+        ("https://api.example.com", [".example.com"], True),
+        ("https://example.com", [".example.com"], True),
+        ("https://api.example.com", ["*"], True),
+        ("https://api.example.com:8443", ["api.example.com"], True),
+        ("https://api.example.com", ["api.example.com."], False),
+        ("https://api.example.org", [".example.com"], False),
+        ("https://my_host", ["*"], False),  # no Host header of this form is taken
+        ("https://badexample.com", [".example.com"], False),
+        ("https://api.example.com/app", ["*"], False),
+        ("http://[::1]:8000", ["[::1]"], True),
+        ("http://[::1]:8000", ["*"], True),
+        ("http://[::1]:5173", ["[::1]"], False),
+        ("http://localhost:5173", ["*"], False),
+        ("http://127.0.0.1", ["127.0.0.1"], False),
+    ],
+)
+def test_own_address_is_known_as_django_knows_it(
+    url: str, hosts: list[str], expected: bool
+) -> None:
+    assert environment.is_own_address(url, hosts, 8000) is expected
+
+
 @pytest.mark.parametrize(
     ("given", "read"),
     [

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from config import logs
+from config import logs, settings
 from config.logs import JSONFormatter, LineHandler, TextFormatter, WithoutRequestText
 from tests.conftest import PASSWORD
 from tests.requests import ask
@@ -162,3 +162,10 @@ def test_running_service_logs_no_secret(new_service, log_format, tmp_path):
         assert secret not in log
     if log_format == "json":
         assert all(json.loads(line) for line in log.splitlines())
+
+
+def test_first_lines_name_the_version_and_what_hashes(new_service):
+    first = "\n".join(new_service().start().log.splitlines()[:4])
+
+    assert f"consulting-management {settings.VERSION}" in first
+    assert re.search(r"passwords are hashed by (libsodium|argon2-cffi): \1 [\d.]+ ms, ", first)

@@ -60,6 +60,7 @@ def test_mails_are_counted_by_what_became_of_them(service):
 
     assert value(before, "mails_waiting") == 2
     assert value(before, "mails_oldest_waiting_seconds") > 0
+    assert value(before, "mails_total", state="failed") == 0  # there before the first one
     assert value(after, "mails_waiting") == 0
     assert value(after, "mails_total", state="sent") == 2
     assert query(url, "SELECT sum(mails) FROM mail_mailtally") == [(2,)]

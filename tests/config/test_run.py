@@ -82,6 +82,16 @@ def test_one_line_names_the_address_to_open(start: Callable[[], Run]) -> None:
     assert run.log.count("Open ") == 1
 
 
+def test_where_the_pages_are_not_served_it_names_the_documentation(
+    start: Callable[..., Run],
+) -> None:
+    run = start(FRONTEND_URL="http://127.0.0.1:5173")
+
+    run.wait_for(rf"(?m)^Open {run.url}/docs$")
+    assert ask(run.url, "GET", "/docs").status == 200
+    assert ask(run.url, "GET", "/").status == 404
+
+
 def test_mail_is_its_text_alone_with_its_link_once(start: Callable[[], Run]) -> None:
     run = start()
     mailed_link(run)
@@ -147,12 +157,34 @@ def test_signal_ends_every_process(start: Callable[[], Run], number: signal.Sign
     run = start()
     run.wait_for("Booting worker")
     children = run.children()
-    assert len(children) >= 3  # gunicorn, its worker, the mail worker
+    assert len(children) >= 4  # gunicorn, its worker, the mail worker, the shell that watches
 
     os.killpg(run.process.pid, number)  # as a terminal does with Ctrl-C
 
     assert run.process.wait(10) == 0
     assert not [child for child in children if child.is_running()]
+
+
+def test_children_end_with_a_program_that_is_killed(start: Callable[[], Run]) -> None:
+    run = start()
+    run.wait_for("Booting worker")
+    run.wait_for("mail worker started")
+    children = run.children()
+    assert len(children) >= 4  # and the shell that watches
+
+    run.process.kill()
+
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == []
+
+
+def test_port_is_free_after_a_kill(start: Callable[[], Run]) -> None:
+    killed = start()
+    children = killed.children()
+    killed.process.kill()
+    psutil.wait_procs(children, timeout=10)
+
+    assert ask(start().url, "GET", "/health").status == 200
 
 
 def test_killed_mail_worker_is_started_again(start: Callable[[], Run]) -> None:

@@ -1,139 +1,177 @@
-"""Requests that hash a password have threads of their own, and no others wait for them."""
+"""No client holds a thread by saying nothing, or half; and a crowd at the log-in no other's."""
 
+import os
+import selectors
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from http.client import HTTPResponse
+from typing import Any
 
 import pytest
-from django.urls import resolve
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
 
 from config import gunicorn
-from config.worker import SIGN_INS, SignInPool, is_sign_in
+from config.worker import Worker
 from signin import hashers
 from tests import servers
 from tests.conftest import Service
 from tests.requests import ask
 
 LOG_IN, OTHER = b"POST /auth/login HTTP/1.1\r\n\r\n", b"GET /health HTTP/1.1\r\n\r\n"
+SILENT = [b""]
+HALVES = [
+    b"GET /hea",
+    b"POST /auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+    b"POST /auth/me HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+    b"POST /auth/me HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n{",
+]
 
 
-class Connection:
-    """As gunicorn hands it to a thread, with what a client has sent."""
+class Running:
+    """A worker of two threads, one for sign-ins, and an application that answers a GET at once, a
+    POST when it is released, each with the time since which its client has waited."""
 
-    def __init__(self, sent: bytes) -> None:
-        self.sock, self.client = socket.socketpair()
-        self.client.sendall(sent)
+    def __init__(self) -> None:
+        self.released = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        config = Config()
+        config.set("threads", 2)
+        config.set("keepalive", 1)
+        log = Logger(config)
+        self.worker = Worker(1, os.getppid(), [self.listener], None, 30, config, log)
+        self.worker.tpool = self.worker.get_thread_pool()
+        self.worker.poller = selectors.DefaultSelector()
+        self.worker.method_queue.init()
+        self.worker.wsgi = self.answer
+        self.thread = threading.Thread(target=self.worker.run)
+        self.thread.start()
 
-    def wait_for_data(self, timeout: float) -> bool:
-        return True
+    def answer(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        since = repr(hashers.waiting_since.get()).encode()
+        if environ["REQUEST_METHOD"] == "POST":
+            self.released.wait(10)
+        start_response("200 OK", [("Content-Length", f"{len(since)}")])
+        return [since]
+
+    def send(self, request: bytes) -> socket.socket:
+        client = socket.create_connection(self.listener.getsockname(), timeout=5)
+        client.sendall(request)
+        return client
+
+    def stop(self) -> None:
+        self.released.set()
+        self.worker.handle_exit(None, None)
+        self.thread.join()
+        self.worker.tmp.close()
+
+
+def body_of(client: socket.socket) -> str:
+    """Of one answer."""
+    answer = HTTPResponse(client)
+    answer.begin()
+    return answer.read().decode()
 
 
 @pytest.fixture
-def connect() -> Iterator[Callable[[bytes], Connection]]:
-    made: list[Connection] = []
-
-    def make(sent: bytes) -> Connection:
-        made.append(Connection(sent))
-        return made[-1]
-
-    yield make
-    for connection in made:
-        connection.sock.close()
-        connection.client.close()
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    monkeypatch.setattr(hashers, "MAX_PARALLEL_HASHES", 1)
+    running = Running()
+    yield running
+    running.stop()
 
 
-@pytest.fixture
-def lanes() -> Iterator[SignInPool]:
-    lanes = SignInPool(1, 1)
-    yield lanes
-    lanes.shutdown()
+def test_crowd_at_the_log_in_holds_no_other_thread(running: Running) -> None:
+    crowd = [running.send(LOG_IN) for _ in range(20)]
+
+    with closing(running.send(OTHER)) as other:
+        assert body_of(other) == "None"
+    running.released.set()
+    assert all(body_of(client) for client in crowd)
+    for client in crowd:
+        client.close()
 
 
-@pytest.mark.parametrize("path", sorted(SIGN_INS))
-def test_paths_are_the_services_own(path: bytes) -> None:
-    assert resolve(path.decode()).view_name != resolve("/unknown").view_name
+def test_without_sign_ins_all_threads_serve_the_others(running: Running) -> None:
+    begin = time.monotonic()
+    two = [running.send(b"POST /slow HTTP/1.1\r\n\r\n") for _ in range(2)]
+
+    while running.worker.nr_conns < 2:
+        assert time.monotonic() < begin + 5
+    running.released.set()
+    assert [body_of(client) for client in two] == ["None", "None"]
+    for client in two:
+        client.close()
 
 
-@pytest.mark.parametrize(
-    ("sent", "expected"),
-    [
-        (LOG_IN, True),
-        (b"POST /auth/login?next=/ HTTP/1.1\r\n", True),
-        (b"POST /auth/login#x HTTP/1.1\r\n", True),
-        (b"POST /auth/%6cog%69n?next=%2f HTTP/1.1\r\n", True),
-        (b"POST /auth/%256cogin HTTP/1.1\r\n", False),
-        (b"POST /auth/refresh HTTP/1.1\r\n", False),
-        (b"GET /auth/login HTTP/1.1\r\n", False),
-        (b"POST /auth/login/x HTTP/1.1\r\n", False),
-        (b"POST /auth/lo", False),
-        (b"\x16\x03\x01", False),
-        (b"", False),
-    ],
-)
-def test_first_line_tells(connect: Callable[[bytes], Connection], sent: bytes, expected: bool):
-    assert is_sign_in(connect(sent).sock) is expected
+def test_time_in_the_queue_counts_as_waiting(running: Running) -> None:
+    begin = time.monotonic()
+    first, second = running.send(LOG_IN), running.send(LOG_IN)
+    time.sleep(0.2)
+    sent = time.monotonic()
+    running.released.set()
+
+    assert begin <= float(body_of(first)) < sent
+    assert begin <= float(body_of(second)) < sent
+    first.close()
+    second.close()
 
 
-@pytest.mark.parametrize("path", sorted(SIGN_INS))
-def test_path_that_is_percent_encoded_throughout_counts(
-    connect: Callable[[bytes], Connection], path: bytes
+def test_request_in_parts_is_answered_and_its_connection_kept(running: Running) -> None:
+    with closing(running.send(OTHER[:9])) as client:
+        for _ in range(2):
+            time.sleep(0.1)
+            client.sendall(OTHER[9:])
+            assert body_of(client) == "None"
+            client.sendall(OTHER[:9])
+
+
+def test_requests_one_behind_the_other_are_answered(running: Running) -> None:
+    with closing(running.send(OTHER * 3)) as client:
+        client.sendall(OTHER.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        answers = b"".join(iter(lambda: client.recv(4096), b""))
+
+    assert answers.count(b"200 OK") == 4
+
+
+@pytest.mark.parametrize("sent", SILENT + HALVES[:2])
+def test_connection_that_asks_for_nothing_ends_in_time(running: Running, sent: bytes) -> None:
+    begin = time.monotonic()
+    with closing(running.send(sent)) as client:
+        client.settimeout(10)
+        for byte in sent[:3]:  # a byte now and then prolongs nothing
+            time.sleep(0.3)
+            client.sendall(bytes([byte]))
+        assert client.recv(100) == b""
+
+    assert 0.9 < time.monotonic() - begin < 4  # it looks once a second
+
+
+def test_silent_and_half_sent_connections_keep_nobody_waiting(
+    new_service: Callable[..., Service],
 ) -> None:
-    encoded = b"".join(b"%%%02x" % byte for byte in path)
+    service = new_service().start()
 
-    assert is_sign_in(connect(b"POST " + encoded + b" HTTP/1.1\r\n").sock)
-    assert not is_sign_in(connect(b"POST " + encoded + b"%41 HTTP/1.1\r\n").sock)
+    def connect(sent: bytes) -> socket.socket:
+        client = socket.create_connection(("127.0.0.1", service.port))
+        client.sendall(sent)
+        return client
 
+    with ExitStack() as stack:
+        for sent in SILENT * 64 + HALVES * 4:
+            stack.enter_context(closing(connect(sent)))
+        waits, end = [], time.monotonic() + 7
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            assert ask(service.url, "GET", "/health").status == 200
+            waits.append(time.monotonic() - begin)
+            time.sleep(0.02)
 
-def test_first_line_stays_to_be_read(connect: Callable[[bytes], Connection]) -> None:
-    connection = connect(LOG_IN)
-
-    assert is_sign_in(connection.sock)
-    assert connection.sock.recv(100) == LOG_IN
-
-
-def test_closed_connection_is_no_sign_in(connect: Callable[[bytes], Connection]) -> None:
-    connection = connect(b"")
-    connection.client.close()
-
-    assert not is_sign_in(connection.sock)
-
-
-def test_crowd_at_the_log_in_holds_no_other_thread(
-    lanes: SignInPool, connect: Callable[[bytes], Connection]
-) -> None:
-    released = threading.Event()
-    crowd = [lanes.submit(lambda _: released.wait(10), connect(LOG_IN)) for _ in range(20)]
-
-    other = lanes.submit(lambda _: "served", connect(OTHER))
-
-    assert other.result(5) == "served"
-    assert not any(log_in.done() for log_in in crowd)
-    released.set()
-    assert all(log_in.result(5) for log_in in crowd)
-
-
-def test_time_in_the_queue_counts_as_waiting(
-    lanes: SignInPool, connect: Callable[[bytes], Connection]
-) -> None:
-    begun = time.monotonic()
-
-    since = lanes.submit(lambda _: hashers.waiting_since.get(), connect(LOG_IN)).result(5)
-    other = lanes.submit(lambda _: hashers.waiting_since.get(), connect(OTHER)).result(5)
-
-    assert begun <= since <= time.monotonic()
-    assert other is None
-
-
-@pytest.mark.parametrize("sent", [LOG_IN, OTHER])
-def test_error_is_handed_back(
-    lanes: SignInPool, connect: Callable[[bytes], Connection], sent: bytes
-) -> None:
-    def fail(_: Connection) -> None:
-        raise OSError("gone")
-
-    assert str(lanes.submit(fail, connect(sent)).exception(5)) == "gone"
+    assert max(waits) < 1
 
 
 @pytest.mark.parametrize("sockets", range(1, 6))

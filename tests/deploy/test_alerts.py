@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,6 +14,125 @@ from prometheus_client.metrics import MetricWrapperBase
 from metrics import series
 
 pytestmark = pytest.mark.deploy
+RULES = Path("deploy/alerts.yml").resolve()
+JOB = 'job="consulting"'
+MADE_BY_PROMETHEUS = {"up"}
+Outage = tuple[str, int, dict[str, str], dict[str, str]]
+# An alert, the minutes after which somebody has to have been woken, the labels that are told, and
+# the series of an outage in Prometheus's own notation: from+step, x times, one sample a minute.
+OUTAGES: list[Outage] = [
+    (
+        "ServiceDown",
+        10,
+        {"job": "consulting", "instance": "a"},
+        {f'up{{{JOB}, instance="a"}}': "1x5 0x20", f'up{{{JOB}, instance="b"}}': "1x30"},
+    ),
+    ("ServiceDown", 5, {"job": "consulting"}, {'up{job="something else"}': "1x30"}),
+    (
+        "ServiceErrors",
+        20,
+        {},
+        {f'http_request_duration_seconds_count{{{JOB}, status="503"}}': "0x5 0+18x20"},
+    ),
+    ("DatabaseLost", 8, {}, {f"database_lost{{{JOB}}}": "0x5 1x5"}),
+    # PostgreSQL ends of a full disk and starts again, and no scrape sees it away.
+    (
+        "DatabaseUnsteady",
+        15,
+        {},
+        {f"database_failures_total{{{JOB}}}": "0x5 0+1x20", f"database_lost{{{JOB}}}": "0x30"},
+    ),
+    # 89 of 207 calls within five minutes.
+    (
+        "DatabaseCannotWrite",
+        7,
+        {},
+        {f"database_write_failures_total{{{JOB}}}": "0x5 0+18x5 89x5"},
+    ),
+    ("LimiterStoreLost", 10, {}, {f"limiter_store_lost{{{JOB}}}": "0x5 1x10"}),
+    (
+        "LimiterStoreSlow",
+        20,
+        {},
+        {f'limiter_store_failures_total{{{JOB}, reason="TimeoutError"}}': "0+30x30"},
+    ),
+    ("MailsWait", 20, {}, {f"mails_oldest_waiting_seconds{{{JOB}}}": "0+60x30"}),
+    (
+        "MailsGivenUp",
+        35,
+        {"job": "consulting", "state": "failed"},
+        {f'mails_total{{{JOB}, state="failed"}}': "0x30 1x10"},
+    ),
+    ("LoginsQueue", 15, {}, {f'password_hashes{{{JOB}, state="waiting"}}': "0x5 40x20"}),
+    (
+        "PasswordSpraying",
+        45,
+        {},
+        {
+            f'audit_events_total{{{JOB}, kind="login.failed"}}': "0+40x60",
+            f'audit_events_total{{{JOB}, kind="login.succeeded"}}': "0+5x60",
+        },
+    ),
+    (
+        "RefusedByLimit",
+        30,
+        {},
+        {f'limiter_decisions_total{{{JOB}, tier="credential", outcome="refused"}}': "0+400x40"},
+    ),
+    (
+        "SigningKeyOld",
+        80,
+        {},
+        {
+            f"signing_key_age_seconds{{{JOB}}}": "10367990+60x90",  # 120 days are 10,368,000
+            f"next_signing_key_seconds{{{JOB}}}": "-1x90",
+        },
+    ),
+]
+# Eight hours of a service that is well: a release goes out in between, a few requests fail,
+# somebody mistypes a password each minute, and a mail was given up long ago.
+QUIET_NIGHT = {
+    f'up{{{JOB}, instance="a"}}': "1x240 0 1x240",
+    f'http_request_duration_seconds_count{{{JOB}, status="200"}}': "0+1800x240 0+1800x240",
+    f'http_request_duration_seconds_count{{{JOB}, status="503"}}': "0x239 0 3x240",
+    f"database_lost{{{JOB}}}": "0x100 1 0x380",  # a failover, noticed by four processes
+    f"database_failures_total{{{JOB}}}": "0x99 1 4x140 0x240",
+    f"database_write_failures_total{{{JOB}}}": "0x480",
+    f"limiter_store_lost{{{JOB}}}": "0x300 1 0x180",
+    f'limiter_store_failures_total{{{JOB}, reason="TimeoutError"}}': "0x100 0+1x20 20x360",
+    f"mails_oldest_waiting_seconds{{{JOB}}}": "0x100 0+30x10 0x370",
+    f'mails_total{{{JOB}, state="failed"}}': "7x480",
+    f'mails_total{{{JOB}, state="sent"}}': "100+1x480",
+    f'password_hashes{{{JOB}, state="waiting"}}': "0x100 9x2 0x380",
+    f'audit_events_total{{{JOB}, kind="login.failed"}}': "0+1x480",
+    f'audit_events_total{{{JOB}, kind="login.succeeded"}}': "0+5x480",
+    f'limiter_decisions_total{{{JOB}, tier="credential", outcome="refused"}}': "0+2x480",
+    f"signing_key_age_seconds{{{JOB}}}": "8640000+60x480",
+    f"next_signing_key_seconds{{{JOB}}}": "-1x480",
+}
+
+
+def rules() -> dict[str, Any]:
+    groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
+
+
+def case(samples: dict[str, str], *expected: dict[str, Any]) -> dict[str, Any]:
+    """One of promtool's tests, with a scrape a minute."""
+    given = [{"series": name, "values": values} for name, values in samples.items()]
+    return {"interval": "1m", "input_series": given, "alert_rule_test": list(expected)}
+
+
+def promtool(folder: Path, tested: dict[str, Any]) -> str:
+    """What `promtool test rules` has against the case; nothing where it holds."""
+    path = folder / "tests.yml"
+    path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": [tested]}))
+    done = subprocess.run(
+        ["promtool", "test", "rules", str(path)], capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr if done.returncode else ""
+
+
 LOOKED_UP = Path("config/metrics.py").read_text(encoding="utf-8")
 
 
@@ -37,11 +157,36 @@ def test_rules_are_well_formed():
 
 
 def test_rules_ask_for_series_that_there_are():
-    groups = yaml.safe_load(Path("deploy/alerts.yml").read_text(encoding="utf-8"))["groups"]
-    rules = [rule for group in groups for rule in group["rules"]]
+    every = rules().values()
 
-    assert all(rule["annotations"].keys() == {"summary", "action"} for rule in rules)
-    assert set().union(*(asked(rule["expr"]) for rule in rules)) <= known()
+    assert all(rule["annotations"].keys() == {"summary", "action"} for rule in every)
+    assert set().union(*(asked(rule["expr"]) for rule in every)) <= known() | MADE_BY_PROMETHEUS
+
+
+def test_every_alert_has_its_outage_and_its_quiet_night():
+    quiet = set().union(*(asked(name) for name in QUIET_NIGHT))
+
+    assert {alert for alert, *_ in OUTAGES} == rules().keys()
+    assert set().union(*(asked(rule["expr"]) for rule in rules().values())) <= quiet
+
+
+@pytest.mark.parametrize(("alert", "minutes", "labels", "samples"), OUTAGES)
+def test_outage_wakes_somebody_in_time(tmp_path, alert, minutes, labels, samples):
+    rule = rules()[alert]
+    told = {"exp_labels": rule["labels"] | labels, "exp_annotations": rule["annotations"]}
+    wakes = {"eval_time": f"{minutes}m", "alertname": alert, "exp_alerts": [told]}
+
+    assert promtool(tmp_path, case(samples, wakes)) == ""
+
+
+def test_quiet_night_wakes_nobody(tmp_path):
+    nothing = [
+        {"eval_time": f"{minutes}m", "alertname": alert}
+        for alert in rules()
+        for minutes in range(0, 480, 5)
+    ]
+
+    assert promtool(tmp_path, case(QUIET_NIGHT, *nothing)) == ""
 
 
 def test_dashboard_asks_for_series_that_there_are():

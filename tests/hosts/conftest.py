@@ -174,9 +174,9 @@ def centre() -> Iterator[str]:
     try:
         ip("netns", "add", name)
     except FileNotFoundError:
-        pytest.skip("there is no `ip` (Debian's iproute2)")
+        pytest.fail("there is no `ip` (Debian's iproute2)")
     except subprocess.CalledProcessError as error:
-        pytest.skip(f"no network namespaces here: {error.stderr.strip()}")
+        pytest.fail(f"no network namespaces here: {error.stderr.strip()}")
     ip("-n", name, "link", "set", "lo", "up")
     with inside(name):
         yield name

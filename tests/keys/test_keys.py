@@ -15,7 +15,7 @@ from django.db import OperationalError
 from audit.models import Record
 from keys import folder
 from keys.models import PublishedKey
-from tests.conftest import race
+from tests.conftest import API, race
 
 
 @pytest.fixture
@@ -117,3 +117,19 @@ def test_command_that_cannot_tell_the_database_says_so(keys_dir: Path, monkeypat
 
 def failing(*args: Any) -> None:
     raise OperationalError("no such table")
+
+
+@pytest.mark.django_db
+def test_client_that_has_the_keys_is_told_so_until_they_change(keys_dir: Path) -> None:
+    call_command("makekey")
+    first = API().get("/.well-known/jwks.json")
+    caller = API(if_none_match=f'"older", W/{first["ETag"]}')
+    same = caller.get("/.well-known/jwks.json")
+
+    assert first["Cache-Control"] == same["Cache-Control"] == "public, max-age=60"
+    assert (same.status_code, same.content, same["ETag"]) == (304, b"", first["ETag"])
+    folder.publish(600)
+    folder.key_folder.reset()
+    changed = caller.get("/.well-known/jwks.json")
+    assert (changed.status_code, len(changed.json()["keys"])) == (200, 2)
+    assert changed["ETag"] != first["ETag"]

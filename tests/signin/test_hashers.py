@@ -1,18 +1,35 @@
-"""Password hashes: libsodium writes what argon2-cffi reads, and the other way round."""
+"""Password hashes: libsodium writes what argon2-cffi reads, and the other way round, whichever of
+them serves."""
 
+import logging
 import random
 import re
 import threading
+from collections.abc import Callable
 
 import argon2
 import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher, check_password, make_password
 from nacl.pwhash import argon2id
 
-from signin.hashers import OwaspArgon2PasswordHasher
+from signin.hashers import (
+    ARGON2_CFFI,
+    LIBSODIUM,
+    Library,
+    OwaspArgon2PasswordHasher,
+    quickest,
+)
 
 OURS = OwaspArgon2PasswordHasher()
 FORM = re.compile(r"argon2\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}")
+
+
+@pytest.fixture(autouse=True, params=[LIBSODIUM, ARGON2_CFFI], ids=lambda library: library.name)
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """The one that serves."""
+    monkeypatch.setattr(OwaspArgon2PasswordHasher, "chosen", request.param)
+    chosen: Library = request.param
+    return chosen
 
 
 class Stock(Argon2PasswordHasher):
@@ -31,7 +48,8 @@ def passwords() -> list[str]:
 
 @pytest.mark.parametrize("password", ["", *passwords()], ids=len)
 def test_each_library_verifies_the_others_hashes(password: str) -> None:
-    for encoded in (OURS.encode(password, OURS.salt()), Stock().encode(password, Stock().salt())):
+    both = [f"argon2{it.make(password.encode()).decode()}" for it in (LIBSODIUM, ARGON2_CFFI)]
+    for encoded in (*both, Stock().encode(password, Stock().salt())):
         assert OURS.verify(password, encoded)
         assert Stock().verify(password, encoded)
         assert not OURS.verify(f"{password}x", encoded)
@@ -81,6 +99,57 @@ def test_only_older_parameters_are_renewed(
 
     assert check_password("correct horse", encoded, again.append)
     assert again == ["correct horse"] * renewed
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda hashed: hashed[:-1],
+        lambda hashed: f"{hashed}=",
+        lambda hashed: hashed.replace("t=2", "t=3"),
+        lambda hashed: hashed.replace("p=1", "p=0"),
+        lambda hashed: hashed.replace("m=19456", "m=x"),
+        lambda hashed: hashed[:40],
+        lambda hashed: "argon2$argon2id$v=19$",
+    ],
+)
+def test_spoilt_hash_is_no_password_of_anybody(spoil: Callable[[str], str]) -> None:
+    encoded = make_password("correct horse")
+
+    assert not OURS.verify("correct horse", spoil(encoded))
+
+
+def test_one_library_makes_and_verifies_for_everybody(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[str] = []
+    told = library._replace(
+        make=lambda password: used.append("make") or library.make(password),
+        verify=lambda hashed, password: used.append("verify") or library.verify(hashed, password),
+    )
+    monkeypatch.setattr(OwaspArgon2PasswordHasher, "chosen", told)
+    both = [f"argon2{it.make(b'right').decode()}" for it in (LIBSODIUM, ARGON2_CFFI)]
+
+    assert [check_password(it, encoded) for encoded in both for it in ("right", "wrong")] == [
+        True,
+        False,
+    ] * 2
+    assert make_password("new")
+    assert used == ["verify"] * 4 + ["make"]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_quicker_one_is_taken_and_named(
+    library: Library, caplog: pytest.LogCaptureFixture, turn: int
+) -> None:
+    twice = Library(
+        "twice", lambda password: library.make(password + library.make(password)), library.verify
+    )
+    caplog.set_level(logging.INFO)
+
+    assert quickest([twice, library][::turn]) is library
+    form = rf"passwords are hashed by {library.name}: {library.name} [\d.]+ ms, twice [\d.]+ ms"
+    assert re.fullmatch(form, caplog.messages[-1])
 
 
 def test_others_run_while_it_hashes() -> None:

@@ -9,12 +9,12 @@ import pytest
 from django.contrib.auth import authenticate
 from django.test import Client, RequestFactory
 
-from accounts import backends, hashers
 from accounts.models import User
 from assistants.models import Client as Assistant
 from audit.models import Record
 from invitations.models import Invitation
 from passwords.models import PasswordChange
+from signin import backends, hashers
 from signin.models import SignupLink
 from tests import servers
 from tests.assistants.conftest import Person, request_of
@@ -132,8 +132,8 @@ def way(request: pytest.FixtureRequest, ada: User) -> tuple[str, Callable[[], An
 def hashes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """One entry for each hash that is made from here on."""
     made: list[bool] = []
-    turn = hashers.turn
-    monkeypatch.setattr(hashers, "turn", lambda: made.append(True) or turn())
+    turn = hashers.hash_slot
+    monkeypatch.setattr(hashers, "hash_slot", lambda: made.append(True) or turn())
     return made
 
 

@@ -4,6 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import jwt
 import pytest
 import time_machine
 from django.test import override_settings
@@ -11,6 +12,7 @@ from django.utils import timezone
 
 from accounts import tokens
 from accounts.models import User
+from keys import folder
 from tests.conftest import API, close_connections
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +57,45 @@ def test_cookie_needs_no_body(api: API, token: str, body: bytes | None) -> None:
 @pytest.mark.parametrize("wrong", ["", "nonsense", "a.b.c", "é"])
 def test_wrong_token_is_401(api: API, db: None, wrong: str) -> None:
     assert refresh(api, wrong) == REFUSED
+
+
+def sign(user: User, prefix: str, **changes: object) -> str:
+    """A refresh token under such a kid, with other claims."""
+    refresh = tokens.issue(user)[1]
+    key = folder.key_ring().signing_key()
+    claims = {"iss": "consulting-management", **refresh.payload, **changes}
+    return jwt.encode(claims, key.private, "RS256", {"kid": prefix + key.kid})
+
+
+def test_token_issued_before_is_good_until_it_ends(api: API, ada: User) -> None:
+    token = sign(ada, "")
+
+    assert refresh(api, token)[0] == 200
+    with time_machine.travel(timezone.now() + timedelta(seconds=86400 + 6)):
+        assert refresh(api, token) == REFUSED
+
+
+AUDIENCE = "consulting-management/auth/refresh"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "claims"),
+    [
+        ("refresh-", {}),
+        ("refresh-", {"aud": "somebody"}),
+        ("refresh-", {"aud": [AUDIENCE]}),
+        ("refresh-", {"aud": AUDIENCE, "token_type": "access"}),
+        ("refresh-refresh-", {"aud": AUDIENCE}),
+        ("", {"aud": AUDIENCE}),
+        ("", {"token_type": "access"}),
+    ],
+)
+def test_kid_and_audience_of_no_refresh_token_are_refused(
+    api: API, ada: User, prefix: str, claims: dict
+) -> None:
+    assert refresh(api, sign(ada, "refresh-", aud=AUDIENCE))[0] == 200
+
+    assert refresh(api, sign(ada, prefix, **claims)) == REFUSED
 
 
 def test_no_token_at_all_is_401(api: API, db: None) -> None:

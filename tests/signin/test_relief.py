@@ -9,14 +9,15 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from accounts.models import User
 from audit.models import Record
 from mail.outbox import OutgoingMail
 from mail.worker import Worker
 from passwords.models import PasswordChange
-from signin import backends
-from signin.devices import NAME
+from signin import backends, devices
+from signin.devices import MOST_ADDRESSES, NAME, Entry, today
 from signin.models import UnlockLink
 from tests.conftest import API, PASSWORD, bearer, race
 from throttling.models import MOST_DEVICES, Lockout
@@ -47,6 +48,12 @@ def known(ada) -> API:
     client = API()
     assert log_in(client, ada.email).status_code == 200
     return client
+
+
+def forged_entries() -> str:
+    """As much of a cookie as is looked at, by somebody without the key."""
+    entries = [Entry(bytes([n]) * 12, today(), bytes(32)) for n in range(MOST_ADDRESSES)]
+    return ".".join(entry.write() for entry in entries)
 
 
 def device(client: API) -> str:
@@ -287,6 +294,20 @@ class TestNoOracle:
 
         for known, unknown in zip(told[ada.email], told["nobody@example.com"], strict=True):
             assert known == unknown
+
+    def test_forged_cookie_costs_as_many_macs_for_an_unknown_address(self, ada, monkeypatch):
+        macs = []
+        monkeypatch.setattr(
+            devices, "salted_hmac", lambda *of, **by: macs.append(of) or salted_hmac(*of, **by)
+        )
+        cookie = f"{NAME}={forged_entries()}"
+        counts = []
+        for email in (ada.email, "nobody@example.com"):
+            assert log_in(API(cookie=cookie), email, "a wrong guess").status_code == 401
+            counts.append(len(macs))
+            macs.clear()
+
+        assert counts == [MOST_ADDRESSES] * 2
 
     def test_unknown_address_gets_no_mail(self, db):
         guess("nobody@example.com")

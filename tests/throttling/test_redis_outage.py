@@ -19,7 +19,7 @@ from tests.certificates import self_signed
 from tests.throttling.conftest import use_store
 from throttling.breaker import Breaker, StoreTimeout
 from throttling.counter import Decision, limiter
-from throttling.store import Server
+from throttling.store import Server, Store
 
 FULL = Decision(allowed=True, limit=300, remaining=300, reset=60)
 
@@ -398,3 +398,21 @@ def test_lost_store_is_met_on_new_connections(store):
     ordinary()
 
     assert not standing()
+
+
+def test_watch_goes_on_whatever_losing_the_store_raises(absent_store, monkeypatch):
+    pauses, losses = iter("12"), []
+
+    def fail(store: Store) -> None:
+        losses.append(store)
+        raise OSError("no file descriptor is left")
+
+    monkeypatch.setattr(Store, "lost", fail)
+    monkeypatch.setattr(time, "sleep", lambda seconds: next(pauses))
+    limiter.is_watched = True
+
+    with pytest.raises(StopIteration):  # at the third pause
+        limiter.watch()
+    assert len(losses) == 2
+    assert limiter.breaker.is_open
+    assert not limiter.is_watched  # a watch that has ended leaves the probing to requests

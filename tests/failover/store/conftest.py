@@ -117,6 +117,7 @@ class Watched:
     """A master, its replica and three Sentinels, all with passwords."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
+        self.engine = engine
         self.master = engine.server(free_port())
         self.masters = [self.master]
         self.replica = engine.server(free_port(), replicaof=f"127.0.0.1 {self.master.port}")
@@ -166,6 +167,7 @@ class Nodes:
     """A Cluster of three masters with a password; the first has a replica."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
+        self.engine = engine
         self.servers = [self.node(engine, folder / f"nodes-{number}.conf") for number in range(4)]
         self.clients = [engine.client(server) for server in self.servers]
         self.masters, self.replica = self.servers[:3], self.servers[3]
@@ -207,12 +209,15 @@ class Nodes:
         return bool(self.clients[3].info("replication")["master_link_status"] == "up")
 
     def has_elected(self) -> bool:
-        """Whether the other masters take the replica for one."""
-        return all(
+        """Whether the other masters take the replica for one, and all of them answer again."""
+        named = all(
             "master" in node["flags"]
             for client in self.clients[1:3]
             for node in self.lines(client).values()
             if node["node_id"] == self.ids[3]
+        )
+        return named and all(
+            client.cluster("INFO")["cluster_state"] == "ok" for client in self.clients[1:]
         )
 
     def stop(self) -> None:
@@ -230,7 +235,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     if name != "tls":
         return {"redis": Engine, "valkey": Valkey}[name]()
     if not shutil.which(Tls.program):
-        pytest.skip("there is no `redis-server` that speaks TLS (Debian's redis-server)")
+        pytest.fail("there is no `redis-server` that speaks TLS (Debian's redis-server)")
     (tmp_path / "tls").mkdir()
     return Tls(tmp_path / "tls")
 

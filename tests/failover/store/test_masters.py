@@ -15,6 +15,16 @@ from tests.failover.store.conftest import FOUND, KINDS, LIMIT, LOST, Load, Tls, 
 pytestmark = pytest.mark.failover
 
 
+def seconds_to_connect(servers: Any) -> float:
+    """What this machine takes now for what the two processes do first: eight connections each to
+    the new master."""
+    begin = time.monotonic()
+    for _ in range(16):
+        with servers.engine.client(servers.replica) as client:
+            client.ping()
+    return time.monotonic() - begin
+
+
 def fail_over(service: Service, servers: Any, number: signal.Signals) -> Load:
     """Lose the master under load until the new one is counted on; gives what was answered."""
     with Load(service) as load:
@@ -23,7 +33,10 @@ def fail_over(service: Service, servers: Any, number: signal.Signals) -> Load:
         until(lambda: service.log.count(LOST) >= 2)
         assert let_through(service, "192.0.2.1") <= LIMIT  # each process its share
         until(servers.has_elected)
-        until(lambda: service.log.count(FOUND) == service.log.count(LOST), 2)
+        elected = time.monotonic()
+        until(lambda: service.log.count(FOUND) == service.log.count(LOST))
+        took = time.monotonic() - elected
+        assert took < 2 + 2 * seconds_to_connect(servers)
     return load
 
 
@@ -38,11 +51,13 @@ def fail_over(service: Service, servers: Any, number: signal.Signals) -> Load:
 def test_new_master_is_counted_on(two: Any, store_servers: Any, number: signal.Signals) -> None:
     service = two(store_servers.url)
     assert let_through(service, "198.51.100.1") == LIMIT
+    with Load(service) as quiet:
+        time.sleep(1)
 
     load = fail_over(service, store_servers, number)
 
     assert load.statuses() <= {400, 404, 429}
-    assert load.slowest() < 0.5  # 0.1 s for the store; elections and calls share two processors
+    assert load.slowest() < 0.5 + quiet.slowest()  # 0.1 s for the store, the rest is the machine's
     for address in range(9):  # of every master of a cluster
         assert let_through(service, f"203.0.113.{address}") == LIMIT
 

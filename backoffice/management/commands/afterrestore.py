@@ -1,0 +1,58 @@
+"""`manage.py afterrestore`: end what a restored backup has brought back to life."""
+
+import json
+from typing import Any
+
+from django.apps import apps
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from accounts.models import User
+from audit import trail
+from audit.models import Kind
+
+QUESTION = "End every session, mailed link and assistant's grant in this database? [y/N] "
+
+
+class Command(BaseCommand):
+    help = (
+        "After a backup was restored: end every session, every mailed link that can still be "
+        "used and every assistant's grant. Used links and ended grants had come back with it."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument("--json", action="store_true", help="report as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not options["yes"] and not is_confirmed():
+            raise CommandError("Nothing was ended.")
+        ended = end_everything()
+        if options["json"]:
+            self.stdout.write(json.dumps(ended))
+            return
+        for name, count in ended.items():
+            self.stdout.write(f"{name}: {count} ended")
+
+
+def is_confirmed() -> bool:
+    try:
+        return input(QUESTION).strip().lower() in {"y", "yes"}
+    except EOFError:
+        raise CommandError("Nobody is there to ask: say --yes.") from None
+
+
+def end_everything() -> dict[str, int]:
+    """End what each model's `end_all` knows of, and every user's sessions; how many of which.
+
+    The sessions come last: a grant lives no longer than they do, and would not be counted.
+    """
+    with transaction.atomic():
+        ended = {
+            str(model._meta.verbose_name_plural): model._default_manager.end_all()
+            for model in apps.get_models()
+            if hasattr(model._default_manager, "end_all")
+        }
+        ended["users' sessions"] = User.objects.sign_out()
+        trail.record(Kind.RESTORED, subject="everybody", **ended)
+    return ended

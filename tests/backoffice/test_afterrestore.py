@@ -1,0 +1,153 @@
+"""`manage.py afterrestore`: what a backup had brought back to life is dead."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+
+from accounts.models import User
+from assistants.models import Grant
+from audit.models import Kind, Record
+from invitations.models import Invitation, Status
+from mail.links import EmailedLink
+from mail.outbox import OutgoingMail, State
+from mail.worker import Worker
+from passwords.models import PasswordChange
+from signin.models import SignupLink, UnlockLink
+from tests.assistants.conftest import assistant, client, pair, refresh, send
+from tests.conftest import API, PASSWORD
+
+pytestmark = pytest.mark.django_db
+__all__ = ["assistant", "client", "pair"]
+
+NAMES = {"first_name": "A", "last_name": "B", "password": PASSWORD}
+# How each kind of link is made for a user, and the call that takes it.
+LINKS: dict[type[EmailedLink], tuple[Callable[[User], EmailedLink], str, dict[str, str]]] = {
+    SignupLink: (
+        lambda user: SignupLink.objects.create(email="new@example.com"),
+        "/auth/complete-signup",
+        NAMES | {"account_name": "New"},
+    ),
+    Invitation: (
+        lambda user: Invitation.objects.invite(user, "charles@example.com"),
+        "/invitations/accept",
+        NAMES,
+    ),
+    PasswordChange: (
+        lambda user: PasswordChange.objects.create(user=user, email=user.email),
+        "/password-changes/redeem",
+        {"password": "another password"},
+    ),
+    UnlockLink: (
+        lambda user: UnlockLink.objects.create(user=user, email=user.email),
+        "/lockouts/redeem",
+        {},
+    ),
+}
+
+
+def restored(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
+    call_command("afterrestore", "--yes", "--json")
+    counts: dict[str, int] = json.loads(capsys.readouterr().out)
+    return counts
+
+
+def test_every_kind_of_link_is_tried() -> None:
+    assert set(LINKS) == {it for it in apps.get_models() if issubclass(it, EmailedLink)}
+
+
+@pytest.mark.parametrize("kind", LINKS)
+def test_link_from_the_backup_is_dead(
+    kind: type[EmailedLink], ada: User, api: API, capsys: Any, settings: Any
+) -> None:
+    settings.LOCKOUT_RELIEF = True
+    make, path, body = LINKS[kind]
+    link = make(ada)
+
+    counts = restored(capsys)
+
+    assert counts[str(kind._meta.verbose_name_plural)] == 1
+    assert api.post(path, body | {"token": link.token}).status_code == 400
+    record = Record.objects.get(kind=Kind.RESTORED)
+    assert (record.subject, record.detail) == ("everybody", counts)
+
+
+@pytest.mark.parametrize("kind", LINKS)
+def test_mail_that_waits_with_a_dead_link_is_not_sent(
+    kind: type[EmailedLink], ada: User, capsys: Any, mailoutbox: list[Any]
+) -> None:
+    link = LINKS[kind][0](ada)
+    OutgoingMail.objects.filter(link_id=link.pk).delete()
+    OutgoingMail.objects.announce(link)
+
+    restored(capsys)
+    Worker().round()
+
+    assert mailoutbox == []
+    assert OutgoingMail.objects.get().state == State.DROPPED
+
+
+def test_sessions_and_grants_end(ada: User, as_ada: API, as_eve: API, request: Any) -> None:
+    let_in: API = request.getfixturevalue("assistant")
+    tokens = request.getfixturevalue("pair")
+    counts = restored(request.getfixturevalue("capsys"))
+
+    assert (counts["grants"], counts["users' sessions"]) == (1, 2)
+    assert [it.get("/auth/me").status_code for it in (as_ada, as_eve)] == [401, 401]
+    assert send(let_in, "tools/list").status_code == 401
+    ended = Grant.objects.get(ended_at__isnull=False)
+    again = refresh(API(), ended.client, tokens["refresh_token"])
+    assert again.json()["error"] == "invalid_grant"
+
+
+def test_admin_site_is_left(operator: Any, capsys: Any) -> None:
+    assert operator.get("/admin/").status_code == 200
+
+    restored(capsys)
+
+    assert operator.get("/admin/").status_code == 302
+
+
+def test_second_time_finds_nothing_but_users(ada: User, capsys: Any) -> None:
+    for make, _, _ in LINKS.values():
+        make(ada)
+    restored(capsys)
+
+    assert {name for name, count in restored(capsys).items() if count} == {"users' sessions"}
+
+
+def test_invitation_can_be_sent_again(ada: User, as_ada: API, capsys: Any) -> None:
+    invitation = Invitation.objects.invite(ada, "charles@example.com")
+
+    restored(capsys)
+
+    invitation.refresh_from_db()
+    assert invitation.status == Status.EXPIRED
+    invitation.resend()
+    assert invitation.status == Status.PENDING
+
+
+@pytest.mark.parametrize("answer", ["y", "Yes "])
+def test_yes_ends_it_all(as_ada: API, monkeypatch: Any, answer: str) -> None:
+    monkeypatch.setattr("builtins.input", lambda question: answer)
+    call_command("afterrestore")
+
+    assert as_ada.get("/auth/me").status_code == 401
+
+
+@pytest.mark.parametrize("answer", ["", "n", None])
+def test_without_a_yes_nothing_ends(as_ada: API, monkeypatch: Any, answer: str | None) -> None:
+    def ask(question: str) -> str:
+        if answer is None:  # nobody is there
+            raise EOFError
+        return answer
+
+    monkeypatch.setattr("builtins.input", ask)
+    with pytest.raises(CommandError, match="--yes" if answer is None else "Nothing was ended"):
+        call_command("afterrestore")
+
+    assert as_ada.get("/auth/me").status_code == 200
+    assert not Record.objects.filter(kind=Kind.RESTORED).exists()

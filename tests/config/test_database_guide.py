@@ -1,0 +1,277 @@
+"""The database's commands of docs/production.md, as `postgres`, as the owner and as the service."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from psycopg.errors import InsufficientPrivilege
+
+from tests import servers
+from tests.config.test_checks import PRODUCTION
+from tests.conftest import PASSWORD, query
+
+GUIDE = Path("docs/production.md").read_text(encoding="utf-8")
+OPERATOR = {"DJANGO_SUPERUSER_EMAIL": "op@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
+Result = "subprocess.CompletedProcess[str]"
+
+
+def block(words: str) -> str:
+    """The first block of shell commands after these words of the guide."""
+    assert GUIDE.count(words) == 1, words
+    return re.findall(r"```sh\n(.*?)```", GUIDE.partition(words)[2], re.DOTALL)[0]
+
+
+class Shells:
+    """An installation in a folder, its database, and the shells of its operators."""
+
+    def __init__(
+        self, server: servers.PostgresServer, folder: Path, database: str = "consulting"
+    ) -> None:
+        self.server, self.folder, self.database = server, folder, database
+        self.owner = self.url("consulting")
+        self.service = self.url("consulting_service")
+        self.postgres = self.url("postgres")
+
+    def url(self, role: str) -> str:
+        return f"postgres://{role}:secret@127.0.0.1:{self.server.port}/{self.database}"
+
+    def run(self, script: str, check: bool = True, typed: str = "", **environment: str) -> Result:
+        """Run commands of the guide; `typed` is what they read, as from a person."""
+        script = script.replace("/var/lib/consulting", str(self.folder))
+        script = re.sub(r"(?<![\w/])var/", f"{self.folder}/", script)
+        script = script.replace(".venv/bin/python", sys.executable)
+        told = {
+            "PATH": f"{self.server.programs}:{os.environ['PATH']}",
+            "DATA_DIR": str(self.folder),
+            **environment,
+        }
+        command = ["bash", "-euc", script]
+        done = subprocess.run(
+            command,
+            env=told,
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,  # or programs would ask the terminal for passwords
+        )
+        assert not check or done.returncode == 0, done.stderr
+        return done
+
+    def as_postgres(self, script: str) -> None:
+        local = {"PGHOST": "127.0.0.1", "PGPORT": str(self.server.port), "PGUSER": "postgres"}
+        for line in script.splitlines():
+            self.run(line, typed="secret\nsecret\n", **local)
+
+    def as_operator(self, script: str, check: bool = True, **more: str) -> Result:
+        """In the operators' shell: with production's environment, and the owner's address typed."""
+        told = PRODUCTION | {"DATABASE_URL": self.service, "REDIS_URL": servers.REDIS.url}
+        return self.run(script, check, OWNER_URL=self.owner, **told | more)
+
+    def manage(self, words: str, check: bool = True, **more: str) -> Result:
+        return self.as_operator(f".venv/bin/python manage.py {words}", check, **more)
+
+    def rights(self, **more: str) -> tuple[str, str]:
+        """What `status` says of the rights, and which of the checks on them speak up there."""
+        found = json.loads(self.manage("status --json", check=False, **more).stdout)
+        spoken = " ".join(re.findall(r"backoffice\.(W\d+)", found["settings"]["words"]))
+        assert found["rights"]["state"] == ("degraded" if spoken else "ok")
+        return found["rights"]["words"], spoken
+
+
+@pytest.fixture(scope="module")
+def shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shells]:
+    """An installation that the guide's commands have set up, with a server of its own."""
+    folder = tmp_path_factory.mktemp("consulting")
+    server = servers.PostgresServer(folder.name)
+    made = Shells(server, folder)
+    made.as_postgres(block("as `postgres`, the role that owns the tables"))
+    made.as_operator(block("The owner's address stands in no file"))
+    made.manage("makekey")
+    made.manage("createsuperuser --noinput", **OPERATOR)
+    yield made
+    server.stop()
+
+
+@pytest.fixture
+def undone(shells: Shells) -> Iterator[Shells]:
+    """The installation, whose rights a test may change: `rights.sql` mends them again."""
+    yield shells
+    query(shells.owner, "DROP TABLE IF EXISTS later, sooner, billing")
+    query(shells.postgres, "DROP TABLE IF EXISTS foreign_table")
+    query(shells.owner, Path("deploy/rights.sql").read_text(encoding="utf-8"))
+
+
+def dumps(shells: Shells) -> list[Path]:
+    return sorted(shells.folder.glob("*.dump"))
+
+
+def test_service_has_the_rights_it_needs_and_no_more(shells: Shells) -> None:
+    assert shells.rights() == ("as deploy/rights.sql gives them", "")
+    refused = [
+        "TRUNCATE audit_record",
+        "UPDATE audit_record SET kind = 'x'",
+        "ALTER TABLE audit_record DISABLE TRIGGER ALL",
+        "DROP TRIGGER audit_record_guard ON audit_record",
+        "CREATE TABLE own (id int)",
+    ]
+    for statement in refused:
+        with pytest.raises(InsufficientPrivilege):
+            query(shells.service, statement)
+
+
+def test_service_works_with_its_rights(shells: Shells) -> None:
+    before = query(shells.service, "SELECT count(*) FROM audit_record")[0][0]
+
+    shells.manage("createcompany Engines ada@example.com")
+    shells.manage("prune")
+
+    assert query(shells.service, "SELECT count(*) FROM audit_record") == [(before + 2,)]
+
+
+def test_backup_is_whole_private_and_dated(shells: Shells) -> None:
+    before = dumps(shells)
+    shells.as_operator(block("by the role that serves (a dump only reads)"))
+
+    (made,) = set(dumps(shells)) - set(before)
+    assert re.fullmatch(r"consulting-\d{4}-\d\d-\d\d-\d{6}\.dump", made.name)
+    assert made.stat().st_mode & 0o777 == 0o600
+    assert not list(shells.folder.glob("*.part"))
+
+
+def test_backup_that_fails_leaves_the_older_ones_alone(undone: Shells) -> None:
+    query(undone.owner, "REVOKE SELECT ON accounts_user FROM consulting_service")
+    before = {path: path.stat() for path in dumps(undone)}
+
+    done = undone.as_operator(block("by the role that serves (a dump only reads)"), check=False)
+
+    assert done.returncode != 0
+    assert {path: path.stat() for path in dumps(undone)} == before
+
+
+def test_backup_is_restored_by_its_commands(shells: Shells) -> None:
+    shells.as_operator(block("by the role that serves (a dump only reads)"))
+    tables = "SELECT count(*) FROM accounts_user", "SELECT max(id) FROM audit_record"
+    before = [query(shells.owner, statement) for statement in tables]
+    version = query(shells.owner, "SELECT token_version FROM accounts_user")
+    query(shells.owner, "CREATE TABLE of_a_later_release (id uuid PRIMARY KEY)")
+    shells.manage("setrole op@example.com admin")
+
+    shells.as_postgres(block("set aside what is there"))
+    shells.as_operator(block("in the operators' shell of the release"), dump=str(dumps(shells)[-1]))
+
+    assert query(shells.service, tables[0]) == before[0]
+    assert query(
+        shells.service,
+        "SELECT kind, detail->'users'' sessions', id > %s FROM audit_record"
+        " ORDER BY id DESC LIMIT 1",
+        before[1][0][0],
+    ) == [("database.restored", 1, True)]
+    assert query(shells.service, "SELECT token_version FROM accounts_user") > version
+    assert query(shells.service, "SELECT to_regclass('of_a_later_release')") == [(None,)]
+    assert shells.rights() == ("as deploy/rights.sql gives them", "")
+    with pytest.raises(InsufficientPrivilege, match="permission denied"):
+        query(shells.service, "UPDATE audit_record SET kind = 'x'")
+    kept = f"{shells.owner}_before"
+    assert query(kept, "SELECT count(*) FROM audit_record WHERE kind = 'user.role'") == [(1,)]
+    shells.as_postgres("dropdb consulting_before")
+
+
+def test_tables_of_later_migrations_are_open_to_the_service(undone: Shells) -> None:
+    query(undone.owner, "CREATE TABLE later (id serial PRIMARY KEY, word text)")
+
+    query(undone.service, "INSERT INTO later (word) VALUES ('x'); UPDATE later SET word = 'y'")
+
+    assert undone.rights() == ("as deploy/rights.sql gives them", "")
+    undone.as_operator(block("by the role that serves (a dump only reads)"))
+
+
+def test_table_that_another_role_has_made_is_named(undone: Shells) -> None:
+    query(undone.postgres, "CREATE TABLE foreign_table (id serial)")
+
+    words, spoken = undone.rights()
+
+    assert spoken == "W001"
+    assert words == (
+        "consulting_service lacks SELECT, INSERT, UPDATE, DELETE on foreign_table; "
+        "SELECT on foreign_table_id_seq"
+    )
+
+
+def test_rights_that_a_dump_brings_back_are_named(shells: Shells) -> None:
+    """What the restore's own commands leave out, and why: `--clean` with the dump's rights."""
+    shells.as_operator(block("by the role that serves (a dump only reads)"))
+    restore = f'pg_restore --clean --if-exists --no-owner -d "{shells.owner}" {dumps(shells)[-1]}'
+    shells.as_operator(restore, check=False)
+
+    assert shells.rights() == ("consulting_service may UPDATE audit_record", "W002")
+    shells.as_operator(f'psql "{shells.owner}" -v ON_ERROR_STOP=1 -f deploy/rights.sql')
+    assert shells.rights() == ("as deploy/rights.sql gives them", "")
+
+
+@pytest.mark.parametrize(
+    ("statement", "words", "spoken"),
+    [
+        ("GRANT UPDATE ON audit_record TO", "may UPDATE audit_record", "W002"),
+        ("GRANT UPDATE (kind) ON audit_record TO", "may UPDATE audit_record", "W002"),
+        ("GRANT TRUNCATE ON audit_record TO", "may TRUNCATE audit_record", "W002"),
+        ("GRANT ALL ON audit_record TO", "may UPDATE and TRUNCATE audit_record", "W002"),
+        ("REVOKE DELETE ON audit_record FROM", "lacks DELETE on audit_record", "W001"),
+        ("REVOKE INSERT ON audit_record FROM", "lacks INSERT on audit_record", "W001"),
+        ("REVOKE SELECT ON django_session FROM", "lacks SELECT on django_session", "W001"),
+        ("REVOKE UPDATE ON accounts_user FROM", "lacks UPDATE on accounts_user", "W001"),
+        (
+            "REVOKE SELECT ON SEQUENCE audit_record_id_seq FROM",
+            "lacks SELECT on audit_record_id_seq",
+            "W001",
+        ),
+    ],
+)
+def test_each_right_too_few_or_too_many_is_told(
+    undone: Shells, statement: str, words: str, spoken: str
+) -> None:
+    query(undone.owner, f"{statement} consulting_service")
+
+    assert undone.rights() == (f"consulting_service {words}", spoken)
+
+
+def test_column_right_is_mended_like_the_others(undone: Shells) -> None:
+    query(undone.owner, "GRANT UPDATE (kind, detail) ON audit_record TO consulting_service")
+
+    undone.as_operator(f'psql "{undone.owner}" -v ON_ERROR_STOP=1 -f deploy/rights.sql')
+
+    assert undone.rights()[1] == ""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "REVOKE ALL ON ALL TABLES IN SCHEMA public FROM consulting_service",
+        "REVOKE USAGE ON SCHEMA public FROM PUBLIC, consulting_service",
+    ],
+)
+def test_role_without_rights_is_told_in_one_line(undone: Shells, statement: str) -> None:
+    query(undone.owner, statement)
+
+    done = undone.manage("check --deploy")
+
+    (line,) = [it for it in done.stderr.splitlines() if "(backoffice.W" in it]
+    assert re.search(r"lacks SELECT, INSERT, UPDATE, DELETE on \w+, \w+, \w+ and \d+ more; ", line)
+
+
+@pytest.mark.parametrize("role", ["consulting", "postgres"])
+def test_owner_that_serves_is_told(shells: Shells, role: str) -> None:
+    told = {"DATABASE_URL": shells.url(role)}
+
+    assert shells.rights(**told) == (f"{role} owns audit_record", "W002")
+
+
+def test_database_that_is_away_is_no_matter_of_its_rights(shells: Shells) -> None:
+    away = {"DATABASE_URL": f"postgres://me@127.0.0.1:{servers.free_port()}/consulting"}
+
+    assert "(backoffice." not in shells.manage("check --deploy", **away).stderr

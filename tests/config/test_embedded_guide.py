@@ -1,0 +1,129 @@
+"""The embedded database by docs/production.md: copied while it serves, and moved to PostgreSQL."""
+
+import itertools
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+
+from tests import servers
+from tests.config.test_database_guide import OPERATOR, Shells, block, shells
+from tests.conftest import PASSWORD, Service, query
+from tests.requests import Answer, ask
+
+__all__ = ["shells"]
+COPY = block("Python's `sqlite3` asks SQLite itself for a copy")
+MADE_BY_MIGRATE = {"django_content_type", "auth_permission"}
+LOG_IN = {"email": "op@example.com", "password": PASSWORD}
+
+
+class Embedded(Service):
+    """The service with nothing but a folder, and a superuser."""
+
+    def __init__(self, folder: Path) -> None:
+        file = f"sqlite:///{folder}/db.sqlite3"
+        limits = {"RATE_LIMIT_CREDENTIAL": "100000", "RATE_LIMIT_PUBLIC": "100000"}
+        super().__init__(folder, DATABASE_URL=file, DATA_DIR=str(folder), REDIS_URL="", **limits)
+        self.manage("migrate", "-v0")
+        del self.environment["DATABASE_URL"]  # as for `make run`, which has made the file
+        self.manage("makekey")
+        self.environment |= OPERATOR
+        self.manage("createsuperuser", "--noinput")
+
+    def log_in(self) -> Answer:
+        return ask(self.url, "POST", "/auth/login", LOG_IN)
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Embedded]:
+    service = Embedded(tmp_path)
+    yield service
+    service.stop()
+
+
+def counts(folder: Path) -> dict[str, int]:
+    """The rows of each of our tables in the file."""
+    with sqlite3.connect(folder / "db.sqlite3") as file:
+        tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
+        return {
+            table: file.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in sorted(tables - MADE_BY_MIGRATE)
+        }
+
+
+def test_copy_is_whole_while_the_service_writes(embedded: Embedded, tmp_path: Path) -> None:
+    embedded.start()
+    stopping = threading.Event()
+
+    def write(number: int = 0) -> None:
+        ask(embedded.url, "POST", "/auth/signup", {"email": f"a{number}@example.com"})
+
+    def write_on() -> None:
+        for number in itertools.takewhile(lambda _: not stopping.is_set(), itertools.count(1)):
+            write(number)
+
+    write()
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        Shells(servers.POSTGRES, tmp_path).run(COPY)
+        written = counts(tmp_path)["mail_outgoingmail"]
+    finally:
+        stopping.set()
+        writer.join()
+
+    (copy,) = tmp_path.glob("db-*.sqlite3")
+    with sqlite3.connect(copy) as file:
+        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        users = file.execute("SELECT email FROM accounts_user").fetchall()
+        mails = file.execute("SELECT count(*) FROM mail_outgoingmail").fetchone()[0]
+    assert users == [("op@example.com",)]
+    assert 0 < mails <= written
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
+def test_copy_is_restored(embedded: Embedded, tmp_path: Path) -> None:
+    embedded.start()
+    before = embedded.log_in().json()
+    Shells(servers.POSTGRES, tmp_path).run(
+        block("Python's `sqlite3` asks SQLite itself for a copy")
+    )
+    embedded.manage("createcompany", "Engines", "ada@example.com")
+    embedded.server.terminate()
+    embedded.server.wait(20)
+
+    (copy,) = tmp_path.glob("db-*.sqlite3")
+    Shells(servers.POSTGRES, tmp_path).run(
+        block("without\nthe `-wal` and `-shm` files"), copy=str(copy)
+    )
+    embedded.start()
+
+    assert embedded.log_in().status == 200
+    body = {"refresh_token": before["refresh_token"]}
+    assert ask(embedded.url, "POST", "/auth/refresh", body).status == 401
+    assert counts(tmp_path)["invitations_invitation"] == 0
+
+
+def test_it_moves_to_postgresql(embedded: Embedded, shells: Shells, tmp_path: Path) -> None:
+    embedded.start()
+    before = embedded.log_in().json()
+    embedded.manage("createcompany", "Engines", "ada@example.com")
+    embedded.server.terminate()
+    embedded.server.wait(20)
+    there = Shells(shells.server, tmp_path, "moved")
+    there.as_postgres("createdb --owner consulting moved")
+
+    there.run(block("**To PostgreSQL**"), OWNER_URL=there.owner)
+
+    before_it = counts(tmp_path)
+    rows = {it: query(there.service, f"SELECT count(*) FROM {it}")[0][0] for it in before_it}
+    assert rows == before_it
+    embedded.environment["DATABASE_URL"] = there.service
+    embedded.start()
+    body = {"refresh_token": before["refresh_token"]}
+    assert ask(embedded.url, "POST", "/auth/refresh", body).status == 200
+    assert embedded.log_in().status == 200  # and so writes to the trail, past the ids that moved
+    assert not (tmp_path / "moved.json").exists()
