@@ -1,0 +1,187 @@
+"""The protocol's own conformance suite: what applies of it, and why the rest does not."""
+
+import http.client
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.client.test_client import FOLDER
+from tests.conftest import PASSWORD, Service
+from tests.requests import ask
+from tests.servers import free_port
+
+pytestmark = pytest.mark.client
+
+HERE = FOLDER / "mcp"
+# The suite wants a newer Node than Debian's: npm's own.
+SUITE = [
+    "node_modules/node/bin/node",
+    "node_modules/@modelcontextprotocol/conformance/dist/index.js",
+]
+PERSON = {"email": "ada@example.com", "password": PASSWORD}
+APPLY = {
+    "2026-07-28": [
+        "server-stateless",
+        "tools-list",
+        "server-sse-multiple-streams",
+        "sep-2164-resource-not-found",
+        "dns-rebinding-protection",
+        "caching",
+        "http-header-validation",
+        "input-required-result-unsupported-methods",
+    ],
+    "2025-11-25": [
+        "server-initialize",
+        "ping",
+        "tools-list",
+        "server-session-lifecycle",
+        "dns-rebinding-protection",
+    ],
+}
+# Scenarios by their beginnings.
+DO_NOT_APPLY = {
+    "tools-call-": "calls the tools of the suite's own reference server",
+    "json-schema-2020-12": "looks at a tool of the suite's own reference server",
+    "http-custom-header-": "calls a tool of the suite's own reference server",
+    "input-required-": "calls tools of the suite's own that ask the client back; ours ask nothing",
+    "server-sse-polling": "there is no event stream to poll",
+    "completion-": "we declare no completions",
+    "logging-": "we declare no logging",
+    "elicitation-": "we declare nothing that asks the client back",
+    "resources-": "we declare no resources",
+    "prompts-": "we declare no prompts",
+    "tasks-": "an extension that we do not declare",
+    "sep-2640-": "an extension that we do not declare",
+}
+# Checks within the scenarios that apply.
+NOT_OURS = {
+    **dict.fromkeys(
+        [
+            "sep-2549-prompts-list-caching-hints",
+            "sep-2549-resources-list-caching-hints",
+            "sep-2549-resources-templates-list-caching-hints",
+        ],
+        "we declare no prompts and no resources",
+    ),
+    **dict.fromkeys(
+        [
+            "sep-2575-server-rejects-undeclared-capability",
+            "sep-2575-missing-capability-http-400",
+            "sep-2575-http-server-no-independent-requests-on-stream",
+            "sep-2575-server-no-log-without-loglevel",
+        ],
+        "needs a diagnostic tool of the suite's own reference server",
+    ),
+}
+
+
+class Bearer(BaseHTTPRequestHandler):
+    """Passes all on with a token, since the suite has no way to bring one."""
+
+    service: Service
+    token: str
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        kept = {name: value for name, value in self.headers.items() if name != "Connection"}
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port)
+        headers = kept | {"Authorization": f"Bearer {self.token}"}
+        connection.request(self.command, self.path, body, headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in {"connection", "date", "server", "transfer-encoding"}:
+                self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_DELETE = do_POST  # noqa: N815
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def service(new_service: Callable[..., Service], port: int) -> Service:
+    origins = f"http://127.0.0.1:{port},http://localhost:{port}"
+    service = new_service(CORS_ALLOWED_ORIGINS=origins)
+    names = {f"DJANGO_SUPERUSER_{name.upper()}": value for name, value in PERSON.items()}
+    service.environment |= names
+    service.manage("createsuperuser", "--noinput")
+    return service.start()
+
+
+@pytest.fixture
+def proxy(service: Service, port: int) -> Iterator[str]:
+    token = ask(service.url, "POST", "/auth/login", PERSON).json()["access_token"]
+    handler = type("WithToken", (Bearer,), {"service": service, "token": token})
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{port}/mcp"
+    server.shutdown()
+    server.server_close()
+
+
+def suite(*words: str) -> str:
+    done = subprocess.run([*SUITE, *words], cwd=HERE, capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+def failures(folder: Path) -> list[str]:
+    """The checks that have failed, of those that are about us."""
+    reports = list(folder.rglob("checks.json"))
+    assert reports
+    checks = [check for report in reports for check in json.loads(report.read_text())]
+    assert any(check["status"] == "SUCCESS" for check in checks)
+    failed = [check for check in checks if check["status"] == "FAILURE"]
+    return [
+        f"{check['id']}: {check.get('errorMessage')}"
+        for check in failed
+        if check["id"] not in NOT_OURS
+    ]
+
+
+@pytest.mark.parametrize("revision", APPLY)
+def test_service_conforms(proxy: str, tmp_path: Path, revision: str) -> None:
+    found = []
+    for scenario in APPLY[revision]:
+        folder = tmp_path / scenario
+        options = ["--scenario", scenario, "--spec-version", revision, "-o", str(folder)]
+        suite("server", "--url", proxy, *options)
+        if scenario != "server-session-lifecycle":  # whose checks are notes: we have no sessions
+            found += failures(folder)
+
+    assert found == []
+
+
+def test_authorization_server_conforms(service: Service, tmp_path: Path) -> None:
+    suite("authorization", "--url", service.url, "-o", str(tmp_path))
+
+    assert failures(tmp_path) == []
+
+
+def test_every_scenario_applies_or_is_known_not_to() -> None:
+    listed = suite("list").partition("Client scenarios")[0]
+    scenarios = re.findall(r"^  - (\S+)", listed, re.MULTILINE)
+    applied = {scenario for chosen in APPLY.values() for scenario in chosen}
+
+    unknown = [
+        one for one in scenarios if one not in applied and not one.startswith(tuple(DO_NOT_APPLY))
+    ]
+    assert len(scenarios) > 60
+    assert unknown == []
