@@ -96,10 +96,13 @@ def signing_keys() -> tuple[State, str]:
 
 
 def mail_queue() -> tuple[State, str]:
-    waiting = OutgoingMail.objects.waiting()[:COUNTED].count()
-    oldest = round(OutgoingMail.objects.oldest_waiting().total_seconds())
+    mails = OutgoingMail.objects
+    waiting, put_off = mails.due()[:COUNTED].count(), mails.put_off()[:COUNTED].count()
+    unknown, oldest = mails.unknown()[:COUNTED].count(), round(mails.longest_due().total_seconds())
     words = f"{waiting} waiting" + (f", the oldest for {oldest} s" if waiting else "")
-    return ("degraded" if oldest > LATE else "ok"), words
+    words += f", {put_off} put off" if put_off else ""
+    words += f", {unknown} of a kind that this release does not know" if unknown else ""
+    return ("degraded" if oldest > LATE or unknown else "ok"), words
 
 
 def locks() -> tuple[State, str]:

@@ -64,10 +64,15 @@ def key_series() -> Iterator[Metric]:
 
 
 def database_series() -> Iterator[Metric]:
-    mails = OutgoingMail.objects.waiting()
-    oldest = OutgoingMail.objects.oldest_waiting().total_seconds()
-    yield gauge("mails_waiting", "Mails that are not sent yet.", mails[:COUNTED].count())
-    yield gauge("mails_oldest_waiting_seconds", "Age of the oldest of them; 0: none.", oldest)
+    mails = OutgoingMail.objects
+    due = mails.due()[:COUNTED].count()
+    yield gauge("mails_waiting", "Mails that wait for nothing but to be sent.", due)
+    oldest = mails.longest_due().total_seconds()
+    yield gauge("mails_oldest_waiting_seconds", "How long the first of them has; 0: none.", oldest)
+    put_off = mails.put_off()[:COUNTED].count()
+    yield gauge("mails_put_off", "Mails that have failed, and are tried again later.", put_off)
+    unknown = mails.unknown()[:COUNTED].count()
+    yield gauge("mails_unknown", "Mails of a kind that another release knows.", unknown)
     settled = CounterMetricFamily("mails", "Mails by what became of them.", labels=["state"])
     for tally in MailTally.objects.all():
         settled.add_metric([tally.state], tally.mails)

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from django.apps import apps
 from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from audit.admin import ReadOnlyAdmin, each
-from mail.links import EmailedLink
+from mail.kinds import known_kinds
 from mail.notices import PREFIX
 from mail.outbox import OutgoingMail, State
 
@@ -21,7 +20,7 @@ class KindFilter(admin.SimpleListFilter):
     parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        links = [model for model in apps.get_models() if issubclass(model, EmailedLink)]
+        links = [model for model in known_kinds().values() if model]
         kinds = [(m._meta.label_lower, str(m._meta.verbose_name).capitalize()) for m in links]
         return [*kinds, (PREFIX, "Notices")]
 
@@ -50,7 +49,8 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         actor: Any = request.user
         with transaction.atomic():
             decided = Q(link_id__isnull=False) | Q(kind__startswith=PREFIX)
-            mails = queryset.filter(decided, state__in=[State.READY, State.FAILED])
+            states = [State.READY, State.FAILED, State.REFUSED]
+            mails = queryset.filter(decided, state__in=states, kind__in=known_kinds())
             unsent = mails.select_for_update(skip_locked=True)  # not what is just being sent
             again = each(request, unsent, lambda mail: mail.try_again(actor))
         self.message_user(request, f"Mails to be tried again: {again}.")

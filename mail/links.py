@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
+from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -89,6 +90,11 @@ class EmailedLink(models.Model):
     def url(self) -> str:
         """The token is in the fragment, which browsers send to no server."""
         return f"{settings.FRONTEND_URL}/{self.page}#token={self.token}"
+
+    @staticmethod
+    def kinds() -> list[type["EmailedLink"]]:
+        """Every kind of link."""
+        return [model for model in apps.get_models() if issubclass(model, EmailedLink)]
 
     @classmethod
     def life(cls) -> timedelta:

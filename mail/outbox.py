@@ -9,6 +9,7 @@ acceptance and our note of it sends a mail twice, with the same link and Message
 
 import contextlib
 import logging
+import re
 import smtplib
 import uuid
 from dataclasses import asdict
@@ -16,9 +17,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
-from django.db import DatabaseError, models, transaction
+from django.db import connection, models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -28,6 +28,7 @@ from audit.origin import current
 from audit.pruning import delete_in_batches
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import CanonicalEmailField
+from mail.kinds import known_kinds
 from mail.links import KEPT_FOR, EmailedLink
 from mail.message import compose, origin_context
 from mail.notices import PREFIX, Notice
@@ -38,6 +39,9 @@ logger = logging.getLogger(__name__)
 LONGEST_PAUSE = timedelta(minutes=15)
 GIVE_UP_AFTER = timedelta(days=3)
 PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
+NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
+STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
+OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
 
 
 def pause(attempts: int) -> timedelta:
@@ -51,9 +55,11 @@ class State(models.TextChoices):
     SENT = "sent", "sent"
     DROPPED = "dropped", "dropped"
     FAILED = "failed", "given up"
+    REFUSED = "refused", "refused for good"
 
 
-ENDS = {State.SENT, State.DROPPED, State.FAILED}
+WAITING = [State.REQUESTED, State.READY]
+ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
 
 def present_origin() -> dict[str, Any]:
@@ -97,18 +103,27 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             state=State.READY,
         )
 
-    def waiting(self) -> models.QuerySet["OutgoingMail"]:
-        """What is still to be decided or sent, what is tried again later included."""
-        return self.filter(state__in=[State.REQUESTED, State.READY])
+    def unended(self) -> models.QuerySet["OutgoingMail"]:
+        """What is still to be decided or sent, of the kinds that this release knows."""
+        return self.filter(state__in=WAITING, kind__in=known_kinds())
 
-    def due(self, state: State, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
-        """Those in this state that are due by then, by default by now; due longest comes first."""
-        return self.filter(state=state, due_at__lte=by or timezone.now()).order_by("due_at")
+    def due(self, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
+        """Those of them that wait for nobody but us since then, by default now; due longest comes
+        first."""
+        return self.unended().filter(due_at__lte=by or timezone.now()).order_by("due_at")
 
-    def oldest_waiting(self) -> timedelta:
-        """The age of the mail that has waited longest; zero when none waits."""
-        oldest = self.waiting().order_by("created_at").first()
-        return timezone.now() - oldest.created_at if oldest else timedelta()
+    def put_off(self) -> models.QuerySet["OutgoingMail"]:
+        """Those of them that have failed, and are tried again later."""
+        return self.unended().filter(due_at__gt=timezone.now())
+
+    def unknown(self) -> models.QuerySet["OutgoingMail"]:
+        """What is left to a release that knows its kind."""
+        return self.filter(state__in=WAITING).exclude(kind__in=known_kinds())
+
+    def longest_due(self) -> timedelta:
+        """For how long the mail has been due that is due longest; zero when none is."""
+        oldest = self.due().first()
+        return timezone.now() - oldest.due_at if oldest else timedelta()
 
     def prune(self) -> int:
         """Delete what was dropped a day ago, and what was sent or given up 30 days ago; how many.
@@ -117,7 +132,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """
         now = timezone.now()
         dropped = Q(state=State.DROPPED, created_at__lte=now - DAY)
-        ended = Q(state__in=[State.SENT, State.FAILED], created_at__lte=now - KEPT_FOR)
+        ended = Q(state__in=ENDS, created_at__lte=now - KEPT_FOR)
         return delete_in_batches(self.filter(dropped | ended))
 
 
@@ -146,9 +161,9 @@ class OutgoingMail(models.Model):
         verbose_name_plural = "outgoing mail"
         indexes = [
             models.Index(
-                fields=["state", "due_at"],
+                fields=["due_at"],
                 condition=Q(state__in=["requested", "ready"]),
-                name="mail_waiting",
+                name="mail_due",
             ),
             models.Index(fields=["created_at"], name="mail_by_age"),
         ]
@@ -158,17 +173,18 @@ class OutgoingMail(models.Model):
 
     @property
     def kind_name(self) -> str:
-        """What the mail is about, in words: "invitation", "password changed"."""
+        """What the mail is about, in words: "invitation", "password changed"; the kind itself where
+        only another release knows it."""
         if self.kind.startswith(PREFIX):
             return self.kind.removeprefix(PREFIX).replace("_", " ")
-        return str(self.model._meta.verbose_name)
+        return str(self.model._meta.verbose_name) if self.model else self.kind
 
     @property
-    def model(self) -> type[EmailedLink]:
-        return apps.get_model(self.kind)
+    def model(self) -> type[EmailedLink] | None:
+        return known_kinds().get(self.kind)
 
     def link(self) -> EmailedLink | None:
-        if self.link_id is None:
+        if self.link_id is None or self.model is None:
             return None
         return self.model._default_manager.filter(pk=self.link_id).first()
 
@@ -194,40 +210,45 @@ class OutgoingMail(models.Model):
             # Once it is committed: a worker that stops before that would hold up all the others.
             transaction.on_commit(partial(MailTally.objects.add, state))
 
+    def take_on(self, server: Any) -> bool:
+        """Decide on a request, or send what is ready through an open connection. What goes wrong is
+        noted on this mail; only the loss of the database is raised.
+
+        False when the mail server itself, rather than this mail, seems to be in trouble.
+        """
+        before = self.state
+        # A transaction of its own for deciding, and a savepoint where a lock is held meanwhile.
+        apart = before == State.REQUESTED or connection.in_atomic_block
+        try:
+            with transaction.atomic() if apart else contextlib.nullcontext():
+                self.decide() if before == State.REQUESTED else self.send(server)
+        except Exception as error:
+            with contextlib.suppress(*PROBLEMS):
+                server.close()  # the next mail gets a new connection
+            self.state = before
+            self.note_failure(error)
+            return not is_trouble_of_server(error)
+        return True
+
     def decide(self) -> None:
         """Find out what a request comes to: a mail that is ready to be sent, or nothing."""
-        link = self.model.for_mail(self)
+        link = self.model.for_mail(self) if self.model else None
         if link is None:
             self.set_state(State.DROPPED, problem="nothing to send")
         else:
             self.set_state(State.READY, link_id=link.pk, language=link.language)
 
-    def send(self, server: Any) -> bool:
-        """Send through an open connection, and note what came of it.
-
-        False when the server itself, rather than this mail, seems to be in trouble.
-        """
+    def send(self, server: Any) -> None:
         matter = self.subject_matter()
         if matter is None:
             self.set_state(State.DROPPED, problem="its link is no longer live")
-            return True
-        try:
-            told = origin_context(self.created_at, self.origin)
-            server.send_messages([compose(self.pk, matter, self.language, told)])
-        except DatabaseError:
-            raise
-        except Exception as error:
-            with contextlib.suppress(*PROBLEMS):
-                server.close()  # the next mail gets a new connection
-            self.note_failure(error)
-            return isinstance(error, smtplib.SMTPException) and not isinstance(
-                error, smtplib.SMTPServerDisconnected
-            )
+            return
+        told = origin_context(self.created_at, self.origin)
+        server.send_messages([compose(self.pk, matter, self.language, told)])
         now = timezone.now()
         matter.mail_was_sent(now)
         self.set_state(State.SENT, sent_at=now, attempts=self.attempts + 1, problem="")
         logger.info("mail %s sent", self.pk)
-        return True
 
     def try_again(self, actor: trail.Actor) -> None:
         """Have it sent as soon as can be. In a transaction; PermissionDenied where the actor may
@@ -238,22 +259,46 @@ class OutgoingMail(models.Model):
         trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
 
     def note_failure(self, error: Exception) -> None:
-        """Try again later; give up after three days. Only the error's kind and code are kept: a
-        server's words may repeat what we sent."""
+        """Try again later; give up after three days, or at once where there is no such mailbox.
+        Only the error's kind and code are kept: a server's words may repeat what we sent."""
         now = timezone.now()
-        attempts = self.attempts + 1
-        state = State.READY if now - self.created_at < GIVE_UP_AFTER else State.FAILED
-        problem = failure_summary(error)
+        attempts, problem = self.attempts + 1, failure_summary(error)
+        late = now - self.created_at >= GIVE_UP_AFTER
+        state = State.REFUSED if is_final(error) else State.FAILED if late else State(self.state)
+        self.set_state(state, attempts=attempts, due_at=now + pause(attempts), problem=problem)
         unexpected = None if isinstance(error, PROBLEMS) else error
         logger.warning(
             "mail %s not sent (%s), attempt %d", self.pk, problem, attempts, exc_info=unexpected
         )
-        self.set_state(state, attempts=attempts, due_at=now + pause(attempts), problem=problem)
+
+
+def reply(error: Exception) -> tuple[int, bytes]:
+    """A mail server's reply code and words (RFC 5321 §4.2); 0 where it gave none."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return next(iter(error.recipients.values()))
+    return getattr(error, "smtp_code", 0), getattr(error, "smtp_error", b"")
 
 
 def failure_summary(error: Exception) -> str:
-    """The kind of a mail server's refusal and its reply code (RFC 5321 §4.2), if it gave one."""
-    code = getattr(error, "smtp_code", None)
-    if isinstance(error, smtplib.SMTPRecipientsRefused):
-        code = next(iter(error.recipients.values()))[0]
+    """The kind of an error, and the mail server's reply code, if it gave one."""
+    code, _ = reply(error)
     return type(error).__name__ + (f" {code}" if code else "")
+
+
+def is_final(error: Exception) -> bool:
+    """Whether a mail server says that the recipient's mailbox takes nothing, now or later.
+
+    Other refusals (5.7.x, 554) may be of us: credentials that are wrong for a quarter of an hour
+    must not cost the mails of that time.
+    """
+    code, words = reply(error)
+    if status := STATUS.match(words):
+        return bool(OF_MAILBOX.match(status[0]))
+    return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX
+
+
+def is_trouble_of_server(error: Exception) -> bool:
+    """Whether it broke off, rather than refuse a mail."""
+    refused = isinstance(error, smtplib.SMTPException)
+    lost = isinstance(error, smtplib.SMTPServerDisconnected)
+    return isinstance(error, OSError) and (lost or not refused)

@@ -71,7 +71,7 @@ class PasswordChange(EmailedLink):
         user = User.objects.filter(email=mail.email, is_active=True).first()
         if user is None:
             return None
-        origin = Origin(**mail.origin)
+        origin = Origin.read(mail.origin)
         trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user.email, origin=origin)
         return cls.objects.make(user)
 

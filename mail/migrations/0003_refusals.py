@@ -1,0 +1,32 @@
+"""A mail may be refused for good; what is due is found by one index, in whichever state."""
+
+from django.db import migrations, models
+
+STATES = {
+    "requested": "requested",
+    "ready": "ready to send",
+    "sent": "sent",
+    "dropped": "dropped",
+    "failed": "given up",
+    "refused": "refused for good",
+}
+
+
+class Migration(migrations.Migration):
+    dependencies = [("mail", "0002_notices")]
+    operations = [
+        migrations.AlterField(
+            "outgoingmail",
+            "state",
+            models.CharField(choices=list(STATES.items()), default="requested", max_length=10),
+        ),
+        migrations.AddIndex(
+            "outgoingmail",
+            models.Index(
+                fields=["due_at"],
+                condition=models.Q(state__in=["requested", "ready"]),
+                name="mail_due",
+            ),
+        ),
+        migrations.RemoveIndex("outgoingmail", "mail_waiting"),
+    ]
