@@ -32,7 +32,7 @@ from assistants.exceptions import (
     InvalidTarget,
     UnsupportedGrantType,
 )
-from assistants.models import CODES, REFRESH_TOKENS, Client, Grant
+from assistants.models import CODE, REFRESH_TOKEN, Client, Grant
 from assistants.serializers import (
     GRANT_TYPES,
     SCOPE,
@@ -201,7 +201,7 @@ class TokenView(FormView):
         """All that the code is bound to comes before its use: a stranger who has no more than the
         code can neither use it nor spoil it."""
         client = self.client(form)
-        grant, _ = Grant.objects.find(CODES, single_param(form, "code"))
+        grant, _ = Grant.objects.find(CODE, single_param(form, "code"))
         if (
             grant.client_id != client.pk
             or single_param(form, "redirect_uri", grant.redirect_uri) != grant.redirect_uri
@@ -213,7 +213,7 @@ class TokenView(FormView):
 
     def by_refresh_token(self, form: QueryDict) -> Grant:
         client = self.client(form)
-        grant, generation = Grant.objects.find(REFRESH_TOKENS, single_param(form, "refresh_token"))
+        grant, generation = Grant.objects.find(REFRESH_TOKEN, single_param(form, "refresh_token"))
         if grant.client_id != client.pk:
             raise InvalidGrant("The refresh token is not for this client")
         grant.rotate(generation)
@@ -256,6 +256,6 @@ class RevokeView(FormView):
         if access is not None:
             return Grant.objects.select_related("user", "client").filter(pk=access["grant"]).first()
         try:
-            return Grant.objects.find(REFRESH_TOKENS, token)[0]
+            return Grant.objects.find(REFRESH_TOKEN, token)[0]
         except InvalidGrant:
             return None

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.crypto import constant_time_compare, salted_hmac
 
+from audit.macs import is_mac, mac
 from audit.pruning import delete_in_batches
 from mail.emails import CanonicalEmailField
 from mail.exceptions import InvalidLink
@@ -39,8 +39,9 @@ class LinkQuerySet(models.QuerySet[Any]):
         """The live link that a token belongs to; InvalidLink for any other token."""
         if not TOKEN.fullmatch(token):
             raise InvalidLink
-        link = self.live().filter(pk=UUID(bytes=base64.urlsafe_b64decode(token)[:16])).first()
-        if link is None or not constant_time_compare(link.token, token):
+        octets = base64.urlsafe_b64decode(token)
+        link = self.live().filter(pk=UUID(bytes=octets[:16])).first()
+        if link is None or not is_mac(octets[16:], *link.signed):
             raise InvalidLink
         return link
 
@@ -80,11 +81,13 @@ class EmailedLink(models.Model):
         return False
 
     @property
+    def signed(self) -> tuple[str, str]:
+        """What the token's MAC is of: a salt and a text."""
+        return f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}"
+
+    @property
     def token(self) -> str:
-        mac = salted_hmac(
-            f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}", algorithm="sha256"
-        )
-        return base64.urlsafe_b64encode(self.pk.bytes + mac.digest()).decode()
+        return base64.urlsafe_b64encode(self.pk.bytes + mac(*self.signed)).decode()
 
     @property
     def url(self) -> str:
