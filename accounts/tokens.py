@@ -20,8 +20,7 @@ from rest_framework_simplejwt.settings import api_settings
 
 from accounts.models import User
 from keys.exceptions import SigningKeyMissing
-from keys.folder import key_ring
-from keys.published import published
+from keys.folder import key_ring, missing
 from keys.ring import Key
 
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
@@ -130,7 +129,7 @@ def refuse_missing_key(token: str) -> None:
     except DECODE_ERRORS:
         return
     ring = key_ring()
-    if ring.verifying_key(kid) is None and (not ring.keys or kid in published.missing()):
+    if ring.verifying_key(kid) is None and (not ring.keys or kid in missing()):
         raise SigningKeyMissing
 
 

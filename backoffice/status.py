@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from keys.published import survey
+from keys.survey import survey
 from mail.outbox import OutgoingMail
 from throttling import store
 from throttling.models import Lockout
@@ -89,7 +89,7 @@ def signing_keys() -> tuple[State, str]:
     except ImproperlyConfigured as error:
         return "down", str(error)
     words = ", ".join(f"{key.kid or key.file} {key.state}" for key in found)
-    amiss = {key.state for key in found} & {"missing", "unreadable"}
+    amiss = {key.state for key in found} & {"missing", "unreadable", "withdrawn"}
     if not any(key.state == "signing" for key in found):
         return "down", words or "there is no key"
     return ("degraded" if amiss else "ok"), words
