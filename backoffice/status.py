@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from backoffice.clock import MOST_SECONDS, seconds_ahead
 from keys.survey import survey
 from mail.outbox import OutgoingMail
 from throttling import store
@@ -35,6 +36,7 @@ def find() -> list[Finding]:
     parts: dict[str, Callable[[], tuple[State, str]]] = {
         "version": lambda: ("ok", settings.VERSION),
         "database": database,
+        "clock": clock,
         "migrations": migrations,
         "store": limiter_store,
         "keys": signing_keys,
@@ -67,6 +69,12 @@ def database() -> tuple[State, str]:
     return ("down", f"{words}: a standby, read-only") if standby else ("ok", words)
 
 
+def clock() -> tuple[State, str]:
+    seconds = seconds_ahead()
+    words = f"{abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} the database's"
+    return ("degraded" if abs(seconds) > MOST_SECONDS else "ok"), words
+
+
 def migrations() -> tuple[State, str]:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -96,13 +104,12 @@ def signing_keys() -> tuple[State, str]:
 
 
 def mail_queue() -> tuple[State, str]:
-    mails = OutgoingMail.objects
-    waiting, put_off = mails.due()[:COUNTED].count(), mails.put_off()[:COUNTED].count()
-    unknown, oldest = mails.unknown()[:COUNTED].count(), round(mails.longest_due().total_seconds())
-    words = f"{waiting} waiting" + (f", the oldest for {oldest} s" if waiting else "")
-    words += f", {put_off} put off" if put_off else ""
-    words += f", {unknown} of a kind that this release does not know" if unknown else ""
-    return ("degraded" if oldest > LATE or unknown else "ok"), words
+    mails = OutgoingMail.objects.queue()
+    longest = round(mails.longest.total_seconds())
+    words = f"{mails.due} waiting" + (f", the oldest for {longest} s" if mails.due else "")
+    words += f", {mails.put_off} put off" if mails.put_off else ""
+    words += f", {mails.unknown} of a kind that this release does not know" if mails.unknown else ""
+    return ("degraded" if longest > LATE or mails.unknown else "ok"), words
 
 
 def locks() -> tuple[State, str]:

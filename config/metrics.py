@@ -23,6 +23,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from backoffice.clock import seconds_ahead
 from keys import folder
 from mail.outbox import OutgoingMail
 from mail.tally import MailTally
@@ -64,21 +65,22 @@ def key_series() -> Iterator[Metric]:
 
 
 def database_series() -> Iterator[Metric]:
-    mails = OutgoingMail.objects
-    due = mails.due()[:COUNTED].count()
-    yield gauge("mails_waiting", "Mails that wait for nothing but to be sent.", due)
-    oldest = mails.longest_due().total_seconds()
+    mails = OutgoingMail.objects.queue()
+    yield gauge("mails_waiting", "Mails that wait for nothing but to be sent.", mails.due)
+    oldest = mails.longest.total_seconds()
     yield gauge("mails_oldest_waiting_seconds", "How long the first of them has; 0: none.", oldest)
-    put_off = mails.put_off()[:COUNTED].count()
-    yield gauge("mails_put_off", "Mails that have failed, and are tried again later.", put_off)
-    unknown = mails.unknown()[:COUNTED].count()
-    yield gauge("mails_unknown", "Mails of a kind that another release knows.", unknown)
+    put_off = "Mails that have failed, and are tried again later."
+    yield gauge("mails_put_off", put_off, mails.put_off)
+    unknown = "Mails of a kind that only another release knows."
+    yield gauge("mails_unknown", unknown, mails.unknown)
     settled = CounterMetricFamily("mails", "Mails by what became of them.", labels=["state"])
     for tally in MailTally.objects.all():
         settled.add_metric([tally.state], tally.mails)
     yield settled
     locked = Lockout.objects.locked()[:COUNTED].count()
     yield gauge("locked_addresses", "E-mail addresses that are locked now.", locked)
+    ahead = "How far this host's clock is ahead of the database's."
+    yield gauge("clock_ahead_seconds", ahead, seconds_ahead())
 
 
 def exposition(collectors: Iterable[Any]) -> bytes:

@@ -15,11 +15,11 @@ import uuid
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection, models, transaction
-from django.db.models import Q
+from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from audit import trail
@@ -59,7 +59,17 @@ class State(models.TextChoices):
 
 
 WAITING = [State.REQUESTED, State.READY]
+COUNTED = 10_000  # mails; of more it matters no longer how many
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
+
+
+class Queue(NamedTuple):
+    """What waits in the outbox."""
+
+    due: int  # mails that wait for nobody but us
+    longest: timedelta  # for how long the first of them has; zero when there is none
+    put_off: int  # mails that have failed, and are tried again later
+    unknown: int  # mails that are left to a release that knows their kind
 
 
 def present_origin() -> dict[str, Any]:
@@ -112,18 +122,19 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         first."""
         return self.unended().filter(due_at__lte=by or timezone.now()).order_by("due_at")
 
-    def put_off(self) -> models.QuerySet["OutgoingMail"]:
-        """Those of them that have failed, and are tried again later."""
-        return self.unended().filter(due_at__gt=timezone.now())
-
-    def unknown(self) -> models.QuerySet["OutgoingMail"]:
-        """What is left to a release that knows its kind."""
-        return self.filter(state__in=WAITING).exclude(kind__in=known_kinds())
-
-    def longest_due(self) -> timedelta:
-        """For how long the mail has been due that is due longest; zero when none is."""
-        oldest = self.due().first()
-        return timezone.now() - oldest.due_at if oldest else timedelta()
+    def queue(self) -> Queue:
+        """What waits, by one statement, which counts COUNTED mails at most."""
+        now = timezone.now()
+        known, is_due = Q(kind__in=known_kinds()), Q(due_at__lte=now)
+        waiting = self.filter(state__in=WAITING).order_by("due_at")[:COUNTED]
+        found = waiting.aggregate(
+            due=Count("pk", filter=known & is_due),
+            first=Min("due_at", filter=known & is_due),
+            put_off=Count("pk", filter=known & ~is_due),
+            unknown=Count("pk", filter=~known),
+        )
+        first = found.pop("first")
+        return Queue(**found, longest=now - first if first else timedelta())
 
     def prune(self) -> int:
         """Delete what was dropped a day ago, and what was sent or given up 30 days ago; how many.

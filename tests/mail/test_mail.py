@@ -221,15 +221,15 @@ class TestWorker:
 
         sent = {message["To"] for message in server.messages}
         assert sent == {"second@example.com", "third@example.com"}
-        assert OutgoingMail.objects.longest_due() > timedelta()
+        assert OutgoingMail.objects.queue().longest > timedelta()
 
     def test_how_long_the_first_mail_has_been_due(self) -> None:
-        assert OutgoingMail.objects.longest_due() == timedelta()
+        assert OutgoingMail.objects.queue().longest == timedelta()
         with time_machine.travel(timezone.now() - timedelta(minutes=7)):
             request("old@example.com")
         request("new@example.com")
 
-        assert timedelta(minutes=7) <= OutgoingMail.objects.longest_due() < timedelta(minutes=8)
+        assert timedelta(minutes=7) <= OutgoingMail.objects.queue().longest < timedelta(minutes=8)
 
     def test_mail_that_cannot_be_made_does_not_stop_the_worker(
         self, server: MailServer, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,7 @@ from audit.origin import Origin
 from invitations.models import Invitation
 from mail import outbox
 from mail.notices import Notice
-from mail.outbox import GIVE_UP_AFTER, OutgoingMail, State
+from mail.outbox import GIVE_UP_AFTER, OutgoingMail, Queue, State
 from mail.tally import MailTally
 from mail.worker import Worker
 from passwords.models import PasswordChange
@@ -55,8 +55,7 @@ def test_mail_of_an_unknown_kind_is_left_alone_and_counted(server, kind, state) 
     assert [message["To"] for message in server.messages] == ["good@example.com"]
     unknown.refresh_from_db()
     assert (unknown.state, unknown.attempts, unknown.problem) == (state, 0, "")
-    assert OutgoingMail.objects.unknown().count() == 1
-    assert OutgoingMail.objects.longest_due() == timedelta()
+    assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=0, unknown=1)
 
 
 def test_back_office_shows_a_kind_that_is_unknown(operator: Client) -> None:
@@ -98,7 +97,7 @@ def test_mail_that_cannot_be_decided_is_put_off_and_given_up(
     assert [message["To"] for message in server.messages] == ["good@example.com"]
     broken.refresh_from_db()
     assert (broken.state, broken.problem) == (State.REQUESTED, error.__name__)
-    assert OutgoingMail.objects.put_off().get() == broken
+    assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=1, unknown=0)
 
     with time_machine.travel(timezone.now() + GIVE_UP_AFTER):
         Worker().round()
@@ -188,8 +187,8 @@ def test_recipient_that_is_refused_for_now_is_put_off(server, answer: str) -> No
     request()
     Worker().round()
 
-    assert OutgoingMail.objects.put_off().get().state == State.READY
-    assert OutgoingMail.objects.longest_due() == timedelta()
+    assert OutgoingMail.objects.get().state == State.READY
+    assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=1, unknown=0)
 
 
 def test_mailbox_that_is_refused_after_the_mail_fails_at_once(server) -> None:
