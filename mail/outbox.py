@@ -137,7 +137,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return Queue(**found, longest=now - first if first else timedelta())
 
     def prune(self) -> int:
-        """Delete what was dropped a day ago, and what was sent or given up 30 days ago; how many.
+        """Delete what was dropped a day ago, and what ended otherwise 30 days ago; how many.
 
         Anybody can ask for mails that come to nothing, so those go sooner.
         """
