@@ -16,7 +16,6 @@ from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Lower
 from django.dispatch import receiver
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
 from accounts import signins
@@ -25,6 +24,7 @@ from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.search import cut
 from accounts.validators import validate_company_name, validate_name
 from audit import trail
+from audit.macs import mac
 from audit.models import Kind
 from audit.pruning import pruning
 from mail.emails import CanonicalEmailField
@@ -297,9 +297,8 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
         return (self.session_auth_hash(secret) for secret in settings.SECRET_KEY_FALLBACKS)
 
-    def session_auth_hash(self, secret: str | bytes | None = None) -> str:
-        what = f"{self.password}:{self.token_version}"
-        return salted_hmac("accounts.session", what, secret, algorithm="sha256").hexdigest()
+    def session_auth_hash(self, secret: str | None = None) -> str:
+        return mac("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
 
     def get_full_name(self) -> str:
         return f"{self.first_name} {self.last_name}".strip()

@@ -33,18 +33,9 @@ def one_sender() -> Iterator[None]:
         yield
 
 
-def decide_next(by: datetime | None = None) -> bool:
-    """Decide on the request due longest of those that no other worker has in hand, if any."""
-    with transaction.atomic():
-        requests = OutgoingMail.objects.due(State.REQUESTED, by)
-        mail = requests.select_for_update(skip_locked=True).first()
-        if mail is not None:
-            mail.decide()
-    return mail is not None
-
-
-def send_next(server: Any, by: datetime | None = None) -> bool:
-    """Send the mail that has been due longest; False when none is, or the server is in trouble.
+def take_next(server: Any, by: datetime | None = None) -> bool:
+    """Take on the mail due longest of those that no other worker has in hand; False when there is
+    none, or the server is in trouble. Its PROBLEMS when it cannot be reached.
 
     The row is locked for as long as the mail server takes, so that a worker that is killed lets go
     of it at once. Nobody waits for that lock: everybody who changes a waiting mail skips locked
@@ -53,9 +44,10 @@ def send_next(server: Any, by: datetime | None = None) -> bool:
     """
     lockable = connection.features.has_select_for_update_skip_locked
     with transaction.atomic() if lockable else contextlib.nullcontext():
-        due = OutgoingMail.objects.due(State.READY, by)
-        mail = due.select_for_update(skip_locked=True).first()
-        return mail is not None and mail.send(server)
+        mail = OutgoingMail.objects.due(by).select_for_update(skip_locked=True).first()
+        if mail is not None and mail.state == State.READY:
+            server.open()
+        return mail is not None and mail.take_on(server)
 
 
 class Worker:
@@ -85,44 +77,37 @@ class Worker:
         logger.info("mail worker started")
         notify("READY=1")
         while self.goes_on():
-            seconds = self.POLL_SECONDS
-            try:
-                close_old_connections()
-                if not self.round():
-                    seconds = min(pause(self.refusals).total_seconds(), 60)
-                self.do_hourly()
-            except DatabaseError as error:
-                logger.error("mail worker: the database failed (%s)", type(error).__name__)
-                connection.close()
-            self.stopping.wait(seconds)
+            close_old_connections()
+            reached = self.survive(self.round)
+            self.survive(self.do_hourly)
+            patience = self.POLL_SECONDS if reached else pause(self.refusals).total_seconds()
+            self.stopping.wait(min(patience, 60))
         logger.info("mail worker stopped")
 
+    def survive(self, work: Callable[[], bool | None]) -> bool:
+        """Whether the work was done, or has failed by no fault of the mail server."""
+        try:
+            return work() is not False
+        except DatabaseError as error:
+            logger.error("mail worker: the database failed (%s)", type(error).__name__)
+        except Exception:
+            logger.exception("mail worker: it goes on")
+        connection.close()
+        return True
+
     def round(self, by: datetime | None = None) -> bool:
-        """Decide on what was requested and send what is due; False if the server refused us.
-
-        Goes on for as long as more comes in, but for what falls due after `by`.
-        """
-        while self.goes_on() and decide_next(by):
-            pass
-        with one_sender():
-            if not OutgoingMail.objects.due(State.READY, by).exists():
-                return True
-            return self.send_due(by)
-
-    def send_due(self, by: datetime | None) -> bool:
+        """Take on what is due, whatever has been due longest first; False if the mail server could
+        not be reached. Goes on for as long as more comes in, but for what falls due after `by`."""
         server = get_connection()
         try:
-            server.open()
+            with one_sender():
+                while self.goes_on() and take_next(server, by):
+                    self.refusals = 0
         except PROBLEMS as error:
             self.refusals += 1
-            logger.warning(
-                "mail server not reached (%s), try %d", failure_summary(error), self.refusals
-            )
+            problem = failure_summary(error)
+            logger.warning("mail server not reached (%s), try %d", problem, self.refusals)
             return False
-        self.refusals = 0
-        try:
-            while self.goes_on() and send_next(server, by):
-                pass
         finally:
             with contextlib.suppress(*PROBLEMS):
                 server.close()

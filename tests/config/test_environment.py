@@ -12,6 +12,7 @@ from config import environment
 BAD = {
     "PORT": ["0", "65536", "http", "-1", "1.5", "", "\uff18\uff10"],
     "SECRET_KEY": ["", "short"],
+    "SECRET_KEY_FALLBACKS": ["short", f"{'x' * 32},short", f"{'x' * 32}\n{'y' * 32}"],
     "DATABASE_URL": [
         *["", "mysql://x/y", "nonsense", "postgres://u@host:port/db"],
         "postgres://u@host/db?sslmode=verify-ful",
@@ -23,6 +24,7 @@ BAD = {
     "EMAIL_URL": ["", "smpt://x", "smtp://host:port", "smtp://", "filemail://", "filemail:///"],
     "ALLOWED_HOSTS": ["https://api.test", "api.test:443", "api.test/path", "[::1]:80", "a b"],
     "SECRET_KEY_FILE": ["/nowhere", "/"],
+    "SECRET_KEY_FALLBACKS_FILE": ["/nowhere", "/"],
     "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee"],
     "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
     "SERVICE_URL": ["", "api.example.com", "https://x/path"],
