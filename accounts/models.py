@@ -19,10 +19,13 @@ from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
 from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.signals import stopped_inviting
 from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind
 from mail.emails import CanonicalEmailField
+from mail.notices import Notice
+from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
 OPERATORS = "Operators"
@@ -302,21 +305,66 @@ class User(AbstractBaseUser, PermissionsMixin):
     def get_full_name(self) -> str:
         return f"{self.first_name} {self.last_name}".strip()
 
-    def update_role_or_active(self, **changes: Any) -> None:
+    @property
+    def may_invite(self) -> bool:
+        """Whether invitations that the user has sent still hold."""
+        return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
+
+    def update_role_or_active(self, actor: "User | None", **changes: Any) -> list[str]:
         """Change `role`, `is_active` or both; deactivating ends every session for good.
+
+        Whoever may invite no longer has their open invitations revoked: to whom those were is what
+        is returned. The user is mailed what was done, and so are the other admins where something
+        was revoked. Without an actor: a command.
 
         Raises LastAdmin, and changes nothing, when the company would be without an active admin.
         """
         if not changes:
-            return
+            return []
         if changes.get("is_active") is False:
             changes["token_version"] = next_token_version()
         with transaction.atomic():
             Account.objects.lock(self.account_id)
+            before = User.objects.get(pk=self.pk)
             User.objects.filter(pk=self.pk).update(**changes)
             if not User.objects.filter(account=self.account_id).active_admins().exists():
                 raise LastAdmin
-        self.refresh_from_db(fields=list(changes))
+            self.refresh_from_db(fields=list(changes))
+            revoked = self.revoke_sent(actor) if before.may_invite and not self.may_invite else []
+            self.tell_of_change(before, actor)
+            self.tell_admins(revoked, actor)
+        return revoked
+
+    def revoke_sent(self, actor: "User | None") -> list[str]:
+        """Have the open invitations revoked that the user has sent; to whom they were."""
+        answers = stopped_inviting.send(User, user=self, actor=actor)
+        return [email for _, emails in answers for email in emails or []]
+
+    def tell_of_change(self, before: "User", actor: "User | None") -> None:
+        """Mail the user a new role, or the deactivation."""
+        by = {"by": self.name_of(actor)}
+        if before.role != self.role:
+            self.tell("role_changed", role=self.role, **by)
+        if before.is_active and not self.is_active:
+            self.tell("deactivated", **by)
+
+    def tell_admins(self, revoked: list[str], actor: "User | None") -> None:
+        """Mail the company's other active admins which invitations of this user were revoked."""
+        if revoked:
+            admins = User.objects.filter(account=self.account_id).active_admins()
+            for admin in admins.exclude(pk=self.pk):
+                names = {"name": self.get_full_name() or self.email, "by": self.name_of(actor)}
+                admin.tell("invitations_revoked", emails=revoked, **names)
+
+    def tell(self, kind: str, **context: Any) -> None:
+        """Mail the user a notice, in the transaction of what it tells of."""
+        OutgoingMail.objects.tell(Notice(kind, self.email, self.language, context))
+
+    def name_of(self, actor: "User | None") -> str:
+        """The actor, as a mail to this user names them; "" for the operators."""
+        if actor is None or actor.account_id != self.account_id:
+            return ""
+        return actor.get_full_name() or str(actor.email)
 
     @classmethod
     def normalize_username(cls, username: str) -> str:

@@ -92,6 +92,18 @@ class CompanyUser(UserResponse):
     is_active = serializers.BooleanField(help_text="An inactive user cannot sign in.")
 
 
+@example(ADA_RESPONSE | {"is_active": False, "revoked_invitations": ["carl@example.com"]})
+class ChangedUser(CompanyUser):
+    """A user whose role or activity an admin has changed."""
+
+    revoked_invitations = serializers.ListField(
+        child=serializers.EmailField(),
+        required=False,
+        help_text="Where there are any: to whom the open invitations were that this user had sent and may not have sent "
+        "any more: they are revoked.",
+    )
+
+
 # Made once: to set up its fields takes a serializer longer than all the rest of `/auth/me`.
 USER_SERIALIZER = UserResponse()
 

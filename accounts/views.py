@@ -14,6 +14,7 @@ from accounts.exceptions import LastAdmin
 from accounts.generics import AdminView, ProtectedView, SignedInRequest, valid, valid_query
 from accounts.models import User, UserQuerySet
 from accounts.serializers import (
+    ChangedUser,
     CompanyUser,
     ProfileSerializer,
     RoleOrActiveSerializer,
@@ -90,17 +91,19 @@ class UserView(AdminView):
     @extend_schema(
         operation_id="updateUser",
         summary="Change a user's role or activity",
-        description="An inactive user's tokens stop working. The last active admin stays one.",
+        description="An inactive user's tokens stop working. The last active admin stays one. Of "
+        "whoever is admin no longer the open invitations are revoked, and named in the answer.",
         request=RoleOrActiveSerializer,
-        responses={200: CompanyUser, 409: Raises(LastAdmin)},
+        responses={200: ChangedUser, 409: Raises(LastAdmin)},
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = valid(RoleOrActiveSerializer, request)
         user = self.colleague(request, user_id)
         with transaction.atomic():
-            user.update_role_or_active(**changes)
+            revoked = user.update_role_or_active(request.user, **changes)
             self.record(request.user, user, changes)
-        return Response(CompanyUser(user).data)
+        said = {"revoked_invitations": revoked} if revoked else {}
+        return Response(CompanyUser(user).data | said)
 
     def record(self, actor: User, user: User, changes: dict[str, Any]) -> None:
         kinds = {"role": Kind.ROLE_CHANGED, "is_active": Kind.DEACTIVATED}

@@ -198,12 +198,15 @@ class UserAdmin(PanelAdmin):
                 continue
             try:
                 with transaction.atomic():
-                    user.update_role_or_active(**change)
+                    revoked = user.update_role_or_active(cast(User, request.user), **change)
                     self.record(kind, request, user, **change)
             except LastAdmin as error:
                 self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
             else:
                 changed.append(user)
+                if revoked:
+                    said = f"{user} had sent invitations, now revoked: {', '.join(revoked)}."
+                    self.message_user(request, said, messages.WARNING)
         if kind == Kind.DEACTIVATED:
             log_out_if_own(request, changed)
         self.message_user(request, f"Users {kind.label}: {len(changed)}.")

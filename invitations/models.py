@@ -22,6 +22,7 @@ from invitations.exceptions import (
 )
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import canonical_email
+from mail.exceptions import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
 from mail.outbox import OutgoingMail
 from mail.words import harmless
@@ -95,6 +96,20 @@ class InvitationQuerySet(LinkQuerySet):
         self.refuse_insider(account_id, invitation.email)
         count_mail(account_id, invitation.email)
 
+    def revoke_all_of(self, inviter: User, actor: User | None) -> list[str]:
+        """Revoke the open invitations that `inviter` has sent; to whom they were.
+
+        In the transaction that ends the right to invite: an acceptance that races with it has
+        either used the link up before, or finds it revoked.
+        """
+        sent = self.open().filter(invited_by=inviter).order_by("email")
+        revoked = []
+        for invitation in sent.select_for_update():
+            if self.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()):
+                invitation.record(Kind.INVITATION_REVOKED, actor)
+                revoked.append(invitation.email)
+        return revoked
+
     def refuse_insider(self, account_id: UUID, email: str) -> None:
         """Raise AlreadyMember or AlreadyInvited for an address that is in or has a way in."""
         if User.objects.filter(account=account_id, email=email).exists():
@@ -129,9 +144,9 @@ def free_consultants(account_id: UUID, consultant_id: UUID) -> models.QuerySet[C
 class Invitation(EmailedLink):
     """An address that may become a user of a company, in a role.
 
-    It is the company's: it outlives its inviter's role and account, and any admin can revoke it.
-    It lives from when it is created or resent, whatever becomes of its mail. Dead for 30 days, it
-    is pruned like every link.
+    It is the company's: any admin can revoke it or send it again. When its inviter may invite
+    nobody any more it is revoked. It lives from when it is created or resent, whatever becomes of
+    its mail. Dead for 30 days, it is pruned like every link.
     """
 
     page = "accept-invitation"
@@ -205,20 +220,23 @@ class Invitation(EmailedLink):
         if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
             raise InvitationClosed
 
-    def accept(self, first_name: str, last_name: str, password: str) -> User:
+    def accept(self, first_name: str, last_name: str, password: str, language: str) -> User:
         """Use the link up and make the user; `password` is a hash. In the caller's transaction.
 
-        Raises InvalidLink, or EmailTaken: it is here that a user of another company is found out.
+        Raises InvalidLink, also where the sender may invite nobody any more, or EmailTaken: it is
+        here that a user of another company is found out.
         A consultant who has been given a user meanwhile keeps that one: the new user, who can do
         nothing about it, comes in without a profile, and an admin may put it right.
         """
         self.use()
+        if self.invited_by and not self.invited_by.may_invite:
+            raise InvalidLink
         user: User = User.objects.register(
             account_id=self.account_id,
             email=self.email,
             first_name=first_name,
             last_name=last_name,
-            language=self.language,
+            language=language,
             password=password,
             role=self.role,
         )

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from accounts.fields import (
     EmailField,
+    LanguageField,
     NameField,
     NewPasswordField,
     OneOfField,
@@ -63,6 +64,11 @@ class AcceptSerializer(serializers.Serializer[Any]):
     first_name = NameField()
     last_name = NameField()
     password = NewPasswordField()
+    language = LanguageField(
+        required=False,
+        help_text="The person's, as chosen on the page; else as Accept-Language has it, else the "
+        "invitation's.",
+    )
 
 
 @example(BOB)

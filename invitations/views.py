@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -135,7 +136,12 @@ class AcceptView(LinkSignInView):
         return self.sign_in_by_link(request)
 
     def redeem(self, link: Invitation, data: dict[str, Any]) -> User:
-        return link.accept(**data)
+        return link.accept(**{"language": self.language(link)} | data)
+
+    def language(self, link: Invitation) -> str:
+        """The person's own, as the browser asks for it; the invitation's where it asks for none."""
+        asks = "HTTP_ACCEPT_LANGUAGE" in self.request.META
+        return get_language_from_request(self.request) if asks else link.language
 
     def record(self, link: Invitation, user: User) -> None:
         trail.record(self.kind, actor=user, role=user.role)

@@ -29,7 +29,7 @@ def set_password(user: User, api: object) -> None:
 ENDINGS: list[Callable[[User, object], object]] = [
     lambda user, api: user.sign_out(),
     lambda user, api: call_command("signout", "--everybody"),
-    lambda user, api: user.update_role_or_active(is_active=False),
+    lambda user, api: user.update_role_or_active(None, is_active=False),
     set_password,
     redeem,
 ]
@@ -93,10 +93,10 @@ def test_admin_session_ends_with_log_out_everywhere(officer):
 def test_admin_session_from_before_a_deactivation_stays_dead(officer, new_user):
     user, browser = officer
     new_user(account=user.account, role="admin")
-    user.update_role_or_active(is_active=False)
+    user.update_role_or_active(None, is_active=False)
     assert browser.get("/admin/").status_code == 302
 
-    user.update_role_or_active(is_active=True)
+    user.update_role_or_active(None, is_active=True)
 
     assert browser.get("/admin/").status_code == 302
 
