@@ -16,11 +16,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from accounts.exceptions import LastAdmin
+from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.models import Account, Consultant, Role, User
 from audit.admin import LargeTableAdmin
 from audit.models import Kind
 from backoffice import panels
+from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
 from throttling.models import Lockout
 
@@ -132,9 +133,21 @@ class UserAdmin(PanelAdmin):
         return fields
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Only a superuser says who may do what in here."""
+        """Only a superuser says who may do what in here, and under which address."""
         fields = list(super().get_readonly_fields(request, obj))
-        return fields if request.user.is_superuser else fields + PRIVILEGES
+        if request.user.is_superuser:
+            return [name for name in fields if name != "email"]
+        return fields + PRIVILEGES
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Another address is told to both, and ends what was open for the old one."""
+        if "email" in form.changed_data:
+            try:
+                change_by_operator(obj, obj.email, cast(User, request.user))
+            except EmailTaken as error:
+                obj.refresh_from_db(fields=["email"])
+                self.message_user(request, f"{obj}: {error.detail}.", messages.ERROR)
+        super().save_model(request, obj, form, change)
 
     def changeable(self, request: HttpRequest, users: QuerySet[User]) -> list[User]:
         """Those of the users whom the caller may change; the others are named as refused."""

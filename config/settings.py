@@ -108,6 +108,7 @@ INSTALLED_APPS = [
     "signin",
     "invitations",
     "passwords",
+    "emailchanges",
     "assistants",
     "pages",
 ]

@@ -9,6 +9,7 @@ from assistants import urls as assistants
 from config.health import HealthView
 from config.metrics import MetricsView
 from config.views import NotFoundView, SchemaView, admin_slash
+from emailchanges import urls as emailchanges
 from invitations import urls as invitations
 from keys import urls as keys
 from pages import urls as pages
@@ -29,6 +30,7 @@ urlpatterns = [
     *keys.urlpatterns,
     *invitations.urlpatterns,
     *passwords.urlpatterns,
+    *emailchanges.urlpatterns,
     *assistants.urlpatterns,
     *pages.urlpatterns,
     path("health", HealthView.as_view()),

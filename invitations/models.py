@@ -152,6 +152,7 @@ class Invitation(EmailedLink):
     page = "accept-invitation"
     mail_name = "invitation"
     seconds_setting = "INVITATION_SECONDS"
+    ends_with_the_email = False  # it is the company's
 
     account = models.ForeignKey(
         Account, models.CASCADE, related_name="invitations", db_index=False

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.apps import apps
 from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -24,7 +23,7 @@ class KindFilter(admin.SimpleListFilter):
     parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        links = [model for model in apps.get_models() if issubclass(model, EmailedLink)]
+        links = EmailedLink.kinds()
         kinds = [(m._meta.label_lower, str(m._meta.verbose_name).capitalize()) for m in links]
         return [*kinds, (PREFIX, "Notices")]
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
+from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -56,6 +57,7 @@ class EmailedLink(models.Model):
     mail_name: ClassVar[str]  # templates/emails/<mail_name>.*
     seconds_setting: ClassVar[str]  # how long it lives, from when its mail is sent
     per_hour: ClassVar[int | None] = None  # requests for an address; None: as the settings say
+    ends_with_the_email: ClassVar[bool] = True  # once its address is no longer the person's
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = CanonicalEmailField("e-mail address")
@@ -84,6 +86,11 @@ class EmailedLink(models.Model):
     def url(self) -> str:
         """The token is in the fragment, which browsers send to no server."""
         return f"{settings.FRONTEND_URL}/{self.page}#token={self.token}"
+
+    @staticmethod
+    def kinds() -> list[type["EmailedLink"]]:
+        """Every kind of link."""
+        return [model for model in apps.get_models() if issubclass(model, EmailedLink)]
 
     @classmethod
     def life(cls) -> timedelta:

@@ -61,8 +61,15 @@ def present_origin() -> dict[str, Any]:
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
-    def request(self, kind: type[EmailedLink], email: str, language: str) -> None:
-        """Ask for a mail with a link of this kind to a canonical address, for a stranger.
+    def request(
+        self,
+        kind: type[EmailedLink],
+        email: str,
+        language: str,
+        context: dict[str, Any] | None = None,
+    ) -> bool:
+        """Ask for a mail with a link of this kind to a canonical address, for a stranger; False
+        where it is dropped. `context` is for the kind's `for_mail`.
 
         MAIL_PER_ADDRESS_PER_HOUR of each kind are taken for each address, and more are dropped.
         They count whether or not a mail comes of them: if only the mails that were sent did, the
@@ -71,9 +78,11 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
-            self.create(kind=label, email=email, language=language, origin=present_origin())
+            told = {"origin": present_origin(), "context": context}
+            self.create(kind=label, email=email, language=language, **told)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
+        return number <= limit
 
     def announce(self, link: EmailedLink) -> None:
         """Ask for the mail of a link, in the transaction that has made or renewed it."""
@@ -135,7 +144,9 @@ class OutgoingMail(models.Model):
     attempts = models.PositiveIntegerField(default=0, editable=False)
     problem = models.CharField(max_length=200, blank=True, editable=False)
     origin = models.JSONField(default=dict, editable=False)  # of the request: audit.origin.Origin
-    context = models.JSONField(null=True, editable=False, db_default=None)  # a notice's
+    context = models.JSONField(
+        null=True, editable=False, db_default=None
+    )  # of a notice or a request
 
     objects = OutgoingMailManager()
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
+from rest_framework.request import Request
 
 from accounts.models import User
 from audit import trail
@@ -19,7 +20,7 @@ from audit.models import Kind
 from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from signin.devices import STRANGER, Devices
-from signin.exceptions import TooManyHashes, WrongCredentials
+from signin.exceptions import TooManyHashes, WrongCredentials, WrongPassword
 from signin.models import UnlockLink
 from throttling.exceptions import TooManyAttempts
 from throttling.models import Lockout
@@ -32,9 +33,15 @@ def dummy_hash() -> str:
 
 
 def check_credentials(
-    email: str, password: str, *, staff: bool = False, devices: Devices | None = None
+    email: str,
+    password: str,
+    *,
+    staff: bool = False,
+    devices: Devices | None = None,
+    proof: bool = False,
 ) -> User:
-    """The user whose canonical address and password these are; with `staff`, one of the staff.
+    """The user whose canonical address and password these are; with `staff`, one of the staff; as
+    a `proof`, of somebody who is signed in already.
 
     `devices` are those that the browser is known as; without one for the address the caller is a
     stranger. Whose failures count, and whose lock holds, follows from it.
@@ -66,8 +73,19 @@ def check_credentials(
     if staff and not user.is_staff:  # the password is right: no guess to be counted
         trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
+    if not proof:
+        trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
     return user
+
+
+def check_proof(request: Request, user: User, shown: Mapping[str, Any]) -> None:
+    """Check what a signed-in caller shows of themselves (`ProofSerializer`) as a log-in does,
+    lockout included. Raises WrongPassword or TooManyAttempts."""
+    devices = Devices(request)
+    try:
+        check_credentials(user.email, shown["password"], devices=devices, proof=True)
+    except WrongCredentials:
+        raise WrongPassword from None
 
 
 def count_failure(email: str, device: str = STRANGER) -> bool:
