@@ -99,8 +99,8 @@ class ChangedUser(CompanyUser):
     revoked_invitations = serializers.ListField(
         child=serializers.EmailField(),
         required=False,
-        help_text="Where there are any: to whom the open invitations were that this user had sent and may not have sent "
-        "any more: they are revoked.",
+        help_text="Where there are any: to whom the open invitations were that this user had sent; "
+        "they are revoked.",
     )
 
 

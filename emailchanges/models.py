@@ -15,7 +15,7 @@ from accounts.exceptions import EmailTaken
 from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind
-from mail.emails import CanonicalEmailField
+from mail.emails import CanonicalEmailField, canonical_email
 from mail.exceptions import InvalidLink
 from mail.links import EmailedLink
 from mail.notices import Notice
@@ -62,11 +62,14 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
     """Give the user another address at once, and tell both; `actor` is a superuser, None a command.
 
     No link undoes it: that the old mailbox is no longer the person's may be why it is done.
-    Raises EmailTaken.
+    Raises EmailTaken, or ValidationError for what is no address.
     """
+    email = canonical_email(email)
     with transaction.atomic():
         user = hold(user.pk)
         old = str(user.email)
+        if email == old:
+            return
         set_email(user, email)
         trail.record(
             Kind.EMAIL_CHANGED, actor=actor, subject=email, account_id=user.account_id, old=old

@@ -8,7 +8,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accounts.exceptions import EmailTaken
 from accounts.models import User
 from emailchanges.models import change_by_operator
-from mail.emails import canonical_email
 
 
 class Command(BaseCommand):
@@ -23,10 +22,10 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"{options['old']} is no user's address.")
         try:
-            new = canonical_email(options["new"])
-            change_by_operator(user, new, actor=None)
+            change_by_operator(user, options["new"], actor=None)
         except ValidationError:
             raise CommandError(f"{options['new']} is no e-mail address.") from None
         except EmailTaken as error:
-            raise CommandError(f"{new}: {error.detail}.") from None
-        self.stdout.write(f"{user.email} is {new} now; both have been written to.")
+            raise CommandError(f"{options['new']}: {error.detail}.") from None
+        email = User.objects.get(pk=user.pk).email
+        self.stdout.write(f"{user.email} is {email} now; both have been written to.")
