@@ -6,6 +6,7 @@ from rest_framework.request import Request
 from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts.models import User
+from accounts.sessions import user_of_token
 from accounts.tokens import AccessToken, refuse_missing_key
 
 
@@ -48,7 +49,7 @@ class BearerAuthentication(BaseAuthentication):
         if token is None:
             refuse_missing_key(encoded_bearer_token(request))
             raise AuthenticationFailed
-        user = User.objects.for_access_token(token)
+        user = user_of_token(token)
         if user is None:
             raise AuthenticationFailed
         return user, token

@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from accounts.models import Role
-from accounts.validators import validate_name
+from accounts.validators import validate_company_name, validate_name
 from mail.emails import canonical_email
 
 # C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
@@ -92,6 +92,12 @@ class NameField(TextField):
     def __init__(self, max_length: int = 150, **options: Any) -> None:
         super().__init__(max_length=max_length, **options)
         self.validators.append(validate_name)
+
+
+class CompanyNameField(NameField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=200, **options)
+        self.validators.append(validate_company_name)
 
 
 class OneOfField(TextField):

@@ -1,26 +1,27 @@
 """Companies, their users, and the consultant profiles that users may be linked to."""
 
-import functools
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
-from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connections, models, transaction
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import IntegrityError, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Lower
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
+from accounts.authority import Authority
 from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.search import cut
 from accounts.signals import stopped_inviting
-from accounts.validators import validate_name
+from accounts.validators import validate_company_name, validate_name
 from audit import trail
 from audit.models import Kind
 from mail.emails import CanonicalEmailField
@@ -30,33 +31,20 @@ from throttling.models import Lockout
 
 OPERATORS = "Operators"
 
-# Every signed-in request and every log-in asks this. The ORM takes 0.7 ms of CPU to make the same
-# SQL each time, half of all that `GET /auth/me` takes, and raw() 0.08 ms more to make the user.
-PERSON = """
-SELECT {columns}, profile.id,
-    EXISTS (SELECT 1 FROM accounts_consultant WHERE manager_id = person.id){lock}
-FROM {source} LEFT JOIN accounts_consultant profile ON profile.user_id = person.id
-WHERE {conditions}
-"""
-PEOPLE = "accounts_user person"
-LOCKED = """EXISTS (SELECT 1 FROM throttling_lockout
-    WHERE email = person.email AND device = '' AND locked_until > %(now)s)"""
-# One row for each address: with its user, if it has one and is not locked. OFFSET and CASE have
-# PostgreSQL look at the lock first, and at no user of an address that is locked.
-ADDRESS = f"""(SELECT {LOCKED.replace("person.email", "%(email)s")} AS locked OFFSET 0) address
-    LEFT JOIN accounts_user person
-    ON person.email = CASE WHEN NOT address.locked THEN %(email)s END"""
-
 
 class AccountManager(models.Manager["Account"]):
-    def lock(self, pk: UUID) -> None:
-        """Hold a company's row until the transaction ends.
+    def lock(self, pk: UUID) -> "Account":
+        """A company, whose row is held until the transaction ends.
 
         Rules over several rows of a company (one admin is left, an address is invited once) are
         checked under it, by one request after another. Where rows cannot be locked (SQLite),
         transactions are IMMEDIATE and exclude each other anyway.
         """
-        self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
+        return self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
+
+    def operators(self) -> "Account":
+        """The operators' company, made when first needed."""
+        return self.get_or_create(is_operators=True, defaults={"name": OPERATORS})[0]
 
 
 class Account(models.Model):
@@ -65,14 +53,37 @@ class Account(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=200, validators=[validate_name])
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    is_operators = models.BooleanField(  # what marks it: names are free to choose
+        "the operators' company", default=False, db_default=False, editable=False
+    )
 
     objects = AccountManager()
 
     class Meta:
         ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_operators"], condition=Q(is_operators=True), name="account_operators"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **options: Any) -> None:
+        self.clean()  # by whatever way the name comes
+        super().save(*args, **options)
+
+    def clean(self) -> None:
+        if not self.is_operators:
+            try:
+                validate_company_name(self.name)
+            except ValidationError as error:
+                raise ValidationError({"name": error}) from None
+
+    @property
+    def is_protected(self) -> bool:
+        return self.is_operators
 
 
 class Role(models.TextChoices):
@@ -105,10 +116,22 @@ class UserQuerySet(models.QuerySet["User"]):
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
 
+    def protected(self) -> Self:
+        """Those of whom `User.is_protected` holds."""
+        return self.filter(protection())
+
+    def within_reach(self, actor: "User | None") -> Self:
+        """Those on whom the actor may act. The UPDATE of an act is filtered by it, so that the
+        row as it is then decides, also where it is just being made staff's."""
+        if actor is None or actor.is_superuser:
+            return self
+        return self.exclude(protection())
+
     def search(self, text: str) -> Self:
-        """Users in whose first name, last name or address each word of the text occurs."""
+        """Users in whose first name, last name or address each word of the text occurs; of a long
+        one, the first words."""
         found = self
-        for word in dict.fromkeys(text.split()):
+        for word in dict.fromkeys(cut(text).split()):
             found = found.filter(
                 Q(first_name__icontains=word)
                 | Q(last_name__icontains=word)
@@ -121,71 +144,19 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.update(token_version=next_token_version())
 
 
-def user_filter_for(token: Mapping[str, Any]) -> dict[str, Any]:
-    """Whom a token's claims name, while that user is active and has not signed out since."""
-    return {"id": token["sub"], "token_version": token["token_version"], "is_active": True}
+def protection() -> Q:
+    """Of users: that only a superuser may act on them."""
+    operators = Account.objects.filter(is_operators=True)
+    return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
 
 
 class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
     use_in_migrations = False
 
-    def for_access_token(self, token: Mapping[str, Any]) -> "User | None":
-        """The active user whom a token's claims name, `with_profile`, or None; None too when the
-        sessions were ended since the token was issued."""
-        return self.person(**user_filter_for(token))
-
-    def for_refresh_token(self, token: Mapping[str, Any]) -> "User | None":
-        """The same, with `locked` in the same query."""
-        return self.person(LOCKED, **user_filter_for(token))
-
     def by_email(self, email: str) -> "User | None":
         """The user of a canonical address, `with_profile`, or None."""
-        return self.person(email=email)
-
-    def for_log_in(self, email: str) -> "tuple[User | None, bool]":
-        """The user of a canonical address, `with_profile`, if it has one and is not locked to
-        strangers, and whether it is locked: by one statement, whatever address it is."""
-        if connections[self.db].vendor != "postgresql":
-            locked = Lockout.objects.is_locked(email)
-            return None if locked else self.by_email(email), locked
-        row = self.row(self.statement(ADDRESS, "address.locked", ("TRUE",)), {"email": email})
-        return self.user_from_row(row) if row[0] is not None else None, row[-1]
-
-    def person(self, locked: str = "", **conditions: Any) -> "User | None":
-        """The one user whose columns have these values: by PERSON where PostgreSQL gives them as
-        Django wants them; the embedded database is asked by the ORM."""
-        if connections[self.db].vendor != "postgresql":
-            found: User | None = self.with_profile().filter(**conditions).first()
-            return found
-        where = tuple(f"person.{name} = %({name})s" for name in conditions)
-        row = self.row(self.statement(PEOPLE, locked, where), conditions)
-        return self.user_from_row(row) if row else None
-
-    @functools.cache  # noqa: B019  (a manager lives as long as its model)
-    def statement(self, source: str, locked: str, conditions: tuple[str, ...]) -> str:
-        """PERSON for this source and these conditions."""
-        return PERSON.format(
-            columns=", ".join(f"person.{name}" for name in self.columns),
-            lock=f", {locked}" if locked else "",
-            source=source,
-            conditions=" AND ".join(conditions),
-        )
-
-    def row(self, statement: str, values: dict[str, Any]) -> Any:
-        with connections[self.db].cursor() as cursor:
-            cursor.execute(statement, values | {"now": timezone.now()})
-            return cursor.fetchone()
-
-    def user_from_row(self, row: tuple[Any, ...]) -> "User":
-        """The user of a row of PERSON, with what stands in it beside the columns."""
-        count = len(self.columns)
-        user: User = self.model.from_db(self.db, self.columns, row[:count])
-        vars(user).update(zip(["profile_id", "manages", "locked"], row[count:], strict=False))
-        return user
-
-    @cached_property
-    def columns(self) -> list[str]:
-        return [field.attname for field in self.model._meta.concrete_fields]
+        found: User | None = self.with_profile().filter(email=email).first()
+        return found
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
         """A user with a hashed password; with None, one who cannot log in yet."""
@@ -207,15 +178,14 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        """An operator, of the company that is named Operators and made when first needed."""
+        """An operator, of the operators' company unless another is given."""
         if "account" not in fields:
-            operators = Account.objects.order_by("created_at").filter(name=OPERATORS).first()
-            fields["account"] = operators or Account.objects.create(name=OPERATORS)
+            fields["account"] = Account.objects.operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
         return self.create_user(email, password, **fields)
 
 
-class User(AbstractBaseUser, PermissionsMixin):
+class User(Authority, AbstractBaseUser, PermissionsMixin):
     """A person of one company, who signs in with an e-mail address and a password."""
 
     last_login = None  # the audit trail has it; a second write at each log-in would tell no more
@@ -262,6 +232,16 @@ class User(AbstractBaseUser, PermissionsMixin):
     def __str__(self) -> str:
         return str(self.email)
 
+    @property
+    def is_protected(self) -> bool:
+        """Whether only a superuser may act on the user."""
+        return self.is_staff or self.is_superuser or self.account.is_operators
+
+    def check_reach_of_email(self, email: str) -> None:
+        """As `check_reach`, of an address: with a user or without."""
+        if not self.is_superuser and User.objects.protected().filter(email=email).exists():
+            raise PermissionDenied
+
     @cached_property
     def profile_id(self) -> UUID | None:
         """The id of the consultant profile that is linked to the user, if one is."""
@@ -284,9 +264,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         self.token_version = max(self.token_version + 1, present_version())
 
     def sign_out(self, actor: "User | None" = None) -> None:
-        """End every session of this user; `actor` asked for it."""
+        """End every session of this user. `actor` asked for it: the user, or somebody else, who
+        may have to be refused (PermissionDenied)."""
         with transaction.atomic():
-            User.objects.filter(pk=self.pk).sign_out()
+            users = User.objects.filter(pk=self.pk)
+            if not (users if actor == self else users.within_reach(actor)).sign_out():
+                raise PermissionDenied
             trail.record(
                 Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self.email, account_id=self.account_id
             )
@@ -310,42 +293,60 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Whether invitations that the user has sent still hold."""
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
-    def update_role_or_active(self, actor: "User | None", **changes: Any) -> list[str]:
-        """Change `role`, `is_active` or both; deactivating ends every session for good.
+    def change_profile(self, **changes: Any) -> dict[str, Any]:
+        """Change the user's names or language; those of the changes that were any, for the trail.
 
-        Whoever may invite no longer has their open invitations revoked: to whom those were is what
-        is returned. The user is mailed what was done, and so are the other admins where something
-        was revoked. Without an actor: a command.
+        The UPDATE decides between requests that race: one of them has changed something.
+        """
+        news = self.different(changes)
+        changed = news and User.objects.filter(pk=self.pk).exclude(**news).update(**news)
+        vars(self).update(changes)
+        return news if changed else {}
 
-        Raises LastAdmin, and changes nothing, when the company would be without an active admin.
+    def update_role_or_active(
+        self, actor: "User | None", **changes: Any
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Change `role`, `is_active` or both; deactivating ends every session for good. Gives those
+        of the changes that were any, for the trail, and the addresses to which the user had sent
+        invitations that are revoked now, since the user may invite nobody any more.
+
+        The user is mailed what was done, and the other admins what was revoked. Raises
+        PermissionDenied where the actor may not act on the user, and LastAdmin, and changes
+        nothing, when the company would be without an active admin. Without an actor: a command.
         """
         if not changes:
-            return []
-        if changes.get("is_active") is False:
-            changes["token_version"] = next_token_version()
+            return {}, []
         with transaction.atomic():
             Account.objects.lock(self.account_id)
-            before = User.objects.get(pk=self.pk)
-            User.objects.filter(pk=self.pk).update(**changes)
+            self.refresh_from_db(fields=["role", "is_active"])
+            news, could_invite = self.different(changes), self.may_invite
+            if not news:
+                if actor is not None:
+                    actor.check_reach(self)
+                return {}, []
+            ends = {"token_version": next_token_version()} if news.get("is_active") is False else {}
+            same = User.objects.filter(pk=self.pk).within_reach(actor)
+            if not same.update(**news, **ends):
+                raise PermissionDenied
             if not User.objects.filter(account=self.account_id).active_admins().exists():
                 raise LastAdmin
-            self.refresh_from_db(fields=list(changes))
-            revoked = self.revoke_sent(actor) if before.may_invite and not self.may_invite else []
-            self.tell_of_change(before, actor)
+            self.refresh_from_db(fields=[*news, *ends])
+            revoked = self.revoke_sent(actor) if could_invite and not self.may_invite else []
+            self.tell_of(news, actor)
             self.tell_admins(revoked, actor)
-        return revoked
+        return news, revoked
 
     def revoke_sent(self, actor: "User | None") -> list[str]:
         """Have the open invitations revoked that the user has sent; to whom they were."""
         answers = stopped_inviting.send(User, user=self, actor=actor)
         return [email for _, emails in answers for email in emails or []]
 
-    def tell_of_change(self, before: "User", actor: "User | None") -> None:
+    def tell_of(self, news: dict[str, Any], actor: "User | None") -> None:
         """Mail the user a new role, or the deactivation."""
         by = {"by": self.name_of(actor)}
-        if before.role != self.role:
+        if "role" in news:
             self.tell("role_changed", role=self.role, **by)
-        if before.is_active and not self.is_active:
+        if news.get("is_active") is False:
             self.tell("deactivated", **by)
 
     def tell_admins(self, revoked: list[str], actor: "User | None") -> None:
@@ -365,6 +366,10 @@ class User(AbstractBaseUser, PermissionsMixin):
         if actor is None or actor.account_id != self.account_id:
             return ""
         return actor.get_full_name() or str(actor.email)
+
+    def different(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """Those of the values that are not the user's already."""
+        return {name: value for name, value in changes.items() if getattr(self, name) != value}
 
     @classmethod
     def normalize_username(cls, username: str) -> str:
@@ -393,6 +398,11 @@ class Consultant(models.Model):
 
     def __str__(self) -> str:
         return self.name or str(self.id)
+
+    @property
+    def is_protected(self) -> bool:
+        people = (self.account, self.user, self.manager)
+        return any(one is not None and one.is_protected for one in people)
 
     def clean(self) -> None:
         for name in ("user", "manager"):

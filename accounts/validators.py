@@ -1,5 +1,7 @@
 """What a password and a name must not be."""
+# ruff: noqa: RUF001  (letters that are mistaken for others are what LOOKALIKES is about)
 
+import re
 import unicodedata
 
 from django.core.exceptions import ValidationError
@@ -21,8 +23,31 @@ class MaximumLengthValidator:
         return text % {"max_length": self.max_length}
 
 
+# What each letter of the operators' name may be mistaken for, in lower case: digits and signs;
+# Greek, Cyrillic, Armenian, Coptic, Cherokee and Lisu letters; small capitals, strokes.
+LOOKALIKES = {
+    "o": "o0οσоօⲟᴏᴑøɵөѳꓳ",
+    "p": "pρрⲣᴘᏢƿꓑþ",
+    "e": "e3еεɛєэҽᴇᎬꓰ℮ɇǝəσ€",
+    "r": "rгᴦʀɼɾɍꓣᏒя",
+    "a": "a4@аαɑᴀⲁᎪꓮɐ",
+    "t": "t7+тτᴛᎢꓔŧⲧ",
+    "s": "s5$ѕꜱʂꓢᏚƽ",
+}
+SIGNS = frozenset("".join(LOOKALIKES.values()))
+OPERATORS = re.compile("".join(f"[{re.escape(LOOKALIKES[letter])}]" for letter in "operators"))
+
+
 def validate_name(name: str) -> None:
     """Refuses links: people's and companies' names are mailed to strangers from our own domain."""
     plain = unicodedata.normalize("NFKC", name).lower()
     if "://" in plain or "www." in plain:
         raise ValidationError("A name cannot hold a link.", code="link")
+
+
+def validate_company_name(name: str) -> None:
+    """Refuses the operators' name, in whatever case and spelling it would be taken for that."""
+    parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
+    # Spaces, accents, hyphens and what is not to be seen tell no two names apart.
+    if OPERATORS.fullmatch("".join(sign for sign in parts if sign.isalnum() or sign in SIGNS)):
+        raise ValidationError("This name is taken by the operators.", code="reserved")

@@ -43,11 +43,10 @@ class MeView(ProtectedView):
     def patch(self, request: SignedInRequest) -> Response:
         data = valid(ProfileSerializer, request)
         changes = data.pop("settings", {}) | data
-        if changes:
-            with transaction.atomic():
-                User.objects.filter(pk=request.user.pk).update(**changes)
-                trail.record(Kind.PROFILE_CHANGED, actor=request.user, fields=sorted(changes))
-            vars(request.user).update(changes)
+        with transaction.atomic():
+            changed = request.user.change_profile(**changes)
+            if changed:
+                trail.record(Kind.PROFILE_CHANGED, actor=request.user, fields=sorted(changed))
         return Response(user_response(request.user))
 
 
@@ -100,8 +99,8 @@ class UserView(AdminView):
         changes = valid(RoleOrActiveSerializer, request)
         user = self.colleague(request, user_id)
         with transaction.atomic():
-            revoked = user.update_role_or_active(request.user, **changes)
-            self.record(request.user, user, changes)
+            changed, revoked = user.update_role_or_active(request.user, **changes)
+            self.record(request.user, user, changed)
         said = {"revoked_invitations": revoked} if revoked else {}
         return Response(CompanyUser(user).data | said)
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from accounts.models import User
 from assistants.models import Client, Grant, GrantQuerySet
-from audit.admin import ReadOnlyAdmin
+from audit.admin import ReadOnlyAdmin, each
 
 
 class LiveFilter(admin.SimpleListFilter):
@@ -28,7 +28,8 @@ class LiveFilter(admin.SimpleListFilter):
 def end_all(request: HttpRequest, grants: QuerySet[Grant]) -> int:
     """End these grants; how many had not ended before."""
     actor = cast(User, request.user)
-    return sum(grant.end(actor=actor) for grant in grants.select_related("user", "client"))
+    found = grants.select_related("user__account", "client")
+    return each(request, found, lambda grant: grant.end(actor=actor))
 
 
 @admin.register(Grant)

@@ -8,6 +8,7 @@ from rest_framework.request import Request
 
 from accounts.authentication import BearerAuthentication, encoded_bearer_token
 from accounts.models import User
+from accounts.sessions import user_of_token
 from assistants import tokens
 from assistants.models import Grant
 
@@ -21,7 +22,7 @@ class AssistantAuthentication(BearerAuthentication):
         token = tokens.read(encoded_bearer_token(request))
         if token is None:
             return super().authenticate(request)
-        user = User.objects.for_access_token(token)
+        user = user_of_token(token)
         if user is None or (grant := Grant.objects.for_token(token)) is None:
             raise AuthenticationFailed
         return user, grant

@@ -36,7 +36,6 @@ from assistants.exceptions import (
 from assistants.models import Client, Grant
 from assistants.oauth import check_target, single_param
 from signin.backends import check_credentials
-from signin.devices import Devices
 from signin.exceptions import WrongCredentials
 from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
@@ -66,11 +65,17 @@ class AuthorizationRequest:
             raise InvalidRedirectURI("The redirect_uri is not one of the client's.")
         return cls(query, client, redirect_uri)
 
-    def refusal(self) -> HttpResponse | None:
-        """The redirect that tells the client what is wrong with its request, if anything is."""
+    def refusal(self, *, signed_in: bool = False) -> HttpResponse | None:
+        """The redirect that tells the client what is wrong with its request, if anything is.
+
+        Anybody may register a client, so for one that nobody has let in the OAuthError is raised,
+        unless this person has signed in: else we would be an open redirect (RFC 9700 §4.11.2).
+        """
         try:
             self.check()
         except OAuthError as wrong:
+            if not (signed_in or self.client.is_let_in()):
+                raise
             return self.answer(**wrong.body)
         return None
 
@@ -158,8 +163,9 @@ class AuthorizeView(CountedView):
     def post(self, request: Request) -> HttpResponse:
         self.check_form(request)
         asked = AuthorizationRequest.read(request.query_params)
-        act = self.decide if "decision" in request.POST else self.sign_in
-        return asked.refusal() or act(asked, request)
+        if "decision" in request.POST:
+            return self.decide(asked, request)
+        return asked.refusal() or self.sign_in(asked, request)
 
     def check_form(self, request: Request) -> None:
         """Refuse a form that another site made the browser send."""
@@ -174,14 +180,18 @@ class AuthorizeView(CountedView):
         typed = LoginSerializer(data=request.POST)
         try:
             typed.is_valid(raise_exception=True)
-            user = check_credentials(**typed.validated_data, devices=Devices(request))
+            user = check_credentials(request, **typed.validated_data)
         except (ValidationError, WrongCredentials):
             email = request.POST.get("email", "")
             return self.page("sign-in", 401, asked=asked, wrong=True, email=email)
+        Client.objects.hold(asked.client)
         return self.page("consent", asked=asked, user=user, ticket=asked.ticket(user))
 
     def decide(self, asked: AuthorizationRequest, request: Request) -> HttpResponse:
         user, grant_id = asked.user_of_ticket(request.POST.get("ticket", ""))
+        refusal = asked.refusal(signed_in=True)
+        if refusal is not None:
+            return refusal
         if request.POST["decision"] != "allow":
             return asked.answer(error="access_denied", error_description="The person said no.")
         grant, made = Grant.objects.get_or_create(

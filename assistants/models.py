@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from django.conf import settings
 from django.core import signing
 from django.db import models, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
@@ -20,12 +20,14 @@ from assistants import redirects
 from assistants.exceptions import InvalidClient, InvalidGrant
 from audit import trail
 from audit.models import Kind
-from audit.pruning import delete_in_batches
+from audit.pruning import BATCH, delete_in_batches
 
 CODE_LIFE = timedelta(seconds=60)
 KEPT_FOR = timedelta(days=30)  # after a grant's end, so that support can see what became of it
 UNUSED_CLIENT_LIFE = timedelta(days=1)
-MOST_UNUSED = 10_000  # clients
+MOST_UNUSED = 10_000  # clients, and those that a person may be deciding about
+SIGN_IN_LIFE = timedelta(hours=1)  # for a person to be led here and to sign in
+HELD_FOR = timedelta(minutes=15)  # for a person to decide: longer than a ticket of the page lives
 VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 §4.1
 LIVE_GRANT = "SELECT * FROM assistants_grant WHERE id = %s AND ended_at IS NULL"
 CODES = signing.Signer(salt="assistants.code")
@@ -42,16 +44,40 @@ class ClientQuerySet(models.QuerySet["Client"]):
 
     def register(self, name: str, redirect_uris: list[str]) -> "Client":
         """A new client. Anybody may ask for one, so there is room for so many that nobody has let
-        in; for one more, the oldest of them goes."""
+        in; for one more, the oldest of them goes, unless its request may still be under way."""
         unused = self.filter(grants=None).order_by("-created_at")
         for oldest in unused.values_list("created_at", flat=True)[MOST_UNUSED - 1 : MOST_UNUSED]:
-            delete_in_batches(unused.filter(created_at__lte=oldest))
+            self.filter(created_at__lte=oldest).forget(SIGN_IN_LIFE)
         return self.create(name=name, redirect_uris=redirect_uris)
 
     def prune(self) -> int:
         """Delete the clients that nobody has let in within a day, or whose grants are all gone."""
-        old = Q(created_at__lte=timezone.now() - UNUSED_CLIENT_LIFE)
-        return delete_in_batches(self.filter(old, grants=None))
+        return self.forget(UNUSED_CLIENT_LIFE)
+
+    def forget(self, life: timedelta) -> int:
+        """Delete those of the clients that are older than this, nobody has let in, and nobody is
+        deciding about; how many.
+
+        Each is locked before it goes, so that `hold` either keeps it or finds it gone.
+        """
+        now, total = timezone.now(), 0
+        idle = Q(held_at=None) | Q(held_at__lte=now - HELD_FOR)
+        grants = Grant.objects.filter(client=OuterRef("pk"))
+        old = self.filter(idle, ~Exists(grants), created_at__lte=now - life)
+        while True:
+            with transaction.atomic():
+                rows = old.select_for_update(skip_locked=True).order_by()
+                keys = list(rows.values_list("pk", flat=True)[:BATCH])
+                self.model.objects.filter(pk__in=keys).delete()
+            total += len(keys)
+            if len(keys) < BATCH:
+                return total
+
+    def hold(self, client: "Client") -> None:
+        """Keep a client, since a person stands at its consent page. InvalidClient if it has just
+        been deleted."""
+        if not self.filter(pk=client.pk).update(held_at=timezone.now()):
+            raise InvalidClient("This client_id is not registered here.")
 
 
 class Client(models.Model):
@@ -59,9 +85,10 @@ class Client(models.Model):
     its own claim. What is known of it for sure is where it gets its answers."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=100, help_text="What it calls itself.")
+    name = models.CharField("calls itself", max_length=100)
     redirect_uris = models.JSONField("redirect URIs", default=list)
     created_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
+    held_at = models.DateTimeField("consent page last shown", null=True, editable=False)
 
     objects = ClientQuerySet.as_manager()
 
@@ -70,6 +97,10 @@ class Client(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def is_let_in(self) -> bool:
+        """Whether anybody has ever let it in."""
+        return self.grants.exists()
 
 
 class GrantQuerySet(models.QuerySet["Grant"]):
@@ -123,7 +154,9 @@ class Grant(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="grants", editable=False
     )
-    client = models.ForeignKey(Client, models.CASCADE, related_name="grants", editable=False)
+    client = models.ForeignKey(
+        Client, models.CASCADE, related_name="grants", editable=False, verbose_name="calls itself"
+    )
     redirect_uri = models.CharField("redirect URI", max_length=2000, editable=False)
     code_challenge = models.CharField(max_length=43, editable=False)
     token_version = models.PositiveBigIntegerField(
@@ -215,8 +248,11 @@ class Grant(models.Model):
         self.generation = generation + 1
 
     def end(self, actor: User | None = None, **detail: str) -> bool:
-        """End the grant, and tell the audit trail who did or why; False when it had ended."""
+        """End the grant, and tell the audit trail who did or why; False when it had ended.
+        PermissionDenied for an actor whose grant it is not, and who may not act on whose it is."""
         user, recorded = self.user, self.detail() | detail
+        if actor is not None and actor != user:
+            actor.check_reach(user)
         with transaction.atomic():
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)
             ended = bool(alive.update(ended_at=timezone.now()))
@@ -229,6 +265,6 @@ class Grant(models.Model):
         """What the audit trail is recorded of it."""
         return {
             "grant": str(self.pk),
-            "client": self.client.name,
             "host": self.host,
+            "claims": {"client": self.client.name},
         }

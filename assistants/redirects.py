@@ -1,17 +1,33 @@
 """Redirect URIs: which ones a client may register, and which it may then use (RFC 8252, 9700)."""
 
+import re
 from collections.abc import Iterable
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
+# A host and a port, and nothing else: people judge by the host, and it stands in a header.
+LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+NETLOC = re.compile(rf"(\[[0-9A-Fa-f:.]+\]|{LABEL}(?:\.{LABEL})*)(?::([0-9]{{1,5}}))?")
 
 
 def host_of(parts: SplitResult) -> str:
-    """The host as it stands in the address, without user and port."""
-    host = parts.netloc.rpartition("@")[2]
-    return (
-        host[: host.index("]") + 1] if host.startswith("[") and "]" in host else host.split(":")[0]
-    )
+    """The host as it stands in the address, without the port; "" for what is no host."""
+    found = NETLOC.fullmatch(parts.netloc)
+    return found[1] if found and is_host(found[1]) else ""
+
+
+def is_host(host: str) -> bool:
+    """Whether the name is one that every browser takes for the same host. To some of them a name
+    whose last label begins with a digit is an IPv4 address, in whatever notation."""
+    try:
+        if host[0] == "[":
+            IPv6Address(host[1:-1])
+        elif host.rpartition(".")[2][0].isdigit():
+            IPv4Address(host)
+    except AddressValueError:
+        return False
+    return len(host) <= 253
 
 
 def is_loopback(parts: SplitResult) -> bool:
@@ -20,7 +36,8 @@ def is_loopback(parts: SplitResult) -> bool:
 
 def split(uri: str) -> SplitResult | None:
     """The URI taken apart, or None for one that no client may have: not https, nor http to this
-    very machine; with a user, a fragment, a backslash or anything that is no visible ASCII."""
+    very machine; without a plain host; with a user, a fragment, a backslash or anything that is no
+    visible ASCII."""
     if "#" in uri or "\\" in uri or not all("!" <= character <= "~" for character in uri):
         return None
     try:
@@ -28,7 +45,7 @@ def split(uri: str) -> SplitResult | None:
         parts.port  # noqa: B018  (raises ValueError for what is no port)
     except ValueError:
         return None
-    if not parts.hostname or "@" in parts.netloc:
+    if not host_of(parts):
         return None
     return parts if parts.scheme == "https" or is_loopback(parts) else None
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, QueryDict
 from django.urls import resolve
 from mcp_types.jsonrpc import INVALID_PARAMS
@@ -177,7 +178,7 @@ class Tool:
         try:
             view.kwargs = self.ids(arguments)
             answer = getattr(view, self.method)(made, **view.kwargs).data
-        except (APIException, Http404) as refusal:
+        except (APIException, Http404, PermissionDenied) as refusal:
             return failure(view.handle_exception(refusal).data)
         answer = answer or {}
         return {"content": as_text(answer), "structuredContent": answer, "isError": False}
@@ -264,20 +265,20 @@ def call_tool(request: Request, message: Message) -> JSON:
     arguments = message.params.get("arguments") or {}
     if tool.read_only:  # nothing is recorded
         return tool.call(request, arguments)
-    acting = replace(origin.current.get(), through=acting_client(request, message))
-    reset = origin.current.set(acting)
+    reset = origin.current.set(acting_client(request, message))
     try:
         return tool.call(request, arguments)
     finally:
         origin.current.reset(reset)
 
 
-def acting_client(request: Request, message: Message) -> dict[str, str]:
-    """What acts for the person: the client that was let in, else the one that names itself."""
+def acting_client(request: Request, message: Message) -> origin.Origin:
+    """What acts for the person: the client that was let in, or any other. Either names itself."""
     grant: Any = request.auth
+    through, name = {"via": "mcp"}, message.client
     if isinstance(grant, Grant):
-        return {"via": "mcp", "client": grant.client.name, "grant": str(grant.pk)}
-    return {"via": "mcp", "client": message.client}
+        through, name = through | {"grant": str(grant.pk)}, grant.client.name
+    return replace(origin.current.get(), through=through, claims={"client": name})
 
 
 PAGE_ARGUMENTS = {

@@ -1,13 +1,15 @@
 """The audit trail in the admin site: to search, filter and export, never to change."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
@@ -41,10 +43,10 @@ class DayFilter(admin.SimpleListFilter):
         return [(day, day) for day in days]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Record]) -> QuerySet[Record]:
-        try:
-            day = datetime.fromisoformat(f"{self.value()}T00:00:00+00:00")
-        except ValueError:
+        """ValueError or OverflowError for what is no day, which the site answers with a 400."""
+        if not self.value():
             return queryset
+        day = datetime.fromisoformat(f"{self.value()}T00:00:00+00:00")
         return queryset.filter(at__gte=day, at__lt=day + timedelta(days=1))
 
 
@@ -52,6 +54,19 @@ def cell(value: Any) -> str:
     """The value as a spreadsheet shows it: one that begins like a formula is quoted."""
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def each(request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any]) -> int:
+    """Take an action's step with each row on its own; how many it was taken with. The rows on which
+    the caller may not act are named as refused; a step that answers False has done nothing."""
+    count = 0
+    for row in rows:
+        try:
+            with transaction.atomic():
+                count += step(row) is not False
+        except PermissionDenied:
+            messages.error(request, f"{row}: only a superuser changes operators.")
+    return count
 
 
 class Line:
@@ -83,7 +98,7 @@ def csv_lines(records: QuerySet[Record]) -> Iterator[str]:
 
 @admin.register(Record)
 class RecordAdmin(admin.ModelAdmin):
-    list_display = ["at", "kind", "actor_email", "subject", "address", "agent"]
+    list_display = ["at", "what", "actor_email", "subject", "address", "calls_itself"]
     list_filter = ["kind", DayFilter]
     # Addresses are canonical, so that a prefix is found by its index.
     search_fields = ["subject__startswith", "actor_email__startswith", "address__startswith"]
@@ -96,6 +111,15 @@ class RecordAdmin(admin.ModelAdmin):
     show_full_result_count = False
     list_per_page = 50
     actions = ["export"]
+
+    @admin.display(description="kind", ordering="kind")
+    def what(self, record: Record) -> str:
+        more = ", and more followed within the hour" if "more_followed" in record.detail else ""
+        return f"{record.get_kind_display()}{more}"
+
+    @admin.display(description="program, as it calls itself")
+    def calls_itself(self, record: Record) -> str:
+        return " · ".join(filter(None, [*record.detail.get("claims", {}).values(), record.agent]))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Record], search_term: str
@@ -127,6 +151,8 @@ class AuditedAdmin(admin.ModelAdmin):
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        if not message:  # saved as it was
+            return None
         fields = [name for part in message for name in part.get("changed", {}).get("fields", [])]
         self.record(Kind.ADMIN_CHANGED, request, obj, fields=fields)
         return super().log_change(request, obj, message)

@@ -7,6 +7,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
 from django.utils import timezone
 
+from audit.budget import Budget
+from audit.origin import LONGEST_CLAIM
 from audit.pruning import delete_in_batches
 
 PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
@@ -50,6 +52,32 @@ class Kind(models.TextChoices):
     EXPORTED = "audit.exported", "audit trail exported"
 
 
+# One person's records of a kind in an hour. What is beyond is in the log alone.
+PER_HOUR = {Kind.PROFILE_CHANGED: 30}
+PER_HOUR_OF_OTHERS = 300
+# But for what costs a password's hash or a mailed link each time, which is bound enough, and what
+# staff do in the back office: nobody may hide an act there behind three hundred others.
+UNCOUNTED = {
+    Kind.SIGNUP_COMPLETED,
+    Kind.LOGIN_SUCCEEDED,
+    Kind.LOGIN_FAILED,
+    Kind.PASSWORD_CHANGED,
+    Kind.INVITATION_ACCEPTED,
+    Kind.ASSISTANT_LET_IN,
+    Kind.UNLOCKED_BY_MAIL,
+    Kind.DEVICE_KNOWN,
+    Kind.MAIL_RETRIED,
+    Kind.ADMIN_ADDED,
+    Kind.ADMIN_CHANGED,
+    Kind.ADMIN_DELETED,
+    Kind.EXPORTED,
+}
+
+
+class RecordBudget(Budget):
+    """The records of one kind that one person has brought about in the present hour."""
+
+
 class RecordQuerySet(models.QuerySet["Record"]):
     def prune_before(self, before: datetime) -> int:
         """Delete the records older than `before`; how many. PostgreSQL refuses every other DELETE
@@ -79,7 +107,7 @@ class Record(models.Model):
     subject = models.CharField("whom or what", max_length=254, blank=True)
     account_id = models.UUIDField("company (id)", null=True)
     address = models.CharField(max_length=60, blank=True)
-    agent = models.CharField(max_length=200, blank=True)
+    agent = models.CharField("program, as it calls itself", max_length=LONGEST_CLAIM, blank=True)
     request_id = models.CharField("request", max_length=64, blank=True, db_default="")
     shell_user = models.CharField("who, at the shell", max_length=64, blank=True, db_default="")
     detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)

@@ -5,10 +5,11 @@ import os
 import sys
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
-LONGEST_AGENT = 200  # characters
+LONGEST_CLAIM = 100  # characters
 
 
 def printable(text: str, longest: int) -> str:
@@ -21,7 +22,8 @@ class Origin:
     """The caller's address (an IPv6 one as its /64), the program it names, and the request's id;
     of a command its name, and who ran it.
 
-    `through` says what acts for the caller, where something does; records have it in their detail.
+    `through` says what acts for the caller, where something does, and `claims` what that says of
+    itself, which nobody has checked; records have both in their detail.
     """
 
     address: str = ""
@@ -29,6 +31,15 @@ class Origin:
     request_id: str = ""
     shell_user: str = ""
     through: Mapping[str, str] = field(default_factory=dict)
+    claims: Mapping[str, str] = field(default_factory=dict)
+
+    def bounded(self) -> Self:
+        """The same with no more than LONGEST_CLAIM printable characters of each claim: the form in
+        which it may be stored."""
+        claims = {
+            name: printable(text, LONGEST_CLAIM) for name, text in self.claims.items() if text
+        }
+        return replace(self, agent=printable(self.agent, LONGEST_CLAIM), claims=claims)
 
 
 def command() -> Origin:

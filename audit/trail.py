@@ -1,17 +1,25 @@
-"""Writing to the audit trail: one function, one INSERT, and one log line once it is committed."""
+"""Writing to the audit trail: one function, one INSERT, and one log line once it is committed.
+
+What a caller can put into it, and how often, is bounded here, where every record passes.
+"""
 
 import logging
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import transaction
 
-from audit.models import Kind, Record
-from audit.origin import LONGEST_AGENT, Origin, current, printable
+from audit.budget import HOUR
+from audit.models import PER_HOUR, PER_HOUR_OF_OTHERS, UNCOUNTED, Kind, Record, RecordBudget
+from audit.origin import Origin, current, printable
 from metrics import series
 
 logger = logging.getLogger("audit")
+
+LONGEST = 254  # characters of any text in a record
 
 
 class Person(Protocol):
@@ -20,6 +28,16 @@ class Person(Protocol):
     pk: Any
     email: Any
     account_id: Any
+
+
+class Actor(Person, Protocol):
+    """A person who may act on others, or may not; a user is one (accounts.authority)."""
+
+    def check_reach(self, *rows: Any) -> None:
+        """Raise PermissionDenied unless the person may act on all of these."""
+
+    def check_reach_of_email(self, email: str) -> None:
+        """The same for an address, with a user or without."""
 
 
 def record(
@@ -35,22 +53,54 @@ def record(
 
     Call it in the transaction of what it tells of. Without `origin` that comes from the request or
     command in hand. `detail` is what JSON can hold; a password, token or link never goes in.
+    What a caller says of itself goes into its `claims` alone.
     """
     origin = origin or current.get()
-    Record.objects.create(
-        kind=kind,
-        actor_id=actor.pk if actor else None,
-        actor_email=actor.email if actor else "",
-        subject=printable(subject or (actor.email if actor else ""), 254),
-        account_id=account_id or (actor.account_id if actor else None),
-        address=origin.address,
-        agent=printable(origin.agent, LONGEST_AGENT),
-        request_id=origin.request_id,
-        shell_user=origin.shell_user,
-        detail={**origin.through, **detail},
-    )
+    origin = replace(origin, claims={**origin.claims, **detail.pop("claims", {})}).bounded()
+    subject = printable(subject or (actor.email if actor else ""), LONGEST)
+    left = room(kind, actor)
+    if left >= 0:
+        Record.objects.create(
+            kind=kind,
+            actor_id=actor.pk if actor else None,
+            actor_email=actor.email if actor else "",
+            subject=subject,
+            account_id=account_id or (actor.account_id if actor else None),
+            address=origin.address,
+            agent=origin.agent,
+            request_id=origin.request_id,
+            shell_user=origin.shell_user,
+            detail=detail_of(origin, detail | ({} if left else {"more_followed": True})),
+        )
     user = str(actor.pk) if actor else ""
     transaction.on_commit(partial(log, kind, user, subject, origin))
+
+
+def room(kind: Kind, actor: Person | None) -> int:
+    """For how many records of this kind the person has room in this hour, this one included: 0 for
+    the one line that more followed, less for what is no longer recorded."""
+    most = PER_HOUR.get(kind, PER_HOUR_OF_OTHERS)
+    if actor is None or kind in UNCOUNTED:
+        return most
+    return most + 1 - RecordBudget.objects.take(f"{actor.pk} {kind}", HOUR)
+
+
+def detail_of(origin: Origin, detail: dict[str, Any]) -> dict[str, Any]:
+    claims = {"claims": origin.claims} if origin.claims else {}
+    found: dict[str, Any] = bounded({**origin.through, **claims, **detail})
+    return found
+
+
+def bounded(value: Any) -> Any:
+    """The value, with every text in it on one printable line: whoever calls has checked its part,
+    and nobody can vouch for all who will."""
+    if isinstance(value, str):
+        return printable(value, LONGEST)
+    if isinstance(value, Mapping):
+        return {name: bounded(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [bounded(part) for part in value]
+    return value
 
 
 def log(kind: Kind, user: str, subject: str, origin: Origin) -> None:

@@ -11,6 +11,7 @@ from django.contrib import admin, messages
 from django.contrib.auth import logout
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -18,7 +19,7 @@ from django.shortcuts import redirect
 
 from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.models import Account, Consultant, Role, User
-from audit.admin import LargeTableAdmin
+from audit.admin import LargeTableAdmin, each
 from audit.models import Kind
 from backoffice import panels
 from emailchanges.models import change_by_operator
@@ -69,15 +70,23 @@ class PanelAdmin(LargeTableAdmin):
         return [(name, actions[name][2]) for name in self.buttons if name in actions]
 
 
+def caller(request: HttpRequest) -> User:
+    return cast(User, request.user)
+
+
 @admin.register(Account)
 class AccountAdmin(PanelAdmin):
     list_display = ["name", "id", "created_at"]
     search_fields = ["name"]
-    readonly_fields = ["id", "created_at"]
+    readonly_fields = ["id", "created_at", "is_operators"]
     change_form_template = "backoffice/company.html"
 
     def panel(self, row: Account) -> dict[str, Any]:
         return panels.of_account(row)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed: bool = super().has_change_permission(request, obj)
+        return allowed and caller(request).may_act_on(obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -88,8 +97,9 @@ class UserAdmin(PanelAdmin):
     """People come in by sign-up or invitation, and their passwords are their own: to add one is
     to invite. Role and state change by rules, so they are actions rather than fields.
 
-    Superusers and other staff are read-only to staff who are no superusers, actions included:
-    whoever could rename, deactivate or sign out an operator could shut the operators out.
+    Superusers, staff and the operators' company are read-only to staff who are no superusers,
+    actions included: whoever could rename, deactivate or sign out an operator could shut the
+    operators out. Nobody changes their own role or privileges.
     """
 
     list_display = ["email", "name", "account", "role", "is_active", "is_staff"]
@@ -115,6 +125,8 @@ class UserAdmin(PanelAdmin):
             "make_admin" if row.role == Role.ADMIN else "make_member",
             "activate" if row.is_active else "deactivate",
         }
+        if row == request.user:
+            idle = {"make_admin", "make_member", "activate", "deactivate"}
         return [(name, words) for name, words in super().offered(request, row) if name not in idle]
 
     @admin.display(description="name")
@@ -123,7 +135,7 @@ class UserAdmin(PanelAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
-        return allowed and (obj is None or may_change(request, obj))
+        return allowed and (obj == request.user or caller(request).may_act_on(obj))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Groups and permissions only where they mean something, or may be given."""
@@ -133,56 +145,61 @@ class UserAdmin(PanelAdmin):
         return fields
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Only a superuser says who may do what in here, and under which address."""
+        """Only a superuser says who may do what in here, and under which address; and nobody says
+        of themselves what they may."""
         fields = list(super().get_readonly_fields(request, obj))
-        if request.user.is_superuser:
-            return [name for name in fields if name != "email"]
-        return fields + PRIVILEGES
+        if not caller(request).is_superuser:
+            return fields + PRIVILEGES
+        fields.remove("email")
+        return fields + PRIVILEGES if obj == request.user else fields
 
-    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Another address is told to both, and ends what was open for the old one."""
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """What was changed alone, and only where the caller may still act on the user: what others
+        have changed meanwhile, a password or a flag, stays."""
         if "email" in form.changed_data:
-            try:
-                change_by_operator(obj, obj.email, cast(User, request.user))
-            except EmailTaken as error:
-                obj.refresh_from_db(fields=["email"])
-                self.message_user(request, f"{obj}: {error.detail}.", messages.ERROR)
-        super().save_model(request, obj, form, change)
+            self.change_email(request, obj)
+        columns = {field.name for field in User._meta.concrete_fields} - {"email"}
+        changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
+        users = User.objects.filter(pk=obj.pk)
+        if obj != request.user:
+            users = users.within_reach(caller(request))
+        if changes and not users.update(**changes):
+            raise PermissionDenied
 
-    def changeable(self, request: HttpRequest, users: QuerySet[User]) -> list[User]:
-        """Those of the users whom the caller may change; the others are named as refused."""
-        chosen = list(users)
-        for user in chosen:
-            if not may_change(request, user):
-                refused = f"{user}: only a superuser changes operators."
-                self.message_user(request, refused, messages.ERROR)
-        return [user for user in chosen if may_change(request, user)]
+    def change_email(self, request: HttpRequest, user: User) -> None:
+        """Another address is told to both, and ends what was open for the old one."""
+        try:
+            change_by_operator(user, user.email, caller(request))
+        except EmailTaken as error:
+            self.message_user(request, f"{user.email}: {error.detail}.", messages.ERROR)
+        user.refresh_from_db(fields=["email"])
 
     @admin.action(description="Sign out everywhere", permissions=["change"])
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        users = self.changeable(request, queryset)
-        for user in users:
-            user.sign_out(cast(User, request.user))
-        log_out_if_own(request, users)
-        self.message_user(request, f"Users signed out: {len(users)}.")
+        users = list(queryset)
+        signed_out = each(request, users, lambda user: user.sign_out(caller(request)))
+        if request.user in users:
+            # Messages are kept in the session: what is said from here on stands in one of
+            # nobody's, for the log-in page to show.
+            logout(request)
+        self.message_user(request, f"Users signed out: {signed_out}.")
 
     @admin.action(description="Send a password-change link", permissions=["change"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Mails a link to each; an inactive user, who could not use it, gets none."""
-        sent = 0
-        for user in self.changeable(request, queryset):
-            if user.is_active:
-                PasswordChange.objects.mail_to(user, actor=cast(User, request.user))
-                sent += 1
-            else:
-                self.message_user(request, f"Not for {user}, who is not active.", messages.ERROR)
+
+        def send(user: User) -> None:
+            PasswordChange.objects.mail_to(user, actor=caller(request))
+
+        for user in queryset.filter(is_active=False):
+            self.message_user(request, f"Not for {user}, who is not active.", messages.ERROR)
+        sent = each(request, queryset.filter(is_active=True), send)
         self.message_user(request, f"Password-change links requested: {sent}.")
 
     @admin.action(description="Unlock: let them sign in again", permissions=["change"])
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        actor = cast(User, request.user)
-        users = self.changeable(request, queryset)
-        cleared = sum(Lockout.objects.unlock(user.email, actor) for user in users)
+        actor = caller(request)
+        cleared = each(request, queryset, lambda user: Lockout.objects.unlock(user.email, actor))
         self.message_user(request, f"Lockouts cleared: {cleared}.")
 
     @admin.action(description="Make admin", permissions=["change"])
@@ -204,25 +221,29 @@ class UserAdmin(PanelAdmin):
     def update_role_or_active(
         self, request: HttpRequest, users: QuerySet[User], kind: Kind, **change: Any
     ) -> None:
-        """Change each by the API's rule; the trail is told in the transaction of the change."""
-        changed = []
-        for user in self.changeable(request, users):
-            if all(getattr(user, name) == value for name, value in change.items()):
-                continue
+        """Change each but the caller by the API's rule; the trail is told in the transaction of
+        the change."""
+
+        def take(user: User) -> bool:
+            if user == request.user:
+                own = f"{user}: nobody changes their own role or state here."
+                self.message_user(request, own, messages.ERROR)
+                return False
             try:
                 with transaction.atomic():
-                    revoked = user.update_role_or_active(cast(User, request.user), **change)
-                    self.record(kind, request, user, **change)
+                    changed, revoked = user.update_role_or_active(caller(request), **change)
+                    if changed:
+                        self.record(kind, request, user, **change)
             except LastAdmin as error:
                 self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
-            else:
-                changed.append(user)
-                if revoked:
-                    said = f"{user} had sent invitations, now revoked: {', '.join(revoked)}."
-                    self.message_user(request, said, messages.WARNING)
-        if kind == Kind.DEACTIVATED:
-            log_out_if_own(request, changed)
-        self.message_user(request, f"Users {kind.label}: {len(changed)}.")
+                return False
+            if revoked:
+                said = f"{user} had sent invitations, now revoked: {', '.join(revoked)}."
+                self.message_user(request, said, messages.WARNING)
+            return bool(changed)
+
+        changed = each(request, users, take)
+        self.message_user(request, f"Users {kind.label}: {changed}.")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("invitations.add_invitation"))
@@ -233,20 +254,6 @@ class UserAdmin(PanelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-
-def may_change(request: HttpRequest, user: User) -> bool:
-    """Whether the caller may change this user: operators change only themselves."""
-    caller = cast(User, request.user)
-    privileged = user.is_staff or user.is_superuser
-    return caller.is_superuser or not privileged or user.pk == caller.pk
-
-
-def log_out_if_own(request: HttpRequest, users: list[User]) -> None:
-    """Log out an operator who has just ended their own sessions. Messages are kept in the session:
-    what is said from here on stands in one of nobody's, for the log-in page to show."""
-    if request.user in users:
-        logout(request)
 
 
 class ConsultantForm(forms.ModelForm):
@@ -274,6 +281,19 @@ class ConsultantAdmin(LargeTableAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["account"] if obj else []
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed: bool = super().has_change_permission(request, obj)
+        return allowed and caller(request).may_act_on(obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed: bool = super().has_delete_permission(request, obj)
+        return allowed and caller(request).may_act_on(obj)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """`has_change_permission` has asked of the profile as it was; here as it will be."""
+        caller(request).check_reach(obj)
+        super().save_model(request, obj, form, change)
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
         """No plus sign beside the people: adding one invites, and gives no user at once."""

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.models import Account, User
+from accounts.search import cut
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail, State
 from throttling.models import Lockout
@@ -82,7 +83,7 @@ def failures_of_the_hour() -> dict[str, int]:
 
 def found(request: HttpRequest) -> dict[str, Any]:
     """`people` and `companies` that the query's `q` finds, with `q` itself; nothing without it."""
-    text = request.GET.get("q", "").strip()[:100].replace("\0", "")
+    text = cut(request.GET.get("q", ""))
     user: Any = request.user
     parts: dict[str, Any] = {"q": text}
     if not text or isinstance(user, AnonymousUser):

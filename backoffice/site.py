@@ -1,24 +1,37 @@
 """The admin site: its name, its index, and a log-in that is counted and locked like the API's."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
-from django.contrib import admin
+from django.conf import settings
+from django.contrib import admin, messages
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
+from django.urls import path
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+from rest_framework.exceptions import APIException
 
+from accounts.models import User
+from backoffice.lookups import GuardedAdmin
 from backoffice.overview import found, overview
 from mail.emails import canonical_email
+from mail.outbox import OutgoingMail
+from passwords.models import PasswordChange
 from signin.backends import check_credentials
-from signin.devices import Devices, remember_device
+from signin.devices import remember_device
 from signin.exceptions import WrongCredentials
-from throttling.exceptions import TooManyAttempts
-from throttling.throttles import CredentialThrottle
+from throttling.exceptions import RateLimited, TooManyAttempts
+from throttling.throttles import CredentialThrottle, PublicThrottle
+
+# Django's views that are not ours: no row has a page outside, and whoever asked for one was told
+# which rows there are; and a password is changed by a mailed link alone, since that form checked
+# the old one uncounted, unlocked, unrecorded and out of turn.
+TAKEN_AWAY = {"view_on_site", "password_change", "password_change_done"}
 
 
 class LoginForm(AdminAuthenticationForm):
@@ -36,7 +49,7 @@ class LoginForm(AdminAuthenticationForm):
         if email and password:
             try:
                 self.user_cache = check_credentials(
-                    canonical_email(email), password, staff=True, devices=Devices(self.request)
+                    self.request, canonical_email(email), password, staff=True
                 )
             except (ValidationError, WrongCredentials):
                 raise self.get_invalid_login_error() from None
@@ -55,6 +68,28 @@ class Site(admin.AdminSite):
     index_template = "backoffice/index.html"
     enable_nav_sidebar = False  # its width is the lists'
 
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Guarded, whatever the class: Django's own, too, and one that somebody forgets."""
+        admin_class = admin_class or admin.ModelAdmin
+        said = {"__module__": admin_class.__module__, "__doc__": admin_class.__doc__}
+        guarded = type(admin_class.__name__, (GuardedAdmin, admin_class), said)
+        super().register(model_or_iterable, guarded, **options)
+
+    def get_urls(self) -> list[Any]:
+        """Django's, but for TAKEN_AWAY."""
+        mail = self.admin_view(require_POST(self.mail_password_link))
+        kept = [one for one in super().get_urls() if getattr(one, "name", "") not in TAKEN_AWAY]
+        return [path("password-link/", mail, name="password_link"), *kept]
+
+    def mail_password_link(self, request: HttpRequest) -> HttpResponse:
+        """Ask, as anybody may, for the mail with which its owner changes a password."""
+        user = cast(User, request.user)
+        OutgoingMail.objects.request(PasswordChange, user.email, user.language)
+        most = settings.MAIL_PER_ADDRESS_PER_HOUR
+        said = f"A link to change your password goes to {user.email}, at most {most} an hour."
+        messages.success(request, said)
+        return redirect("admin:index")
+
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
@@ -66,22 +101,25 @@ class Site(admin.AdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        if request.method != "POST":
-            return super().login(request, extra_context)
+        """Counted before all else: a look at the form in the public tier, a guess in the other."""
+        guesses = request.method == "POST"
         try:
-            CredentialThrottle().allow_request(request)
+            (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
             response = super().login(request, extra_context)
-        except TooManyAttempts:
-            return self.too_many_attempts(request)
-        if request.user.is_authenticated and response.status_code == 302:
+        except (RateLimited, TooManyAttempts) as refusal:
+            return self.too_many_attempts(request, refusal)
+        if guesses and request.user.is_authenticated and response.status_code == 302:
             remember_device(request, response, request.user)
         for name, value in request.rate_limit.headers().items():  # type: ignore[attr-defined]
             response[name] = value
         return response
 
-    def too_many_attempts(self, request: HttpRequest) -> HttpResponse:
-        """The page for a throttled caller and for a locked address: the same bytes for both."""
+    def too_many_attempts(self, request: HttpRequest, refusal: APIException) -> HttpResponse:
+        """The page for a throttled caller and for a locked address: the same bytes for both. Who
+        has looked too often is told, as by the API, that nothing remains."""
         seconds = request.rate_limit.reset  # type: ignore[attr-defined]
         response = render(request, "admin/too_many_attempts.html", status=429)
         response["Retry-After"] = str(seconds)
+        if isinstance(refusal, RateLimited):
+            response["x-ratelimit-remaining"] = "0"
         return response

@@ -67,9 +67,9 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    from throttling import counter
+    from throttling.counter import limiter
 
-    counter.keep_watch()
+    limiter.keep_watch()
 
 
 def child_exit(server: Any, worker: Any) -> None:

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from config.postgresql.breaker import breaker
 from keys.published import published
-from throttling import counter
+from throttling.counter import limiter
 from throttling.openapi import example
 
 
@@ -88,12 +88,12 @@ class HealthView(APIView):
         },
     )
     def get(self, request: Request) -> Response:
-        counter.probe()
-        limiter = counter.state()
+        limiter.probe()
+        counting = limiter.state()
         if not database_answers():
-            found = {"status": "unavailable", "database": "unavailable", "limiter": limiter}
+            found = {"status": "unavailable", "database": "unavailable", "limiter": counting}
             return Response(Unhealthy(found | {"error": "service unavailable"}).data, 503)
         signing_keys = "ok" if published.all_here() else "missing"
-        status = "ok" if limiter == signing_keys == "ok" else "degraded"
-        found = {"status": status, "database": "ok", "limiter": limiter, "keys": signing_keys}
+        status = "ok" if counting == signing_keys == "ok" else "degraded"
+        found = {"status": status, "database": "ok", "limiter": counting, "keys": signing_keys}
         return Response(Health(found).data)

@@ -93,6 +93,10 @@ class EmailChange(EmailedLink):
         ordering = ["-created_at"]
         verbose_name = "e-mail change"
 
+    @property
+    def is_protected(self) -> bool:
+        return self.user.is_protected
+
     @classmethod
     def request(cls, user: User, email: str) -> None:
         """Ask for a link to the new address, and tell the old one. Whether the new one is taken is
@@ -154,6 +158,10 @@ class UndoEmailChange(EmailedLink):
     @classmethod
     def life(cls) -> timedelta:
         return cls.LIFE
+
+    @property
+    def is_protected(self) -> bool:
+        return self.user.is_protected
 
     def redeem(self) -> None:
         """Use the link up, give the user this address again, and end every session and the links

@@ -1,17 +1,17 @@
 """Invitations in the admin site: new users come in here."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from accounts.models import User
-from audit.admin import ReadOnlyAdmin
+from accounts.models import Role, User
+from audit.admin import ReadOnlyAdmin, each
 from audit.models import Kind
 from invitations.exceptions import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, InvitationQuerySet, Status
@@ -36,13 +36,22 @@ class InviteForm(forms.ModelForm):
     """Refuses what the API refuses.
 
     Its rules hold the company's row until the request's transaction ends: what is found here
-    still holds when the invitation is saved.
+    still holds when the invitation is saved. Whoever may not give roles invites members only.
     """
+
+    actor: ClassVar[User]
+
+    def clean_role(self) -> str:
+        role: str = self.cleaned_data["role"]
+        if role != Role.MEMBER and not self.actor.has_perm("accounts.change_user"):
+            raise PermissionDenied
+        return role
 
     def clean(self) -> dict[str, Any]:
         if not self.errors:
+            self.actor.check_reach_of_email(self.cleaned_data["email"])
             try:
-                Invitation.objects.check_and_count(Invitation(**self.cleaned_data))
+                Invitation.objects.check_and_count(Invitation(**self.cleaned_data), self.actor)
             except UnknownConsultant:
                 text = "Belongs to another company, or has a user."
                 raise ValidationError({"consultant": text}) from None
@@ -66,6 +75,12 @@ class InvitationAdmin(ReadOnlyAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return [*FORM_FIELDS, *STATUS_FIELDS] if obj else FORM_FIELDS
 
+    def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        """A class of the request's own, which knows who invites."""
+        form: Any = super().get_form(request, *args, **options)
+        form.actor = request.user
+        return form
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
@@ -82,30 +97,33 @@ class InvitationAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Send again, with a new link", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        self.each(request, queryset, Invitation.resend, Kind.INVITATION_RESENT, "sent again")
+        self.each_open(request, queryset, Invitation.resend, Kind.INVITATION_RESENT, "sent again")
 
     @admin.action(description="Revoke: the link stops working", permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        self.each(request, queryset, Invitation.revoke, Kind.INVITATION_REVOKED, "revoked")
+        self.each_open(request, queryset, Invitation.revoke, Kind.INVITATION_REVOKED, "revoked")
 
-    def each(
+    def each_open(
         self,
         request: HttpRequest,
         invitations: QuerySet[Invitation],
-        step: Callable[[Invitation], None],
+        step: Callable[[Invitation, User], None],
         kind: Kind,
         done: str,
     ) -> None:
         """Take the step with each invitation on its own; count it, or say why it was refused."""
-        count = 0
-        for invitation in invitations:
+        actor = cast(User, request.user)
+
+        def take(invitation: Invitation) -> bool:
             try:
                 with transaction.atomic():
-                    step(invitation)
-                    invitation.record(kind, cast(User, request.user))
+                    step(invitation, actor)
+                    invitation.record(kind, actor)
             except InvitationRefused as error:
                 text = f"Refused for {invitation.email}: {error.detail}."
                 self.message_user(request, text, messages.ERROR)
-            else:
-                count += 1
+                return False
+            return True
+
+        count = each(request, invitations.select_related("account"), take)
         self.message_user(request, f"Invitations {done}: {count}.")

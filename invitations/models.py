@@ -68,13 +68,13 @@ class InvitationQuerySet(LinkQuerySet):
             consultant_id=consultant_id,
             language=inviter.language,
         )
-        self.add(invitation)
+        self.add(invitation, inviter)
         return invitation
 
-    def add(self, invitation: "Invitation") -> None:
+    def add(self, invitation: "Invitation", actor: User | None) -> None:
         """Save a new invitation, and ask for its mail; raises as `check_and_count`."""
         with transaction.atomic():
-            self.check_and_count(invitation)
+            self.check_and_count(invitation, actor)
             self.save_and_mail(invitation)
 
     def save_and_mail(self, invitation: "Invitation") -> None:
@@ -82,15 +82,18 @@ class InvitationQuerySet(LinkQuerySet):
         invitation.save(force_insert=True)
         OutgoingMail.objects.announce(invitation)
 
-    def check_and_count(self, invitation: "Invitation") -> None:
-        """Raise UnknownConsultant, AlreadyMember, AlreadyInvited, MailLimitReached or
+    def check_and_count(self, invitation: "Invitation", actor: User | None) -> None:
+        """Raise PermissionDenied for a company into which the actor may not invite (None is a
+        command), and UnknownConsultant, AlreadyMember, AlreadyInvited, MailLimitReached or
         InvitationLimitReached for what may not be added; else it is counted as sent.
 
         Of requests that race for one address one succeeds, since they hold the company's row one
         after another until their transactions end.
         """
         account_id, consultant_id = invitation.account_id, invitation.consultant_id
-        Account.objects.lock(account_id)
+        account = Account.objects.lock(account_id)
+        if actor is not None:
+            actor.check_reach(account)
         if consultant_id and not free_consultants(account_id, consultant_id).exists():
             raise UnknownConsultant
         self.refuse_insider(account_id, invitation.email)
@@ -188,6 +191,10 @@ class Invitation(EmailedLink):
             return Status.REVOKED
         return Status.PENDING if self.is_live() else Status.EXPIRED
 
+    @property
+    def is_protected(self) -> bool:
+        return self.account.is_protected
+
     def is_live(self) -> bool:
         return super().is_live() and self.revoked_at is None
 
@@ -197,14 +204,15 @@ class Invitation(EmailedLink):
             kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
         )
 
-    def resend(self) -> None:
+    def resend(self, actor: User) -> None:
         """Make a new link with a new expiry, which ends the old one, and ask for its mail.
 
-        Raises InvitationClosed; AlreadyMember or AlreadyInvited when the address has got another
-        way in since; MailLimitReached or InvitationLimitReached. The older link works on then.
+        Raises PermissionDenied; InvitationClosed; AlreadyMember or AlreadyInvited when the address
+        has got another way in since; MailLimitReached or InvitationLimitReached. The older link
+        works on then.
         """
         with transaction.atomic():
-            Account.objects.lock(self.account_id)
+            actor.check_reach(Account.objects.lock(self.account_id))
             others = Invitation.objects.exclude(pk=self.pk)
             same = Invitation.objects.open().filter(pk=self.pk)
             if not same.exists():
@@ -216,8 +224,10 @@ class Invitation(EmailedLink):
             OutgoingMail.objects.announce(self)
         self.refresh_from_db()
 
-    def revoke(self) -> None:
-        """End the invitation; one conditional UPDATE decides against an acceptance that races."""
+    def revoke(self, actor: User) -> None:
+        """End the invitation; one conditional UPDATE decides against an acceptance that races.
+        Raises PermissionDenied or InvitationClosed."""
+        actor.check_reach(self)
         if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
             raise InvitationClosed
 

@@ -86,12 +86,15 @@ class InvitationView(AdminView):
     def delete(self, request: SignedInRequest, invitation_id: UUID) -> Response:
         invitation = self.invitation(request, invitation_id)
         with transaction.atomic():
-            invitation.revoke()
+            invitation.revoke(request.user)
             invitation.record(Kind.INVITATION_REVOKED, request.user)
         return Response(status=204)
 
     def invitation(self, request: SignedInRequest, invitation_id: UUID) -> Invitation:
-        return get_object_or_404(Invitation, pk=invitation_id, account=request.user.account_id)
+        invitations = Invitation.objects.select_related("account")
+        company = request.user.account_id
+        found: Invitation = get_object_or_404(invitations, pk=invitation_id, account=company)
+        return found
 
 
 class ResendView(InvitationView):
@@ -112,7 +115,7 @@ class ResendView(InvitationView):
     def post(self, request: SignedInRequest, invitation_id: UUID) -> Response:
         invitation = self.invitation(request, invitation_id)
         with transaction.atomic():
-            invitation.resend()
+            invitation.resend(request.user)
             invitation.record(Kind.INVITATION_RESENT, request.user)
         return Response(InvitationSerializer(invitation).data)
 

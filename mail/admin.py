@@ -6,11 +6,8 @@ from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
-from audit import trail
-from audit.admin import ReadOnlyAdmin
-from audit.models import Kind
+from audit.admin import ReadOnlyAdmin, each
 from mail.links import EmailedLink
 from mail.notices import PREFIX
 from mail.outbox import OutgoingMail, State
@@ -44,14 +41,15 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     def about(self, mail: OutgoingMail) -> str:
         return mail.kind_name.capitalize()
 
-    @admin.action(description="Try again now", permissions=["view"])
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_change_permission(self, request)
+
+    @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
-        again = 0
+        actor: Any = request.user
         with transaction.atomic():
             decided = Q(link_id__isnull=False) | Q(kind__startswith=PREFIX)
             mails = queryset.filter(decided, state__in=[State.READY, State.FAILED])
-            for mail in mails.select_for_update(skip_locked=True):  # not what is just being sent
-                mail.set_state(State.READY, due_at=timezone.now())
-                trail.record(Kind.MAIL_RETRIED, actor=request.user, subject=mail.email)  # type: ignore[arg-type]
-                again += 1
+            unsent = mails.select_for_update(skip_locked=True)  # not what is just being sent
+            again = each(request, unsent, lambda mail: mail.try_again(actor))
         self.message_user(request, f"Mails to be tried again: {again}.")

@@ -1,50 +1,9 @@
 """MailBudget: how many mails were asked for in a while, counted exactly."""
 
-from datetime import timedelta
+from audit.budget import DAY, HOUR, Budget
 
-from django.db import connections, models
-from django.utils import timezone
-
-from audit.pruning import delete_in_batches
-
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-
-TAKE = """
-INSERT INTO mail_mailbudget AS budget (name, used, begun_at) VALUES (%(name)s, 1, %(now)s)
-ON CONFLICT (name) DO UPDATE SET
-    used = CASE WHEN budget.begun_at <= %(over)s THEN 1 ELSE budget.used + 1 END,
-    begun_at = CASE WHEN budget.begun_at <= %(over)s THEN excluded.begun_at ELSE budget.begun_at END
-RETURNING used
-"""
+__all__ = ["DAY", "HOUR", "MailBudget"]
 
 
-class MailBudgetManager(models.Manager["MailBudget"]):
-    def take(self, name: str, window: timedelta) -> int:
-        """Count a mail that was asked for, and give its number in its window: 1, 2, 3 and so on.
-
-        A window begins with its first mail. One statement, so that parallel calls are counted one
-        by one; a transaction that is rolled back has taken nothing.
-        """
-        connection, now = connections[self.db], timezone.now()
-        moment = connection.ops.adapt_datetimefield_value
-        values = {"name": name, "now": moment(now), "over": moment(now - window)}
-        with connection.cursor() as cursor:
-            cursor.execute(TAKE, values)
-            return int(cursor.fetchone()[0])
-
-    def prune(self) -> int:
-        """Delete what the longest window no longer needs; how many."""
-        return delete_in_batches(self.filter(begun_at__lte=timezone.now() - DAY))
-
-
-class MailBudget(models.Model):
+class MailBudget(Budget):
     """The mails of one kind to one address, or of one company, in the present window."""
-
-    name = models.CharField(max_length=400, primary_key=True)
-    used = models.PositiveIntegerField()
-    begun_at = models.DateTimeField(db_index=True)
-
-    objects = MailBudgetManager()
-
-    def __str__(self) -> str:
-        return self.name

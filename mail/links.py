@@ -76,6 +76,11 @@ class EmailedLink(models.Model):
         return f"{self._meta.verbose_name} for {self.email}"
 
     @property
+    def is_protected(self) -> bool:
+        """Whether only a superuser may act on it; links that belong to somebody know."""
+        return False
+
+    @property
     def token(self) -> str:
         mac = salted_hmac(
             f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}", algorithm="sha256"

@@ -22,7 +22,9 @@ from django.db import DatabaseError, models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from audit.origin import LONGEST_AGENT, current, printable
+from audit import trail
+from audit.models import Kind
+from audit.origin import current
 from audit.pruning import delete_in_batches
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import CanonicalEmailField
@@ -56,8 +58,7 @@ ENDS = {State.SENT, State.DROPPED, State.FAILED}
 
 def present_origin() -> dict[str, Any]:
     """Where the work in hand comes from, as JSON can hold it."""
-    origin = asdict(current.get())
-    return origin | {"agent": printable(origin["agent"], LONGEST_AGENT)}
+    return asdict(current.get().bounded())
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
@@ -238,6 +239,14 @@ class OutgoingMail(models.Model):
         self.set_state(State.SENT, sent_at=now, attempts=self.attempts + 1, problem="")
         logger.info("mail %s sent", self.pk)
         return True
+
+    def try_again(self, actor: trail.Actor) -> None:
+        """Have it sent as soon as can be. In a transaction; PermissionDenied where the actor may
+        not act on whom it is for, or on what its link leads to."""
+        actor.check_reach_of_email(self.email)
+        actor.check_reach(self.link())
+        self.set_state(State.READY, due_at=timezone.now())
+        trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
 
     def note_failure(self, error: Exception) -> None:
         """Try again later; give up after three days. Only the error's kind and code are kept: a

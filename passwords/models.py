@@ -30,7 +30,10 @@ class PasswordChangeQuerySet(LinkQuerySet):
         return link
 
     def mail_to(self, user: User, actor: User) -> None:
-        """Mail a link to an active user; `actor`, one of the staff, asked for it."""
+        """Mail a link to an active user. `actor` asked for it: the user, or somebody else, who may
+        have to be refused (PermissionDenied)."""
+        if actor != user:
+            actor.check_reach(user)
         with transaction.atomic():
             OutgoingMail.objects.announce(self.make(user))
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user.email)
@@ -57,6 +60,10 @@ class PasswordChange(EmailedLink):
     class Meta:
         ordering = ["-created_at"]
         verbose_name = "password change"
+
+    @property
+    def is_protected(self) -> bool:
+        return self.user.is_protected
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":

@@ -24,6 +24,7 @@ from signin.exceptions import TooManyHashes, WrongCredentials, WrongPassword
 from signin.models import UnlockLink
 from throttling.exceptions import TooManyAttempts
 from throttling.models import Lockout
+from throttling.throttles import CredentialThrottle
 
 
 @functools.cache
@@ -33,18 +34,18 @@ def dummy_hash() -> str:
 
 
 def check_credentials(
+    request: HttpRequest | Request | None,
     email: str,
     password: str,
     *,
     staff: bool = False,
-    devices: Devices | None = None,
     proof: bool = False,
 ) -> User:
     """The user whose canonical address and password these are; with `staff`, one of the staff; as
     a `proof`, of somebody who is signed in already.
 
-    `devices` are those that the browser is known as; without one for the address the caller is a
-    stranger. Whose failures count, and whose lock holds, follows from it.
+    The request's cookie says which devices the browser is known as; without one for the address the
+    caller is a stranger. Whose failures count, and whose lock holds, follows from it.
 
     Raises WrongCredentials, or TooManyAttempts while the address is locked. An unknown address, an
     inactive user and one without a usable password cost one hash and count one failure exactly as
@@ -53,13 +54,10 @@ def check_credentials(
     The lock is looked at again when the hash is done, since of many guesses that began together
     some may have failed meanwhile: answers count, not attempts.
     """
-    locked: bool | None = None
-    if devices:
-        user = User.objects.by_email(email)
-    else:
-        user, locked = User.objects.for_log_in(email)
+    devices = Devices(request)
+    user = User.objects.by_email(email)
     device = devices.device_of(user) if devices else STRANGER
-    refuse_locked(email, locked, device)
+    admit(request, email, device)
     known = user is not None and user.has_usable_password()
     encoded = user.password if user and known else dummy_hash()
     right = check_password(password, encoded, renewal(user))
@@ -81,9 +79,8 @@ def check_credentials(
 def check_proof(request: Request, user: User, shown: Mapping[str, Any]) -> None:
     """Check what a signed-in caller shows of themselves (`ProofSerializer`) as a log-in does,
     lockout included. Raises WrongPassword or TooManyAttempts."""
-    devices = Devices(request)
     try:
-        check_credentials(user.email, shown["password"], devices=devices, proof=True)
+        check_credentials(request, user.email, shown["password"], proof=True)
     except WrongCredentials:
         raise WrongPassword from None
 
@@ -120,6 +117,31 @@ def renewal(user: User | None) -> Callable[[str], None]:
                 same.update(password=make_password(password))
 
     return renew
+
+
+def admit(
+    request: HttpRequest | Request | None,
+    email: str,
+    device: str = STRANGER,
+) -> None:
+    """What every hash of a password passes before it is made: the credential tier, which counts a
+    request once, and the lock of the address, which records whom it refuses. The hashers keep the
+    queue themselves. Without a request (a shell) there is nobody to count.
+
+    Raises TooManyAttempts.
+    """
+    if request is not None:
+        CredentialThrottle().allow_request(request)
+    refuse_locked(email, device=device)
+
+
+def hash_password(request: Request, email: str, password: str, device: str = STRANGER) -> str:
+    """The hash of a new password for the owner of a link. It takes a while: outside a transaction.
+
+    Raises TooManyAttempts.
+    """
+    admit(request, email, device)
+    return make_password(password)
 
 
 def refuse_locked(email: str, locked: bool | None = None, device: str = STRANGER) -> None:
@@ -160,6 +182,6 @@ class EmailBackend(ModelBackend):
         if not email or not password:
             return None
         try:
-            return check_credentials(canonical_email(email), password, devices=Devices(request))
+            return check_credentials(request, canonical_email(email), password)
         except (ValidationError, WrongCredentials, TooManyAttempts):
             return None

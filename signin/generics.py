@@ -3,7 +3,6 @@ becomes one."""
 
 from typing import Any, ClassVar
 
-from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +14,7 @@ from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from mail.links import EmailedLink
-from signin.backends import clear_lockout, refuse_locked
+from signin.backends import clear_lockout, hash_password
 from signin.cookies import set_refresh_cookie
 from signin.devices import STRANGER, remember_device
 from signin.serializers import auth_response
@@ -58,8 +57,7 @@ class LinkSignInView(SignInView):
         data = valid(self.serializer_class, request)
         link = self.link_class.objects.find(data.pop("token"))
         device = self.device(request, link)
-        refuse_locked(link.email, device=device)
-        data["password"] = make_password(data["password"])  # takes a while: no transaction yet
+        data["password"] = hash_password(request, link.email, data["password"], device)
         with transaction.atomic():
             user = self.redeem(link, data)
             clear_lockout(link.email, device)

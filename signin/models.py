@@ -49,6 +49,10 @@ class UnlockLink(EmailedLink):
         ordering = ["-created_at"]
         verbose_name = "unlock link"
 
+    @property
+    def is_protected(self) -> bool:
+        return self.user.is_protected
+
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
         """A link for the address's active user; nothing for any other address."""

@@ -4,7 +4,14 @@ from typing import Any
 
 from rest_framework import serializers
 
-from accounts.fields import EmailField, NameField, NewPasswordField, PasswordField, TextField
+from accounts.fields import (
+    CompanyNameField,
+    EmailField,
+    NameField,
+    NewPasswordField,
+    PasswordField,
+    TextField,
+)
 from accounts.models import User
 from accounts.serializers import UserResponse
 from signin.openapi import ADA, LINK, SIGN_IN_RESPONSE, TOKEN
@@ -32,7 +39,7 @@ class ProofSerializer(serializers.Serializer[Any]):
 @example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
 class CompleteSignupSerializer(serializers.Serializer[Any]):
     token = TextField(max_length=512)
-    account_name = NameField(max_length=200)
+    account_name = CompanyNameField()
     first_name = NameField()
     last_name = NameField()
     password = NewPasswordField()

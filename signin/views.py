@@ -14,6 +14,7 @@ from accounts.exceptions import EmailTaken
 from accounts.fields import REFUSED_CHARACTERS
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
 from accounts.models import Account, Role, User
+from accounts.sessions import user_of_token
 from audit.models import Kind
 from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail
@@ -99,7 +100,7 @@ class LoginView(SignInView):
     )
     def post(self, request: Request) -> Response:
         typed = valid(LoginSerializer, request)
-        return self.signed_in(check_credentials(**typed, devices=Devices(request)))
+        return self.signed_in(check_credentials(request, **typed))
 
 
 class RefreshView(SignInView):
@@ -129,7 +130,7 @@ class RefreshView(SignInView):
         except TokenError:
             tokens.refuse_missing_key(encoded)
             raise InvalidRefreshToken from None
-        user = User.objects.for_refresh_token(old)
+        user = user_of_token(old, with_lock=True)
         if user is None:
             raise InvalidRefreshToken
         refuse_locked(user.email, user.locked, Devices(request).device_of(user))

@@ -28,7 +28,7 @@ from mail.worker import Worker
 from signin import hashers
 from signin.models import SignupLink
 from tests import servers
-from throttling import counter
+from throttling.counter import limiter
 
 PASSWORD = "correct horse battery"  # every member of the cast's
 
@@ -98,7 +98,7 @@ def no_secret_in_any_log() -> Iterator[None]:
 def fresh_limits() -> None:
     """Each test begins with no request counted, and no published key known."""
     servers.REDIS.client.flushall()
-    counter.reset()
+    limiter.reset()
     published.forget()
 
 

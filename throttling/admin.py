@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
+from audit.admin import each
 from throttling.models import Lockout
 
 
@@ -60,11 +61,15 @@ class LockoutAdmin(admin.ModelAdmin):
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:
         emails = list(queryset.values_list("email", flat=True))
         actor: Any = request.user
-        cleared = sum(Lockout.objects.unlock(email, actor) for email in emails)
+        cleared = each(request, emails, lambda email: Lockout.objects.unlock(email, actor))
         self.message_user(request, f"Lockouts cleared: {cleared}.")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Lockout | None = None) -> bool:
+        """Cleared by the action, under its rule; the page is to be looked at."""
+        return obj is None and super().has_change_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: Lockout | None = None) -> bool:
         return False

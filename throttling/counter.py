@@ -303,8 +303,6 @@ class Limiter:
 
 
 limiter = Limiter()
-count, state, probe, reset = limiter.count, limiter.state, limiter.probe, limiter.reset
-keep_watch = limiter.keep_watch
 
 # A child process must not share its parent's counts, nor a lock that a thread held at the fork.
 os.register_at_fork(after_in_child=limiter.reset)

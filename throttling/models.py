@@ -90,24 +90,24 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
     def clear_unless_locked(self, email: str, device: str = "") -> bool:
         """Forget the failures after a success. False when the address is locked now.
 
-        Nearly nobody has a record, so we look first: one query, and no write. It is plain SQL,
-        since the hash has emptied the processor's caches, and the ORM's way to the same statement
-        is long: 0.7 ms of a log-in. Where there is a record the DELETE's own condition decides,
-        since a lock may fall at any moment.
+        Nearly nobody has a record, so we look first: one query, and no write. Where there is one
+        the DELETE's own condition decides, since a lock may fall at any moment.
         """
-        with connections[self.db].cursor() as cursor:
-            cursor.execute(HAS_RECORD, [email, device])
-            if cursor.fetchone() is None:
-                return True
-        deleted, _ = self.filter(is_over(timezone.now()), email=email, device=device).delete()
+        records = self.filter(email=email, device=device)
+        if not records.exists():
+            return True
+        deleted, _ = records.filter(is_over(timezone.now())).delete()
         # A parallel success may have been first.
         return bool(deleted) or not self.is_locked(email, device)
 
     def unlock(
-        self, email: str, actor: trail.Person | None = None, kind: Kind = Kind.LOCK_CLEARED
+        self, email: str, actor: trail.Actor | None = None, kind: Kind = Kind.LOCK_CLEARED
     ) -> bool:
         """Delete the address's records in this queryset, strangers' and devices', and tell the
-        audit trail; whether there was any."""
+        audit trail; whether there was any. PermissionDenied where `actor` may not clear it, as
+        nobody may by rank alone: a thief of the session could guess the password on and on."""
+        if actor is not None and kind == Kind.LOCK_CLEARED:
+            actor.check_reach_of_email(email)
         with transaction.atomic(using=self.db):
             records = list(self.select_for_update().filter(email=email))
             if records:
@@ -156,8 +156,6 @@ class Lockout(models.Model):
     def is_locked(self) -> bool:
         return self.locked_until is not None and self.locked_until > timezone.now()
 
-
-HAS_RECORD = "SELECT 1 FROM throttling_lockout WHERE email = %s AND device = %s"
 
 # A forgotten count begins anew, and so does one that has locked: its lock must be over, since the
 # WHERE excludes records with a lock that lasts.

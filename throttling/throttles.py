@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
-from throttling import counter
 from throttling.addresses import client_address
+from throttling.counter import limiter
 from throttling.exceptions import RateLimited, TooManyAttempts
 
 
@@ -28,16 +28,18 @@ class TierThrottle(BaseThrottle):
     def allow_request(self, request: HttpRequest | Request, view: APIView | None = None) -> bool:
         """True, or raise `exceeded`.
 
-        The `counter.Decision` stays on the request as `rate_limit`; a request that has one is not
-        counted again.
+        The `counter.Decision` stays on the request as `rate_limit`, with its tier as
+        `rate_limit_tier`. A request that has one is not counted again, but by the strict tier,
+        which counts who guesses by whatever view it comes.
         """
-        decision: Any = getattr(request, "rate_limit", None)
-        if decision is None:
+        counted: Any = request
+        tier = getattr(counted, "rate_limit_tier", None)
+        if tier is None or (self.strict and tier != self.tier):
             limit = getattr(settings, self.limit_setting)
             caller = self.caller(request, view)
-            decision = counter.count(self.tier, caller, limit, strict=self.strict)
-            request.rate_limit = decision  # type: ignore[union-attr]
-        if not decision.allowed:
+            counted.rate_limit = limiter.count(self.tier, caller, limit, strict=self.strict)
+            counted.rate_limit_tier = self.tier
+        if not counted.rate_limit.allowed:
             raise self.exceeded
         return True
 

@@ -25,9 +25,11 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=200, validators=[accounts.validators.validate_name])),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('is_operators', models.BooleanField(db_default=False, default=False, editable=False, verbose_name="the operators' company")),
             ],
             options={
                 'ordering': ['name', 'id'],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('is_operators', True)), fields=('is_operators',), name='account_operators')],
             },
         ),
         migrations.CreateModel(

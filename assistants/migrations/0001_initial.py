@@ -20,9 +20,10 @@ class Migration(migrations.Migration):
             name='Client',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(help_text='What it calls itself.', max_length=100)),
+                ('name', models.CharField(max_length=100, verbose_name='calls itself')),
                 ('redirect_uris', models.JSONField(default=list, verbose_name='redirect URIs')),
                 ('created_at', models.DateTimeField(db_index=True, default=django.utils.timezone.now, editable=False)),
+                ('held_at', models.DateTimeField(editable=False, null=True, verbose_name='consent page last shown')),
             ],
             options={
                 'ordering': ['-created_at'],
@@ -40,7 +41,7 @@ class Migration(migrations.Migration):
                 ('redeemed_at', models.DateTimeField(editable=False, null=True, verbose_name='code redeemed')),
                 ('used_at', models.DateTimeField(editable=False, null=True, verbose_name='last refreshed')),
                 ('ended_at', models.DateTimeField(editable=False, null=True, verbose_name='ended')),
-                ('client', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='grants', to='assistants.client')),
+                ('client', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='grants', to='assistants.client', verbose_name='calls itself')),
                 ('user', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='grants', to=settings.AUTH_USER_MODEL)),
             ],
             options={

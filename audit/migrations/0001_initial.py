@@ -14,6 +14,17 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='RecordBudget',
+            fields=[
+                ('name', models.CharField(max_length=400, primary_key=True, serialize=False)),
+                ('used', models.PositiveIntegerField()),
+                ('begun_at', models.DateTimeField(db_index=True)),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
             name='Record',
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
@@ -24,7 +35,7 @@ class Migration(migrations.Migration):
                 ('subject', models.CharField(blank=True, max_length=254, verbose_name='whom or what')),
                 ('account_id', models.UUIDField(null=True, verbose_name='company (id)')),
                 ('address', models.CharField(blank=True, max_length=60)),
-                ('agent', models.CharField(blank=True, max_length=200)),
+                ('agent', models.CharField(blank=True, max_length=100, verbose_name='program, as it calls itself')),
                 ('request_id', models.CharField(blank=True, db_default='', max_length=64, verbose_name='request')),
                 ('shell_user', models.CharField(blank=True, db_default='', max_length=64, verbose_name='who, at the shell')),
                 ('detail', models.JSONField(default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),

@@ -12,7 +12,7 @@ from audit.models import Record
 from mail.outbox import OutgoingMail, State
 from signin.models import SignupLink
 from tests.servers import free_port
-from throttling import counter
+from throttling.counter import limiter
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -95,7 +95,7 @@ def test_wrong_arguments_end_with_one_line(words):
 
 
 def test_limits_shows_and_clears_an_address(capsys):
-    counter.count("credential", "192.0.2.1", 10, strict=True)
+    limiter.count("credential", "192.0.2.1", 10, strict=True)
     shown = json.loads(run(capsys, "limits", "192.0.2.1", "--json"))
     assert shown["counts"]["credential"][0] == 1
     assert "cleared" in run(capsys, "limits", "::ffff:192.0.2.1", "--clear")

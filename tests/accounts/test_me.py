@@ -36,11 +36,6 @@ def test_shows_the_consultant_profile_and_who_is_managed(ada: User, bob: User) -
     assert bearer(ada).get("/auth/me").json()["is_manager"] is True
 
 
-def test_costs_one_query(as_ada: API, django_assert_num_queries: object) -> None:
-    with django_assert_num_queries(1):
-        as_ada.get("/auth/me")
-
-
 def test_scheme_is_read_in_any_case(as_ada: API) -> None:
     as_ada.headers["authorization"] = as_ada.headers["authorization"].replace("Bearer", "bearer")
 

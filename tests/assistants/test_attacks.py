@@ -11,6 +11,7 @@ from tests.assistants.conftest import (
     RESOURCE,
     VERIFIER,
     Person,
+    answered,
     form,
     hidden,
     let_in,
@@ -209,15 +210,110 @@ def test_foreign_redirect_uri_is_never_redirected_to(db, ada, uri):
         "cursor://callback",
         "https://a\\b/",
         "http://[::1/",
+        "http://[::1].evil.test/",
+        "https://[::1].evil.test/",
+        "http://[::1]evil.test/",
+        "http://evil.test[::1]/",
+        "https://[::1%25eth0]/",
+        "https://[v1.x]/",
+        "https://[1:2]/",
+        "https://claude.ai%2eevil.test/",
+        "https://claude.ai%2Fx.evil.test/",
+        "https://a.example;script-src/",
+        "https://a.example,b.example/",
+        "https://*.example/",
+        "https://'self'/",
+        "https://a..example/",
+        "https://.a.example/",
+        "https://a.example./",
+        "https://-a.example/",
+        "https://a_b.example/",
+        "https://a.example:/",
+        "https://a.example:+1/",
+        "https://a.example:443;x/",
+        "https://2130706433/",
+        "https://0x7f.0x1/",
+        "https://127.1/",
+        "https://127.0.0.01/",
+        f"https://{'a' * 64}.example/",
+        f"https://{'a.' * 127}example/",
     ],
 )
 def test_such_a_redirect_uri_cannot_be_registered(uri):
     assert redirects.split(uri) is None
 
 
+@pytest.mark.parametrize(
+    ("uri", "host"),
+    [
+        ("https://claude.ai/cb", "claude.ai"),
+        ("https://Claude.AI:8443/cb;x=1?y", "Claude.AI"),
+        ("https://xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("https://a-b--c.example/%2e", "a-b--c.example"),
+        ("https://192.0.2.1/", "192.0.2.1"),
+        ("https://[2001:db8::1]:444/", "[2001:db8::1]"),
+        ("http://[::1]:3030/callback", "[::1]"),
+        ("http://127.0.0.1/", "127.0.0.1"),
+        ("https://localhost/", "localhost"),
+    ],
+)
+def test_such_a_redirect_uri_can(uri, host):
+    assert redirects.split(uri) is not None
+    assert redirects.host(uri) == host
+
+
+@pytest.mark.parametrize("uri", ["https://a.example;script-src/", "https://a.example%3bx/"])
+def test_host_adds_nothing_to_the_pages_policy(db, uri):
+    """Even where one was registered before there was a grammar."""
+    client = Client.objects.create(name="Evil", redirect_uris=[uri])
+
+    page = Person(request_of(client)).page
+
+    assert page.status_code == 400
+    assert "script-src" not in page["Content-Security-Policy"]
+
+
 @pytest.mark.parametrize("uri", ["http://localhost:51004/callback", "http://localhost/callback"])
 def test_program_on_the_persons_machine_comes_with_any_port(uri):
     assert redirects.is_registered(uri, ["http://localhost:3030/callback"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"response_type": "token"}, {"resource": ""}, {"scope": "x"}, {"code_challenge": ""}],
+)
+def test_stranger_is_not_redirected_to_a_client_that_nobody_has_let_in(db, changes):
+    """Anybody may register one, so it would be an open redirect (RFC 9700 §4.11.2)."""
+    evil = Client.objects.create(name="Bank", redirect_uris=["https://evil.test/"])
+
+    page = Person(request_of(evil, **changes)).page
+
+    assert page.status_code == 400
+    assert "Location" not in page
+    assert "Something went wrong" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    "sent", [{"decision": "deny"}, {"decision": "allow", "ticket": "x"}, {"email": "a@b.example"}]
+)
+def test_form_of_a_stranger_is_not_redirected_either(client, sent):
+    person = Person(request_of(client))
+    person.query |= {"scope": "x"}
+    step = {"step": "decision"} if "decision" in sent else {}
+
+    page = person.post(sent, **step)
+
+    assert page.status_code == 400
+    assert "Location" not in page
+
+
+def test_person_who_has_signed_in_is_redirected_with_what_is_wrong(client, ada):
+    person = Person(request_of(client))
+    person.sign_in(ada.email)
+    person.query |= {"scope": "x"}
+
+    assert answered(person.decide("allow"))["error"] == "invalid_scope"
+    assert not Grant.objects.exists()
 
 
 def test_unknown_client_is_never_redirected(client):

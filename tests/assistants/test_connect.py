@@ -183,14 +183,14 @@ def test_form_is_no_good_once_the_sessions_were_ended(client, ada):
         ({"scope": "mcp admin"}, "invalid_scope"),
     ],
 )
-def test_client_is_told_what_is_wrong_with_its_request(client, changes, error):
+def test_client_is_told_what_is_wrong_with_its_request(client, pair, changes, error):
     answer = answered(Person(request_of(client, **changes)).page)
 
     assert answer["error"] == error
     assert (answer["state"], answer["iss"]) == ("state-of-the-client", BASE)
 
 
-def test_parameter_that_is_there_twice_is_refused(client):
+def test_parameter_that_is_there_twice_is_refused(client, pair):
     query = request_of(client)
     page = Person({**query, "state": ["a", "b"]}).page  # type: ignore[dict-item]
 
@@ -275,5 +275,5 @@ def test_trail_tells_who_let_whom_in(api, client, ada):
 
     record = Record.objects.get(kind=Kind.ASSISTANT_LET_IN)
     assert record.actor_email == ada.email
-    assert record.detail["client"] == "Testbench"
+    assert record.detail["claims"] == {"client": "Testbench"}
     assert record.detail["host"] == "127.0.0.1"

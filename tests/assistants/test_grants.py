@@ -1,22 +1,28 @@
 """Which assistants act for me, and how that ends."""
 
+import threading
 from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
+from django.db import transaction
 from django.utils import timezone
 
 from assistants import models
+from assistants.exceptions import InvalidClient
 from assistants.models import Client, Grant
 from audit.models import Kind, Record
 from tests.assistants.conftest import (
     REDIRECT,
+    Person,
+    answered,
     let_in,
     redeem,
     refresh,
+    request_of,
     send,
 )
-from tests.conftest import API, PASSWORD
+from tests.conftest import API, PASSWORD, close_connections, race
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +59,8 @@ def test_grant_is_ended_by_its_person(as_ada, assistant, api, client, pair):
     assert not is_in(assistant)
     assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
     record = Record.objects.get(kind=Kind.ASSISTANT_ENDED)
-    assert (record.actor_email, record.detail["client"]) == ("ada@example.com", "Testbench")
+    assert record.actor_email == "ada@example.com"
+    assert record.detail["claims"] == {"client": "Testbench"}
 
 
 def test_grant_of_somebody_else_is_not_found(as_bob, assistant):
@@ -156,12 +163,90 @@ def test_grants_are_forgotten_a_month_after_their_end(pair, time_machine):
 
 def test_there_is_room_for_so_many_strangers(client, pair, monkeypatch):
     monkeypatch.setattr(models, "MOST_UNUSED", 3)
+    monkeypatch.setattr(models, "SIGN_IN_LIFE", timedelta())
 
     names = [Client.objects.register(f"Flood {n}", [REDIRECT]).name for n in range(9)]
 
     kept = Client.objects.filter(grants=None).values_list("name", flat=True)
     assert sorted(kept) == names[-3:]
     assert Client.objects.filter(pk=client.pk).exists()
+
+
+@pytest.fixture
+def flood(monkeypatch):
+    """Fills the room for unused clients, as ten thousand registrations would."""
+    monkeypatch.setattr(models, "MOST_UNUSED", 3)
+    return lambda: [Client.objects.register(f"Flood {n}", [REDIRECT]) for n in range(9)]
+
+
+def aged(client: Client, **age: int) -> None:
+    created_at = timezone.now() - timedelta(**age)
+    Client.objects.filter(pk=client.pk).update(created_at=created_at)
+
+
+def test_flood_evicts_nobody_whose_request_may_be_under_way(client, ada, flood):
+    aged(client, minutes=59)
+    person = Person(request_of(client))
+
+    flood()
+
+    person.sign_in(ada.email)
+    assert answered(person.decide("allow"))["code"]
+
+
+@pytest.mark.parametrize("age", [{"hours": 2}, {"days": 2}])
+def test_who_stands_at_the_consent_page_is_not_evicted(client, ada, flood, age):
+    aged(client, **age)
+    person = Person(request_of(client))
+    person.sign_in(ada.email)
+
+    flood()
+    call_command("prune")
+
+    assert answered(person.decide("allow"))["code"]
+
+
+def test_unused_client_goes_when_its_person_has_gone(client, ada, flood, time_machine):
+    aged(client, hours=2)
+    Person(request_of(client)).sign_in(ada.email)
+    time_machine.move_to(timezone.now() + timedelta(minutes=16), tick=False)
+
+    flood()
+
+    assert not Client.objects.filter(pk=client.pk).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_eviction_that_races_with_the_consent_page_passes_its_client_over(client, flood):
+    aged(client, hours=2)
+    with transaction.atomic():
+        Client.objects.hold(client)
+
+        race(flood)
+
+    assert Client.objects.filter(pk=client.pk).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_client_that_is_just_being_evicted_cannot_be_held(client, ada):
+    with transaction.atomic():
+        Client.objects.filter(pk=client.pk).delete()
+        held = threading.Thread(target=hold, args=(client, errors := []))
+        held.start()
+        held.join(0.3)
+        assert held.is_alive()
+    held.join()
+
+    assert [type(error) for error in errors] == [InvalidClient]
+
+
+def hold(client: Client, errors: list[Exception]) -> None:
+    try:
+        Client.objects.hold(client)
+    except InvalidClient as error:
+        errors.append(error)
+    finally:
+        close_connections()
 
 
 def test_refresh_tells_when_it_was_used(as_ada, api, client, pair, time_machine):

@@ -222,7 +222,8 @@ def test_trail_tells_through_what_it_came(as_ada, assistant, bob):
     use(assistant, "update_profile", first_name="Ada")
 
     own, assisted = Record.objects.filter(kind=Kind.PROFILE_CHANGED).order_by("pk")
-    assert own.detail == {"via": "mcp", "client": "Testbench", "fields": ["first_name"]}
+    claims = {"client": "Testbench"}
+    assert own.detail == {"via": "mcp", "claims": claims, "fields": ["first_name"]}
     assert assisted.detail["grant"]
     assert assisted.actor_email == "ada@example.com"
 

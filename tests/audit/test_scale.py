@@ -20,7 +20,8 @@ FILL = [
     " SELECT CASE n %% 10 WHEN 0 THEN 'lock.set' ELSE 'login.failed' END,"
     " now() - n * interval '1 minute', '', 'user' || n %% 50000 || '@example.com',"
     " '192.0.2.1', '', '{}' FROM generate_series(1, %s) AS n",
-    "INSERT INTO accounts_account VALUES (gen_random_uuid(), 'Engines', now())",
+    "INSERT INTO accounts_account (id, name, created_at)"
+    " VALUES (gen_random_uuid(), 'Engines', now())",
     "INSERT INTO accounts_user (id, password, is_superuser, account_id, email, first_name,"
     " last_name, role, language, is_active, is_staff, token_version, created_at)"
     " SELECT gen_random_uuid(), '!', false, (SELECT id FROM accounts_account LIMIT 1),"

@@ -63,7 +63,7 @@ def test_assistants_of_a_user_are_shown_until_they_are_shut_out(operator, bob):
     before = text(operator, USER.format(bob.pk))
     grant.end(actor=bob)
 
-    assert "<td>Claudia</td><td>claudia.example</td>" in before
+    assert "<td>calls itself “Claudia”</td><td>claudia.example</td>" in before
     assert "Claudia" not in text(operator, USER.format(bob.pk))
 
 
@@ -218,6 +218,10 @@ class TestAtScale:
             USER.format(full.pk),
             f"/admin/accounts/account/{full.account_id}/change/",
             "/admin/accounts/user/?q=last5",
+            "/admin/accounts/user/?q=" + "+".join(f"w{number}" for number in range(1900)),
+            "/admin/accounts/user/?q=" + "+".join(["e"] * 1900),
+            "/admin/accounts/user/?_facets=1",
+            "/admin/audit/record/?_facets=1",
             "/admin/accounts/account/?q=company",
             "/admin/audit/record/?q=7@",
             "/admin/throttling/lockout/",

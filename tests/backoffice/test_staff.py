@@ -5,6 +5,7 @@ from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
 from accounts.models import User
+from backoffice.admin import UserAdmin
 
 pytestmark = pytest.mark.django_db
 
@@ -98,3 +99,31 @@ def test_viewer_sees_no_button_and_presses_none(bob, ada):
     assert answer.status_code == 200
     assert b'name="_do"' not in answer.content
     assert User.objects.get(pk=ada.pk).is_active
+
+
+def test_rename_keeps_what_others_change_meanwhile(clerk, ada, monkeypatch):
+    """The form writes what it changed alone: an older password or flag does not come back."""
+    rename = UserAdmin.save_model
+
+    def overtaken(site, request, user, *rest):
+        User.objects.filter(pk=ada.pk).update(password="new", is_active=False)
+        rename(site, request, user, *rest)
+
+    monkeypatch.setattr(UserAdmin, "save_model", overtaken)
+    clerk.post(page(ada), form(ada, first_name="Augusta"))
+
+    found = User.objects.get(pk=ada.pk)
+    assert (found.first_name, found.password, found.is_active) == ("Augusta", "new", False)
+
+
+def test_rename_of_who_is_made_staff_meanwhile_is_refused(clerk, ada, monkeypatch):
+    rename = UserAdmin.save_model
+
+    def overtaken(site, request, user, *rest):
+        User.objects.filter(pk=ada.pk).update(is_staff=True)
+        rename(site, request, user, *rest)
+
+    monkeypatch.setattr(UserAdmin, "save_model", overtaken)
+
+    assert clerk.post(page(ada), form(ada, first_name="Augusta")).status_code == 403
+    assert User.objects.get(pk=ada.pk).first_name == "Ada"

@@ -4,7 +4,7 @@ import pytest
 
 from config.health import DatabaseLook, database_answers
 from tests.conftest import API
-from throttling import counter
+from throttling.counter import limiter
 
 pytestmark = pytest.mark.django_db
 
@@ -46,13 +46,13 @@ def test_answers_any_host(api: API) -> None:
 
 
 def test_lost_store_is_degraded(api: API, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counter, "state", lambda: "fallback")
+    monkeypatch.setattr(limiter, "state", lambda: "fallback")
 
     assert api.get("/health").json()["status"] == "degraded"
 
 
 def test_lost_database_is_503(api: API, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DatabaseLook, "look", lambda self: False)
+    monkeypatch.setattr(DatabaseLook, "probe", lambda self: False)
 
     answer = api.get("/health")
 

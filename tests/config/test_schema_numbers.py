@@ -13,13 +13,14 @@ from config.schema.document import document
 from config.schema.operations import TAGS
 from invitations import serializers as invitations
 from passwords import serializers as passwords
+from signin import serializers as signin
 
 DOCUMENT = json.loads(document())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 BODIES = [
-    accounts.EmailSerializer,
-    accounts.LoginSerializer,
-    accounts.CompleteSignupSerializer,
+    signin.EmailSerializer,
+    signin.LoginSerializer,
+    signin.CompleteSignupSerializer,
     accounts.ProfileSerializer,
     invitations.AcceptSerializer,
     invitations.InviteSerializer,

@@ -19,6 +19,7 @@ import pytest
 from tests import servers
 from tests.conftest import Service
 from tests.deploy.conftest import HOST, Nginx, Sockets
+from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
 
@@ -200,6 +201,32 @@ def test_nobody_listening_is_said_at_once(lone_nginx: Nginx) -> None:
         assert health(lone_nginx) == UNAVAILABLE
 
     assert taken[0] < 2
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "HEAD"])
+def test_own_path_of_nginx_is_nobodys(nginx: Nginx, method: str) -> None:
+    """Counted and answered by the service, as any path is that it does not know."""
+    unknown = nginx.ask(method, "/nobody-knows", b"{}")
+    own = nginx.ask(method, "/consulting-error?x=1", b"{}")
+
+    assert own.status == 404
+    assert own.body == unknown.body
+    assert own.headers["Content-Type"] == "application/json"
+    left = [int(answer.headers["x-ratelimit-remaining"]) for answer in (unknown, own)]
+    assert left[1] == left[0] - 1
+
+
+def test_own_path_of_nginx_while_nobody_listens(lone_nginx: Nginx) -> None:
+    answer = lone_nginx.ask("GET", "/consulting-error")
+
+    assert (answer.status, answer.json()) == UNAVAILABLE
+    assert lone_nginx.ask("POST", "/consulting-error", b" " * 70_000).status == 413
+
+
+def test_own_path_of_nginx_by_plain_http(lone_nginx: Nginx) -> None:
+    answer = ask(f"http://127.0.0.1:{lone_nginx.http_port}", "GET", "/consulting-error")
+
+    assert (answer.status, answer.headers["Location"]) == (308, f"https://{HOST}/consulting-error")
 
 
 def test_hung_service_is_said_within_five_seconds(nginx: Nginx, service: Service) -> None:

@@ -62,7 +62,7 @@ def test_form_refuses_another_companys_consultant(operator, ada, eve):
 
 def test_send_again_counts_and_names_what_is_refused(operator, ada, invitation, api):
     closed = Invitation.objects.invite(ada, "closed@example.com")
-    closed.revoke()
+    closed.revoke(ada)
     old = invitation.token
     page = act(operator, "resend", invitation, closed)
 

@@ -42,7 +42,7 @@ def test_life_begins_anew(ada, invitation, time_machine):
 def test_expired_invitation_lives_again(as_ada, ada, invitation, time_machine, api):
     time_machine.move_to(invitation.expires_at)
     assert accept(api, invitation).status_code == 400
-    Invitation.objects.filter(pk=invitation.pk).first().resend()
+    Invitation.objects.filter(pk=invitation.pk).first().resend(ada)
 
     assert accept(api, invitation).status_code == 200
 

@@ -104,7 +104,7 @@ def test_what_was_known_before_an_outage_still_holds(away, monkeypatch) -> None:
     def fail() -> None:
         raise OperationalError("away")
 
-    monkeypatch.setattr(published, "look", fail)
+    monkeypatch.setattr(published, "refresh", fail)
     published.next_look = float("-inf")
 
     assert API(authorization=f"Bearer {away['access']}").get("/auth/me").status_code == 503

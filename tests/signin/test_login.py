@@ -98,11 +98,6 @@ def test_unknown_addresses_take_as_long_as_known_ones(api: API, ada: User) -> No
     assert 0.6 < known / unknown < 1.6
 
 
-def test_costs_three_queries(api: API, ada: User, django_assert_num_queries: object) -> None:
-    with django_assert_num_queries(3):  # one is the audit record
-        assert log_in(api)[0] == 200
-
-
 @pytest.mark.parametrize("header", ["Bearer stale.token.here", "Bearer", "Basic eDp5"])
 def test_stale_bearer_header_does_not_block_it(api: API, ada: User, header: str) -> None:
     answer = api.post(

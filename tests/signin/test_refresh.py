@@ -125,11 +125,6 @@ def test_role_is_the_users_of_now(api: API, token: str, ada: User) -> None:
     assert tokens.AccessToken(body["access_token"])["role"] == "member"
 
 
-def test_costs_one_query(api: API, token: str, django_assert_num_queries: object) -> None:
-    with django_assert_num_queries(1):
-        assert refresh(api, token)[0] == 200
-
-
 @pytest.mark.django_db(transaction=True)
 def test_sixteen_refreshes_with_one_token_all_succeed(token: str) -> None:
     def attempt(_: int) -> int:

@@ -113,12 +113,3 @@ def test_admin_session_outlives_a_change_of_the_secret_but_not_a_sign_out(office
     user.sign_out()
 
     assert browser.get("/admin/").status_code == 302
-
-
-def test_own_password_change_keeps_the_admin_session_that_made_it(officer):
-    _, browser = officer
-    form = {"old_password": PASSWORD, "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
-
-    assert browser.post("/admin/password_change/", form).status_code == 302
-
-    assert browser.get("/admin/").status_code == 200

@@ -28,6 +28,7 @@ from tests import servers
 from tests.conftest import PASSWORD, Service
 from tests.servers import RedisServer, free_port
 from throttling import breaker, counter
+from throttling.counter import limiter
 
 ALL_CREDENTIAL_PATHS = [
     "/auth/login",
@@ -169,7 +170,7 @@ def shared_service(folder: Path, **environment: str) -> Service:
 def use_store(settings, url: str) -> None:
     settings.REDIS_URL = url
     settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": url}}
-    counter.reset()
+    limiter.reset()
 
 
 @pytest.fixture(autouse=True)

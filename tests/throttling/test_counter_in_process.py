@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from throttling import counter
+from throttling.counter import limiter
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def count(limit: int = 10, caller: str = "203.0.113.9") -> counter.Decision:
-    return counter.count("credential", caller, limit, strict=True)
+    return limiter.count("credential", caller, limit, strict=True)
 
 
 def test_limit_is_let_through_and_no_more():
@@ -42,8 +43,8 @@ def test_threads_share_one_exact_count():
 def test_no_store_configured_is_no_fallback():
     count()
 
-    assert counter.state() == "ok"
-    assert counter.probe() is None
+    assert limiter.state() == "ok"
+    assert limiter.probe() is None
 
 
 def test_each_of_several_processes_has_a_share_of_a_strict_limit(settings):
@@ -51,7 +52,7 @@ def test_each_of_several_processes_has_a_share_of_a_strict_limit(settings):
 
     assert count(10).limit == 2
     assert count(3, "203.0.113.10").limit == 1
-    assert counter.count("public", "203.0.113.9", 300, strict=False).limit == 300
+    assert limiter.count("public", "203.0.113.9", 300, strict=False).limit == 300
 
 
 def test_share_is_of_all_processes_of_all_hosts(settings):

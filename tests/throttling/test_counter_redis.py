@@ -10,15 +10,17 @@ import pytest
 from django_redis import get_redis_connection
 
 from throttling import counter, topology
+from throttling.counter import limiter
 
 KEY = "throttle:credential:203.0.113.9"
 COUNT_FORTY = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from throttling import counter
+from throttling.counter import limiter
 
 def ask(_):
-    return counter.count("public", "198.51.100.7", 50, strict=False).allowed
+    return limiter.count("public", "198.51.100.7", 50, strict=False).allowed
 
 print("ready", flush=True)
 sys.stdin.readline()
@@ -28,7 +30,7 @@ with ThreadPoolExecutor(8) as threads:
 
 
 def count(limit: int = 10) -> counter.Decision:
-    return counter.count("credential", "203.0.113.9", limit, strict=True)
+    return limiter.count("credential", "203.0.113.9", limit, strict=True)
 
 
 def test_window_begins_with_its_first_request(redis):
@@ -65,8 +67,8 @@ def test_reset_is_never_zero(redis):
 def test_tiers_and_callers_have_counts_of_their_own(redis):
     count(1)
 
-    assert counter.count("public", "203.0.113.9", 1, strict=False).allowed
-    assert counter.count("credential", "203.0.113.8", 1, strict=True).allowed
+    assert limiter.count("public", "203.0.113.9", 1, strict=False).allowed
+    assert limiter.count("credential", "203.0.113.8", 1, strict=True).allowed
 
 
 def test_threads_share_one_exact_count(redis):
@@ -118,7 +120,7 @@ def test_garbage_under_a_key_begins_anew(redis, garbage):
 
     assert count() == counter.Decision(allowed=True, limit=10, remaining=9, reset=60)
     assert count().remaining == 8
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"
 
 
 def test_another_type_under_a_key_begins_anew(redis):
@@ -126,7 +128,7 @@ def test_another_type_under_a_key_begins_anew(redis):
 
     assert count().remaining == 9
     assert 59_000 < redis.pttl(KEY) <= 60_000
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"
 
 
 def test_lost_expiry_is_given_back(redis):
@@ -148,7 +150,7 @@ def test_emptied_store_begins_anew(redis):
     redis.flushall()
 
     assert count(1).allowed
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"
 
 
 def test_flushed_scripts_are_loaded_again(redis):
@@ -156,14 +158,14 @@ def test_flushed_scripts_are_loaded_again(redis):
     redis.script_flush()
 
     assert count().remaining == 8
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"
 
 
 @pytest.mark.parametrize("connected", [True, False])
 def test_decision_is_one_round_trip(redis, connected):
     count()
     if not connected:
-        for server in counter.limiter.store.servers.values():
+        for server in limiter.store.servers.values():
             server.disconnect()
 
     with redis.monitor() as monitor:

@@ -5,10 +5,11 @@ import signal
 import pytest
 
 from throttling import counter
+from throttling.counter import limiter
 
 
 def count(limit: int = 10, caller: str = "203.0.113.9") -> counter.Decision:
-    return counter.count("credential", caller, limit, strict=True)
+    return limiter.count("credential", caller, limit, strict=True)
 
 
 @pytest.fixture

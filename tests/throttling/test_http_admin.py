@@ -72,11 +72,32 @@ def test_refusal_is_a_page_for_people(root: User, settings: Any) -> None:
     assert limits(answer) == {"retry-after": "60"}
 
 
-def test_looking_at_the_form_is_free(client: Client, redis: Any) -> None:
-    for _ in range(12):
-        assert client.get("/admin/login/").status_code == 200
+@pytest.mark.parametrize("method", ["get", "head", "options", "put"])
+def test_looks_at_the_form_are_counted_in_the_public_tier(
+    client: Client, redis: Any, settings: Any, method: str
+) -> None:
+    settings.RATE_LIMIT_PUBLIC = 2
+    answers = [getattr(client, method)("/admin/login/") for _ in range(3)]
 
-    assert redis.keys("throttle:*") == []
+    assert [answer.status_code == 429 for answer in answers] == [False, False, True]
+    assert limits(answers[1])["x-ratelimit-remaining"] == "0"
+    assert limits(answers[2]) == {"retry-after": "60", "x-ratelimit-remaining": "0"}
+    assert redis.keys("throttle:*") == [b"throttle:public:127.0.0.1"]
+
+
+def test_look_too_many_is_refused_by_a_page(client: Client, settings: Any) -> None:
+    settings.RATE_LIMIT_PUBLIC = 0
+    answer = client.get("/admin/login/")
+
+    assert answer["Content-Type"] == "text/html; charset=utf-8"
+    assert b"Too many attempts; please try again later." in answer.content
+
+
+def test_looks_spend_no_guess(root: User, client: Client, settings: Any) -> None:
+    settings.RATE_LIMIT_PUBLIC = 0
+    client.get("/admin/login/")
+
+    assert log_in().status_code == 302
 
 
 def test_form_of_a_throttled_caller_can_be_looked_at(client: Client, settings: Any) -> None:

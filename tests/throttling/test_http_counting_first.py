@@ -12,7 +12,7 @@ from accounts.models import User
 from config.parsers import StrictJSONParser
 from tests.conftest import API, PASSWORD
 from tests.throttling.conftest import CREDENTIAL_PATHS
-from throttling.counter import count
+from throttling.counter import limiter
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 
@@ -124,7 +124,7 @@ def test_credential_call_costs_one_round_trip(
 def test_other_calls_cost_one_round_trip_too(
     api: API, client: Client, commands: Any, settings: Any, limit: int
 ) -> None:
-    count("public", "198.51.100.1", 10, strict=False)  # connects, and loads the script
+    limiter.count("public", "198.51.100.1", 10, strict=False)  # connects, and loads the script
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = limit
     settings.RATE_LIMIT_CREDENTIAL = limit
     form = {"username": "ada@example.com", "password": PASSWORD}

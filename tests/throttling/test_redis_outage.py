@@ -17,20 +17,19 @@ from redis import SSLConnection
 
 from tests.certificates import self_signed
 from tests.throttling.conftest import use_store
-from throttling import counter
 from throttling.breaker import Breaker, StoreTimeout
-from throttling.counter import Decision
+from throttling.counter import Decision, limiter
 from throttling.store import Server
 
 FULL = Decision(allowed=True, limit=300, remaining=300, reset=60)
 
 
 def ordinary() -> Decision:
-    return counter.count("public", "203.0.113.9", 300, strict=False)
+    return limiter.count("public", "203.0.113.9", 300, strict=False)
 
 
 def credential(limit: int = 10) -> Decision:
-    return counter.count("credential", "203.0.113.9", limit, strict=True)
+    return limiter.count("credential", "203.0.113.9", limit, strict=True)
 
 
 def seconds(function) -> float:
@@ -41,7 +40,7 @@ def seconds(function) -> float:
 
 def standing() -> list[Any]:
     """The connections that nobody uses."""
-    servers = counter.limiter.store.servers.values()
+    servers = limiter.store.servers.values()
     return [connection for server in servers for connection in server.standing]
 
 
@@ -52,7 +51,7 @@ def messages(caplog) -> list[str]:
 def test_absent_at_start(absent_store):
     assert ordinary() == FULL
     assert credential().remaining == 9
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"
 
 
 def test_killed(store):
@@ -60,7 +59,7 @@ def test_killed(store):
     store.stop()
 
     assert ordinary() == FULL
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"
 
 
 def test_credential_calls_are_counted_in_process_with_a_share(absent_store, settings):
@@ -82,7 +81,7 @@ def test_restarted_store_is_found_by_the_first_probe(store, clock, caplog):
     clock.now += 0.5
 
     assert ordinary().remaining == 299
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"
     lost, found = messages(caplog)
     assert "is lost" in lost
     assert "answers again" in found
@@ -104,7 +103,7 @@ def test_store_that_hangs_up_is_asked_again_while_there_is_time(fake_store, paus
     server.reply, server.pause = b"", pause
 
     assert seconds(ordinary) < 0.2
-    assert (server.connections, counter.state()) == (connections, "fallback")
+    assert (server.connections, limiter.state()) == (connections, "fallback")
 
 
 def test_nobody_connects_without_the_time_for_it(fake_store, settings):
@@ -127,7 +126,7 @@ def test_hanging_store_costs_two_requests_their_budget_and_the_rest_nothing(stor
 
     assert all(0.09 < duration < 0.3 for duration in first)
     assert rest < 0.1
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"
 
 
 def test_hanging_store_is_found_again(store, clock):
@@ -139,7 +138,7 @@ def test_hanging_store_is_found_again(store, clock):
 
     # What the store had been sent while it hung, it counts as it wakes.
     assert ordinary().remaining in {297, 298, 299}
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"
 
 
 def test_one_timeout_answers_as_an_outage_but_opens_nothing(store, caplog):
@@ -149,7 +148,7 @@ def test_one_timeout_answers_as_an_outage_but_opens_nothing(store, caplog):
     store.process.send_signal(signal.SIGCONT)
 
     assert ordinary().remaining == 298
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"
     assert messages(caplog) == []
 
 
@@ -202,7 +201,7 @@ def test_answer_that_came_while_this_process_stood_still_is_taken(store):
 
 def test_connections_stand_before_they_are_needed(store, settings):
     settings.WEB_THREADS = 3
-    counter.limiter.store.warm_up()
+    limiter.store.warm_up()
 
     assert [connection.is_connected for connection in standing()] == [True] * 3
     assert ordinary().remaining == 299
@@ -242,7 +241,7 @@ def test_tls_store_of_somebody_else_is_not_believed(fake_store, tls, tmp_path):
     fake_store(COUNT, context=tls["context"], authority=certified(other)["authority"])
 
     assert ordinary() == FULL
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"
 
 
 def test_hanging_tls_store_costs_the_budget(fake_store, tls):
@@ -250,14 +249,14 @@ def test_hanging_tls_store_costs_the_budget(fake_store, tls):
     ordinary()  # loads what is loaded once
 
     assert seconds(ordinary) < 0.3
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"
 
 
 def test_store_out_of_memory(store, clock):
     client = redis_py.Redis(port=store.port)
     client.config_set("maxmemory", 1)
     assert ordinary() == FULL
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"
 
     client.config_set("maxmemory", 0)
     clock.now += 0.5
@@ -270,7 +269,7 @@ def test_read_only_store(store, clock):
     client = redis_py.Redis(port=store.port)
     client.replicaof("127.0.0.1", 1)
     assert ordinary() == FULL
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"
 
     client.replicaof("NO", "ONE")
     clock.now += 0.5
@@ -297,24 +296,24 @@ def test_what_is_no_count_is_an_outage(fake_store, reply):
     fake_store(reply)
 
     assert ordinary() == FULL
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"
 
 
 def test_health_probe_finds_the_store_without_a_request(store, clock):
     store.stop()
     ordinary()
     store.start()
-    counter.probe()
-    assert counter.state() == "fallback"  # not due yet
+    limiter.probe()
+    assert limiter.state() == "fallback"  # not due yet
 
     clock.now += 0.5
-    counter.probe()
+    limiter.probe()
 
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"
 
 
 def test_health_probe_leaves_a_working_store_alone(redis):
-    counter.probe()
+    limiter.probe()
 
     assert redis.keys() == []
 
@@ -324,10 +323,10 @@ def test_health_probe_sees_a_store_that_cannot_write(store, clock):
     client.replicaof("127.0.0.1", 1)
     ordinary()
     clock.now += 0.5
-    counter.probe()
+    limiter.probe()
 
     assert client.ping()
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"
     client.close()
 
 

@@ -3,12 +3,13 @@
 import pytest
 
 from throttling import counter, store
+from throttling.counter import limiter
 
 KEY = "throttle:public:203.0.113.9"
 
 
 def count(limit: int = 2) -> counter.Decision:
-    return counter.count("public", "203.0.113.9", limit, strict=False)
+    return limiter.count("public", "203.0.113.9", limit, strict=False)
 
 
 @pytest.fixture

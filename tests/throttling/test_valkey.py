@@ -8,6 +8,7 @@ import pytest
 from tests.servers import VALKEY, RedisServer
 from tests.throttling.conftest import use_store
 from throttling import counter, store
+from throttling.counter import limiter
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def valkey(settings) -> Iterator[RedisServer]:
 
 
 def count(limit: int = 10) -> counter.Decision:
-    return counter.count("credential", "203.0.113.9", limit, strict=True)
+    return limiter.count("credential", "203.0.113.9", limit, strict=True)
 
 
 def test_it_counts_exactly(valkey):
@@ -35,7 +36,7 @@ def test_forgotten_script_is_no_error(valkey):
     valkey.client.script_flush()
 
     assert count().remaining == 8
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"
 
 
 def test_counts_are_shown_and_cleared(valkey):
@@ -53,4 +54,4 @@ def test_lost_one_is_a_lost_store(valkey):
     valkey.stop()
 
     assert count().allowed
-    assert counter.state() == "fallback"
+    assert limiter.state() == "fallback"

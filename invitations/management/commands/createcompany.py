@@ -51,5 +51,5 @@ def create(account: Account, invitation: Invitation) -> None:
         trail.record(
             Kind.COMPANY_CREATED, subject=invitation.email, account_id=account.pk, name=account.name
         )
-        Invitation.objects.add(invitation)
+        Invitation.objects.add(invitation, None)
         invitation.record(Kind.INVITATION_CREATED)

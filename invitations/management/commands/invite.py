@@ -34,7 +34,7 @@ class Command(BaseCommand):
         try:
             invitation.clean_fields()
             with transaction.atomic():
-                Invitation.objects.add(invitation)
+                Invitation.objects.add(invitation, None)
                 invitation.record(Kind.INVITATION_CREATED)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None

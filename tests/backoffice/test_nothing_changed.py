@@ -1,0 +1,130 @@
+"""A change that changes nothing is in no trail, by whatever way it is made."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client as Browser
+
+from accounts.models import Consultant, User
+from audit.models import Kind, Record
+from tests.assistants.conftest import use
+from tests.conftest import API, bearer, race
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(row: Any) -> str:
+    return f"/admin/{row._meta.app_label}/{row._meta.model_name}/{row.pk}/change/"
+
+
+def save(operator: Browser, row: Any, **changes: str) -> None:
+    """Send the row's form as the browser shows it, but for the changes."""
+    form = operator.get(page_of(row)).context["adminform"].form
+    shown = {name: form.get_initial_for_field(form.fields[name], name) for name in form.fields}
+    sent = {name: value for name, value in shown.items() if value not in (None, False)}
+    answer = operator.post(page_of(row), sent | changes)
+    assert answer.status_code == 302, answer.context["errors"]
+
+
+def act(operator: Browser, name: str, user: User) -> None:
+    chosen = {"action": name, "_selected_action": [str(user.pk)]}
+    assert operator.post("/admin/accounts/user/", chosen).status_code == 302
+
+
+def press(operator: Browser, name: str, user: User) -> None:
+    assert operator.post(page_of(user), {"_do": name}).status_code == 302
+
+
+def consultant_of(user: User) -> Consultant:
+    return Consultant.objects.get_or_create(account=user.account, name="Consultant")[0]
+
+
+Way = Callable[[API, User, Browser], Any]
+# A way, with what stands already and with something else; Bob is a member, active, and speaks "en".
+WAYS: dict[str, tuple[Way, Way]] = {
+    "PATCH /auth/me": (
+        lambda ada, bob, op: bearer(bob).patch("/auth/me", {"first_name": "Bob"}),
+        lambda ada, bob, op: bearer(bob).patch("/auth/me", {"first_name": "Robert"}),
+    ),
+    "PATCH /auth/me, the language": (
+        lambda ada, bob, op: bearer(bob).patch("/auth/me", {"settings": {"language": "en"}}),
+        lambda ada, bob, op: bearer(bob).patch("/auth/me", {"settings": {"language": "sv"}}),
+    ),
+    "update_profile": (
+        lambda ada, bob, op: use(bearer(bob), "update_profile", last_name="Boole"),
+        lambda ada, bob, op: use(bearer(bob), "update_profile", last_name="Bull"),
+    ),
+    "PATCH /users/{id}": (
+        lambda ada, bob, op: ada.patch(f"/users/{bob.pk}", {"role": "member", "is_active": True}),
+        lambda ada, bob, op: ada.patch(f"/users/{bob.pk}", {"role": "admin", "is_active": True}),
+    ),
+    "update_user": (
+        lambda ada, bob, op: use(ada, "update_user", user_id=str(bob.pk), is_active=True),
+        lambda ada, bob, op: use(ada, "update_user", user_id=str(bob.pk), is_active=False),
+    ),
+    "action": (
+        lambda ada, bob, op: act(op, "make_member", bob),
+        lambda ada, bob, op: act(op, "make_admin", bob),
+    ),
+    "button": (
+        lambda ada, bob, op: press(op, "activate", bob),
+        lambda ada, bob, op: press(op, "deactivate", bob),
+    ),
+    "form of a user": (
+        lambda ada, bob, op: save(op, bob),
+        lambda ada, bob, op: save(op, bob, first_name="Robert"),
+    ),
+    "form of a company": (
+        lambda ada, bob, op: save(op, bob.account),
+        lambda ada, bob, op: save(op, bob.account, name="Difference Engines"),
+    ),
+    "form of a consultant": (
+        lambda ada, bob, op: save(op, consultant_of(bob)),
+        lambda ada, bob, op: save(op, consultant_of(bob), name="Other"),
+    ),
+    "setrole": (
+        lambda ada, bob, op: call_command("setrole", bob.email, "member"),
+        lambda ada, bob, op: call_command("setrole", bob.email, "admin"),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_stands_is_not_recorded(as_ada, bob, operator, way):
+    WAYS[way][0](as_ada, bob, operator)
+    assert not Record.objects.exists()
+
+    WAYS[way][1](as_ada, bob, operator)
+
+    assert Record.objects.count() == 1
+
+
+def test_of_several_fields_those_that_changed_are_recorded(as_bob, bob):
+    as_bob.patch("/auth/me", {"first_name": "Bob", "last_name": "Bull"})
+
+    assert Record.objects.get().detail == {"fields": ["last_name"]}
+
+
+def test_user_who_is_inactive_already_keeps_the_token_version(as_ada, bob):
+    as_ada.patch(f"/users/{bob.pk}", {"is_active": False})
+    bob.refresh_from_db()
+    as_ada.patch(f"/users/{bob.pk}", {"is_active": False})
+
+    assert User.objects.get(pk=bob.pk).token_version == bob.token_version
+    assert Record.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_equal_changes_that_race_one_is_recorded(as_ada):
+    race(*[lambda: as_ada.patch("/auth/me", {"first_name": "Augusta"})] * 8)
+
+    assert Record.objects.filter(kind=Kind.PROFILE_CHANGED).count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_equal_changes_of_role_that_race_one_is_recorded(as_ada, bob):
+    race(*[lambda: as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})] * 8)
+
+    assert Record.objects.filter(kind=Kind.ROLE_CHANGED).count() == 1
