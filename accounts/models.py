@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, models, transaction
-from django.db.models import Exists, F, OuterRef, Q, Value
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Greatest, Lower
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -23,7 +24,7 @@ from accounts.search import cut
 from accounts.signals import stopped_inviting
 from accounts.validators import validate_company_name, validate_name
 from audit import trail
-from audit.models import Kind
+from audit.models import Kind, Record
 from mail.emails import CanonicalEmailField
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
@@ -85,6 +86,17 @@ class Account(models.Model):
     def is_protected(self) -> bool:
         return self.is_operators
 
+    def rename(self, actor: "User", name: str) -> None:
+        """Give the company another name. Raises PermissionDenied where the actor may not act on it,
+        or ValidationError for a name that it may not have."""
+        actor.check_reach(self)
+        old, self.name = self.name, name
+        self.clean_fields(exclude=["id", "created_at"])
+        with transaction.atomic():
+            self.save(update_fields=["name"])
+            if name != old:
+                trail.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
+
 
 class Role(models.TextChoices):
     ADMIN = "admin", "admin"
@@ -112,6 +124,20 @@ class UserQuerySet(models.QuerySet["User"]):
         """Users with `profile_id` and `manages`, in one query for them all."""
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
         return self.annotate(profile_id=F("consultant__id"), manages=Exists(managed))
+
+    def with_sign_in(self) -> Self:
+        """Users with `last_sign_in_at`."""
+        return self.annotate(last_sign_in_at=Subquery(Record.objects.last_sign_in(OuterRef("pk"))))
+
+    def sorted_by(self, order: str) -> Self:
+        """Users by `name` or `last_sign_in`, `-` before it for the other way round; those who never
+        came in stand last."""
+        if order.endswith("name"):
+            users = self.order_by("last_name", "first_name", "id")
+            return users if order == "name" else users.reverse()
+        at = F("last_sign_in_at")
+        by = at.desc(nulls_last=True) if order[0] == "-" else at.asc(nulls_last=True)
+        return self.with_sign_in().order_by(by, "id")
 
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
@@ -247,6 +273,11 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         """The id of the consultant profile that is linked to the user, if one is."""
         profiles = Consultant.objects.filter(user=self.pk)
         return profiles.values_list("pk", flat=True).first()
+
+    @cached_property
+    def last_sign_in_at(self) -> datetime | None:
+        """When the user last came in, as far as the trail is kept."""
+        return Record.objects.last_sign_in(self.pk).first()
 
     @cached_property
     def manages(self) -> bool:

@@ -6,10 +6,12 @@ from rest_framework import serializers
 
 from accounts.fields import (
     LANGUAGES,
+    CompanyNameField,
     FlagField,
     FlagInQueryField,
     LanguageField,
     NameField,
+    OneOfField,
     RoleField,
     TextField,
 )
@@ -51,12 +53,38 @@ class RoleOrActiveSerializer(serializers.Serializer[Any]):
     is_active = FlagField(required=False)
 
 
+@example({"name": "Analytical Engines"})
+class AccountSerializer(serializers.Serializer[Any]):
+    """What admins may change of their company."""
+
+    name = CompanyNameField(required=False)
+
+
+@example(
+    {
+        "id": ADA_RESPONSE["account_id"],
+        "name": "Analytical Engines",
+        "created_at": "2026-03-02T08:30:00.120000Z",
+    }
+)
+class AccountResponse(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
 class UserFilterSerializer(serializers.Serializer[Any]):
     """The query of GET /users, besides its pages."""
 
     search = TextField(required=False, allow_blank=True, max_length=100)
     role = RoleField(required=False)
     is_active = FlagInQueryField(required=False)
+    sort = OneOfField(
+        ["name", "-name", "last_sign_in", "-last_sign_in"],
+        required=False,
+        help_text="`-` is the other way round; those who never signed in stand last. By name "
+        "unless said otherwise.",
+    )
 
 
 class UserSettings(serializers.Serializer[Any]):
@@ -85,14 +113,20 @@ class UserResponse(serializers.Serializer[Any]):
     )
 
 
-@example(ADA_RESPONSE | {"is_active": True})
+@example(ADA_RESPONSE | {"is_active": True, "last_sign_in_at": "2026-03-04T07:55:00.120000Z"})
 class CompanyUser(UserResponse):
     """A user as the admins of the company see them."""
 
     is_active = serializers.BooleanField(help_text="An inactive user cannot sign in.")
+    last_sign_in_at = serializers.DateTimeField(
+        allow_null=True, help_text="As far as the audit trail is kept."
+    )
 
 
-@example(ADA_RESPONSE | {"is_active": False, "revoked_invitations": ["carl@example.com"]})
+@example(
+    ADA_RESPONSE
+    | {"is_active": False, "last_sign_in_at": None, "revoked_invitations": ["carl@example.com"]}
+)
 class ChangedUser(CompanyUser):
     """A user whose role or activity an admin has changed."""
 

@@ -60,6 +60,7 @@ class Tool:
     operation: str  # "PATCH /users/{user_id}", as the document has it
     description: str
     about: Mapping[str, str] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()  # what front-ends may say, and assistants need not
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -88,6 +89,7 @@ class Tool:
     def parameters(self) -> dict[str, JSON]:
         """The arguments that go into the path and the query, by name."""
         listed = inlined(self.described.get("parameters", []))
+        listed = [item for item in listed if item["name"] not in self.without]
         return {item["name"]: item for item in listed if item["in"] in {"path", "query"}}
 
     @functools.cached_property
@@ -95,7 +97,10 @@ class Tool:
         """The schema of the request's body; without properties where there is none."""
         content = self.described.get("requestBody", {}).get("content", {})
         found: JSON = inlined(content.get("application/json", {}).get("schema", {}))
-        return found
+        found = found.get("oneOf", [found])[0]  # of one thing, where the call takes several, too
+        known = found.get("properties", {}).items()
+        kept = {name: part for name, part in known if name not in self.without}
+        return found | {"properties": kept}
 
     @functools.cached_property
     def nested(self) -> dict[str, str]:
@@ -126,7 +131,7 @@ class Tool:
     def output_schema(self) -> JSON:
         """JSON Schema of the success answer's body; of `{}` where it has none."""
         answers = self.described["responses"]
-        content = next(answers[status] for status in answers if status.startswith("2"))
+        content = answers[max(status for status in answers if status.startswith("2"))]
         nothing = {"type": "object", "properties": {}, "additionalProperties": False}
         schema = content.get("content", {}).get("application/json", {}).get("schema", nothing)
         found: JSON = inlined(schema)
@@ -322,6 +327,7 @@ TOOLS = {
                 "role": "Only users with this role.",
                 "is_active": "Only active users (true), or only deactivated ones (false).",
             },
+            without=frozenset({"sort"}),
             read_only=True,
             idempotent=True,
         ),
@@ -353,6 +359,7 @@ TOOLS = {
             "accepted yet, ask for the status pending, and for expired ones, which can be sent "
             "again.",
             about=PAGE_ARGUMENTS | {"status": "Only invitations in this state."},
+            without=frozenset({"role", "search", "sort"}),
             read_only=True,
             idempotent=True,
         ),
@@ -367,6 +374,7 @@ TOOLS = {
                 "role": f"The role that the person will have, member unless you say so. {ROLE}",
                 "consultant_id": "A consultant profile of the company to link the person to.",
             },
+            without=frozenset({"language"}),
         ),
         Tool(
             "resend_invitation",

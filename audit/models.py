@@ -1,10 +1,13 @@
 """Record: one line of the audit trail. Lines are added and, when old, pruned; never changed."""
 
 from datetime import datetime, timedelta
+from typing import Any, Protocol
+from uuid import UUID
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
+from django.db.models import Q
 from django.utils import timezone
 
 from audit.budget import Budget
@@ -38,6 +41,7 @@ class Kind(models.TextChoices):
     ASSISTANT_LET_IN = "assistant.let_in", "assistant let in"
     ASSISTANT_ENDED = "assistant.ended", "assistant's access ended"
     COMPANY_CREATED = "company.created", "company created"
+    COMPANY_CHANGED = "company.changed", "company changed"
     LOCK_SET = "lock.set", "locked"
     LOCK_CLEARED = "lock.cleared", "lock cleared"
     UNLOCKED_BY_MAIL = "lock.mailed", "unlocked by mail"
@@ -74,11 +78,42 @@ UNCOUNTED = {
 }
 
 
+# By which somebody has come in.
+SIGN_INS = [
+    Kind.SIGNUP_COMPLETED,
+    Kind.LOGIN_SUCCEEDED,
+    Kind.PASSWORD_CHANGED,
+    Kind.INVITATION_ACCEPTED,
+]
+
+
+class Person(Protocol):
+    """What the trail asks of somebody who acts; a user has it."""
+
+    pk: Any
+    email: Any
+    account_id: Any
+
+
+def replaced(value: Any, gone: set[str], by: str) -> Any:
+    """The JSON value with `by` in the place of each text that is one of those that are gone."""
+    if isinstance(value, dict):
+        return {name: replaced(part, gone, by) for name, part in value.items()}
+    if isinstance(value, list):
+        return [replaced(part, gone, by) for part in value]
+    return by if isinstance(value, str) and value in gone else value
+
+
 class RecordBudget(Budget):
     """The records of one kind that one person has brought about in the present hour."""
 
 
 class RecordQuerySet(models.QuerySet["Record"]):
+    def last_sign_in(self, user_id: Any) -> models.QuerySet["Record", Any]:
+        """When somebody last came in, as far as the trail is kept: a value of at most one row."""
+        records = self.filter(kind__in=SIGN_INS, actor_id=user_id)
+        return records.order_by("-at").values_list("at", flat=True)[:1]
+
     def prune_before(self, before: datetime) -> int:
         """Delete the records older than `before`; how many. PostgreSQL refuses every other DELETE
         (migration 0002)."""
@@ -87,6 +122,43 @@ class RecordQuerySet(models.QuerySet["Record"]):
     def prune(self) -> int:
         """Delete what is older than AUDIT_KEEP_DAYS."""
         return self.prune_before(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
+
+    def pseudonymise(self, person: Person, names: list[str], alias: UUID, pseudonym: str) -> None:
+        """Put a pseudonym in the place of somebody's id and address in every record, and of their
+        names in those of their company; `alias` in the place of the id where that is a UUID.
+
+        The one way to change a record: PostgreSQL does it in a function that migration 0003 made,
+        and refuses every other UPDATE. Values are replaced where they are the whole of a value.
+        """
+        said = [str(person.pk), str(person.email)]
+        values = [person.pk, alias, pseudonym, said, person.account_id, [n for n in names if n]]
+        connection = connections[self.db]
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL statement_timeout = 0")  # it looks at every record
+                cursor.execute("SELECT audit_pseudonymise(%s, %s, %s, %s, %s, %s)", values)
+        else:
+            self.pseudonymise_one_by_one(*values)
+
+    def pseudonymise_one_by_one(  # noqa: PLR0913, PLR0917
+        self,
+        person: UUID,
+        alias: UUID,
+        pseudonym: str,
+        said: list[str],
+        company: UUID,
+        names: list[str],
+    ) -> None:
+        """The same for the embedded database."""
+        for record in self.iterator():
+            gone = {*said, *(names if record.account_id == company else [])}
+            was = (record.actor_id, record.actor_email, record.subject, str(record.detail))
+            record.actor_id = alias if record.actor_id == person else record.actor_id
+            record.actor_email = replaced(record.actor_email, gone, pseudonym)
+            record.subject = replaced(record.subject, gone, pseudonym)
+            record.detail = replaced(record.detail, gone, pseudonym)
+            if was != (record.actor_id, record.actor_email, record.subject, str(record.detail)):
+                record.save()
 
     def allow_deleting(self) -> None:
         """Let this transaction, and no other, delete records."""
@@ -123,6 +195,9 @@ class Record(models.Model):
             models.Index(fields=["subject"], name="audit_subject", opclasses=[PATTERN]),
             models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PATTERN]),
             models.Index(fields=["address"], name="audit_address", opclasses=[PATTERN]),
+            models.Index(
+                fields=["actor_id", "-at"], name="audit_sign_in", condition=Q(kind__in=SIGN_INS)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -6,10 +6,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from accounts.models import Account, Consultant, Role, User
+from accounts.search import cut
 from audit import trail
 from audit.models import Kind
 from invitations.exceptions import (
@@ -56,8 +58,24 @@ class InvitationQuerySet(LinkQuerySet):
         }
         return self.filter(facts[Status(status)])
 
+    def with_mail(self) -> Self:
+        """Invitations with `mail`."""
+        return self.annotate(mail=Subquery(OutgoingMail.objects.fates(OuterRef("pk"))))
+
+    def search(self, text: str) -> Self:
+        """Invitations in whose address each word of the text occurs; of a long one, the first."""
+        found = self
+        for word in dict.fromkeys(cut(text).split()):
+            found = found.filter(email__icontains=word)
+        return found
+
     def invite(
-        self, inviter: User, email: str, role: str = Role.MEMBER, consultant_id: UUID | None = None
+        self,
+        inviter: User,
+        email: str,
+        role: str = Role.MEMBER,
+        consultant_id: UUID | None = None,
+        language: str | None = None,
     ) -> "Invitation":
         """Invite an address into the inviter's company, and ask for the mail; raises as `add`."""
         invitation = Invitation(
@@ -66,7 +84,7 @@ class InvitationQuerySet(LinkQuerySet):
             email=email,
             role=role,
             consultant_id=consultant_id,
-            language=inviter.language,
+            language=language or inviter.language,
         )
         self.add(invitation, inviter)
         return invitation
@@ -198,6 +216,11 @@ class Invitation(EmailedLink):
     def is_live(self) -> bool:
         return super().is_live() and self.revoked_at is None
 
+    @cached_property
+    def mail(self) -> str | None:
+        """What has become of its mail; None where that is so long ago that it is forgotten."""
+        return OutgoingMail.objects.fates(self.pk).first()
+
     def record(self, kind: Kind, actor: User | None = None) -> None:
         """Write a step of the invitation to the trail, in the step's transaction."""
         trail.record(
@@ -223,6 +246,7 @@ class Invitation(EmailedLink):
                 raise InvitationClosed
             OutgoingMail.objects.announce(self)
         self.refresh_from_db()
+        vars(self).pop("mail", None)
 
     def revoke(self, actor: User) -> None:
         """End the invitation; one conditional UPDATE decides against an acceptance that races.

@@ -19,7 +19,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError, models, transaction
-from django.db.models import Q
+from django.db.models import Case, Q, Value, When
 from django.utils import timezone
 
 from audit import trail
@@ -106,6 +106,18 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             state=State.READY,
         )
 
+    def fates(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
+        """What has become of a link's newest mail, a value of at most one row: `sent`; `refused`,
+        given up or by a reply that says never (5xx); or `waiting`."""
+        never = Q(state__in=[State.FAILED, State.DROPPED]) | Q(problem__regex=r" 5[0-9][0-9]$")
+        fate = Case(
+            When(state=State.SENT, then=Value("sent")),
+            When(never, then=Value("refused")),
+            default=Value("waiting"),
+        )
+        mails = self.filter(link_id=link_id).order_by("-created_at").annotate(fate=fate)
+        return mails.values_list("fate", flat=True)[:1]
+
     def waiting(self) -> models.QuerySet["OutgoingMail"]:
         """What is still to be decided or sent, what is tried again later included."""
         return self.filter(state__in=[State.REQUESTED, State.READY])
@@ -162,6 +174,7 @@ class OutgoingMail(models.Model):
                 name="mail_waiting",
             ),
             models.Index(fields=["created_at"], name="mail_by_age"),
+            models.Index(fields=["link_id"], name="mail_of_link"),
         ]
 
     def __str__(self) -> str:
@@ -197,6 +210,8 @@ class OutgoingMail(models.Model):
         return link if link is not None and link.is_live() else None
 
     def set_state(self, state: State, **fields: Any) -> None:
+        if state in {State.SENT, State.DROPPED}:
+            fields["context"] = None  # whom it named need not be known any longer
         self.state = state
         for name, value in fields.items():
             setattr(self, name, value)

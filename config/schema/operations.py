@@ -17,7 +17,7 @@ from throttling.throttles import CredentialThrottle
 from throttling.views import CountedView
 
 KNOWN_WORDS = dict(KNOWN.values())
-TAGS = {"auth", "email-changes", "invitations", "oauth", "password-changes", "users"}
+TAGS = {"account", "auth", "email-changes", "invitations", "oauth", "password-changes", "users"}
 DESCRIPTIONS = {
     400: "The request is not understood, or its token does not hold.",
     401: "Not signed in, or the credentials do not hold.",
