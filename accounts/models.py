@@ -142,6 +142,10 @@ class UserQuerySet(models.QuerySet["User"]):
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
 
+    def may_invite(self) -> Self:
+        """Those of whom `User.may_invite` holds."""
+        return self.filter(Q(role=Role.ADMIN) | Q(is_superuser=True), is_active=True)
+
     def protected(self) -> Self:
         """Those of whom `User.is_protected` holds."""
         return self.filter(protection())

@@ -24,6 +24,7 @@ from audit.models import Kind
 from backoffice import panels
 from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
+from privacy.erasure import delete_company, erase
 from throttling.models import Lockout
 
 PRIVILEGES = ["is_staff", "is_superuser", "groups", "user_permissions"]
@@ -38,6 +39,27 @@ class PanelAdmin(LargeTableAdmin):
         """What the page's template shows of the row, as `panel`."""
         raise NotImplementedError
 
+    def erase(self, request: HttpRequest, row: Any) -> str:
+        """Erase what the page is about; what the caller is told."""
+        raise NotImplementedError
+
+    def erase_confirmed(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Erase for a superuser, who has typed the address or name of what goes; of the others
+        nobody is even asked."""
+        row = self.get_object(request, object_id)
+        if row is None or not caller(request).is_superuser or row == request.user:
+            raise PermissionDenied
+        if request.POST.get("confirmed", "").strip() != str(row):
+            self.message_user(request, f"Nothing was erased: type {row}.", messages.ERROR)
+            return redirect(request.path)
+        try:
+            self.message_user(request, self.erase(request, row))
+        except LastAdmin as error:
+            said = f"{row}: {error.detail}. Make somebody else an admin, or delete the company."
+            self.message_user(request, said, messages.ERROR)
+            return redirect(request.path)
+        return redirect("admin:index")
+
     def change_view(
         self,
         request: HttpRequest,
@@ -46,12 +68,15 @@ class PanelAdmin(LargeTableAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         pressed = request.POST.get("_do", "")
+        if pressed == "erase":
+            return self.erase_confirmed(request, object_id)
         if pressed:
             return self.press(request, object_id, pressed)
         row = self.get_object(request, object_id)
         context: dict[str, Any] = extra_context or {}
         if row is not None:
             context |= {"panel": self.panel(row), "buttons": self.offered(request, row)}
+            context["may_erase"] = caller(request).is_superuser and row != request.user
         return super().change_view(request, object_id, form_url, context)
 
     def press(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
@@ -83,6 +108,9 @@ class AccountAdmin(PanelAdmin):
 
     def panel(self, row: Account) -> dict[str, Any]:
         return panels.of_account(row)
+
+    def erase(self, request: HttpRequest, row: Account) -> str:
+        return f"Deleted, with {delete_company(row, caller(request))} people."
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
@@ -118,6 +146,9 @@ class UserAdmin(PanelAdmin):
 
     def panel(self, row: User) -> dict[str, Any]:
         return panels.of_user(row)
+
+    def erase(self, request: HttpRequest, row: User) -> str:
+        return f"Erased. The audit trail says {erase(row, caller(request))} from now on."
 
     def offered(self, request: HttpRequest, row: User) -> list[tuple[str, str]]:
         """Without the buttons that would change nothing."""

@@ -111,6 +111,7 @@ INSTALLED_APPS = [
     "emailchanges",
     "assistants",
     "pages",
+    "privacy",
 ]
 MIDDLEWARE = [
     "config.middleware.RequestLog",

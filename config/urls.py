@@ -14,6 +14,7 @@ from invitations import urls as invitations
 from keys import urls as keys
 from pages import urls as pages
 from passwords import urls as passwords
+from privacy import urls as privacy
 from signin import urls as signin
 
 handler400 = "config.errors.bad_request"
@@ -31,6 +32,7 @@ urlpatterns = [
     *invitations.urlpatterns,
     *passwords.urlpatterns,
     *emailchanges.urlpatterns,
+    *privacy.urlpatterns,
     *assistants.urlpatterns,
     *pages.urlpatterns,
     path("health", HealthView.as_view()),

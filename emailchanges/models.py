@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
+from rest_framework.exceptions import NotAuthenticated
 
 from accounts.exceptions import EmailTaken
 from accounts.models import User, next_token_version
@@ -102,6 +103,8 @@ class EmailChange(EmailedLink):
         """Ask for a link to the new address, and tell the old one. Whether the new one is taken is
         found out by the worker, so that nothing here depends on it."""
         with transaction.atomic():
+            if not User.objects.select_for_update().filter(pk=user.pk, email=user.email).exists():
+                raise NotAuthenticated  # erased just now, or no longer of this address
             about = {"user": str(user.pk), "old": user.email}
             if OutgoingMail.objects.request(cls, email, user.language, about):
                 trail.record(Kind.EMAIL_CHANGE_REQUESTED, actor=user, new=email)

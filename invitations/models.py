@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.db.models import F, OuterRef, Q, Subquery
 from django.utils import timezone
@@ -112,6 +113,9 @@ class InvitationQuerySet(LinkQuerySet):
         account = Account.objects.lock(account_id)
         if actor is not None:
             actor.check_reach(account)
+        sender = invitation.invited_by_id  # who may have lost the right, or be gone, just now
+        if sender and not User.objects.filter(pk=sender).may_invite().exists():
+            raise PermissionDenied
         if consultant_id and not free_consultants(account_id, consultant_id).exists():
             raise UnknownConsultant
         self.refuse_insider(account_id, invitation.email)

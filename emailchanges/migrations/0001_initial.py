@@ -50,6 +50,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name': 'undoing of an e-mail change',
+                'verbose_name_plural': 'undoings of e-mail changes',
                 'ordering': ['-created_at'],
             },
         ),
