@@ -157,6 +157,7 @@ class UndoEmailChange(EmailedLink):
     class Meta:
         ordering = ["-created_at"]
         verbose_name = "undoing of an e-mail change"
+        verbose_name_plural = "undoings of e-mail changes"
 
     @classmethod
     def life(cls) -> timedelta:

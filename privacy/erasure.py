@@ -131,9 +131,13 @@ def end_sessions_of_staff(user: User) -> None:
                 session.delete()
 
 
+def pause() -> None:
+    time.sleep(SETTLED)
+
+
 def settle(people: list[Gone]) -> None:
     """Look at the trail once more, when what was under way has ended."""
-    time.sleep(SETTLED)
+    pause()
     with transaction.atomic():
         for gone in people:
             forget_email(gone)

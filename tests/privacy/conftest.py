@@ -23,7 +23,7 @@ NAMES = ("Zebulon", "Quatermass")
 
 @pytest.fixture(autouse=True)
 def nobody_is_waited_for(monkeypatch):
-    monkeypatch.setattr(erasure, "SETTLED", 0)
+    monkeypatch.setattr(erasure, "pause", lambda: None)
 
 
 @pytest.fixture
