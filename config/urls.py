@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.urls import path, re_path
 
 from accounts import urls as accounts
+from accounts.views import AccountView
 from assistants import urls as assistants
 from config.health import HealthView
 from config.metrics import MetricsView
@@ -13,6 +14,7 @@ from emailchanges import urls as emailchanges
 from invitations import urls as invitations
 from keys import urls as keys
 from pages import urls as pages
+from pages.views import AccountOrPageView
 from passwords import urls as passwords
 from privacy import urls as privacy
 from signin import urls as signin
@@ -27,6 +29,7 @@ metrics = [path("metrics", MetricsView.as_view())] if settings.METRICS_TOKEN els
 urlpatterns = [
     # In one list: a path that nobody knows would pay for each include without a prefix.
     *accounts.urlpatterns,  # /auth/me, the most frequent, comes first
+    path("account", (AccountOrPageView if settings.SERVES_PAGES else AccountView).as_view()),
     *signin.urlpatterns,
     *keys.urlpatterns,
     *invitations.urlpatterns,

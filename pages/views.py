@@ -14,6 +14,8 @@ from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
+from accounts.views import AccountView
+from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from pages.words import WORDS
 from passwords.models import PasswordChange
@@ -21,8 +23,9 @@ from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.
-SCRIPTS = ["client", "forms", "lists", "navigation", "screen"]
-LINKS = {kind.page: kind for kind in (SignupLink, Invitation, PasswordChange, UnlockLink)}
+SCRIPTS = ["client", "email", "forms", "lists", "navigation", "people", "screen"]
+MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
+LINKS = {kind.page: kind for kind in MAILED}
 
 
 def page(request: Request, name: str, status: int = 200, **context: Any) -> HttpResponse:
@@ -60,6 +63,16 @@ class PageView(CountedView):
         for name, value in answer.headers.items():
             response.headers.setdefault(name, value)
         return response
+
+
+class AccountOrPageView(AccountView):
+    """/account, which is a call and a page: whoever comes with a token calls, a browser that just
+    goes there is shown the page."""
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        if request.method in {"GET", "HEAD"} and "HTTP_AUTHORIZATION" not in request.META:
+            return PageView.as_view()(request, name="account")
+        return super().dispatch(request, *args, **kwargs)
 
 
 class MissingView(PageView):

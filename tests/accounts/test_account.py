@@ -32,7 +32,14 @@ def test_members_and_strangers_do_not(api, as_bob):
         "error": "not permitted for your role"
     }
     assert api.patch("/account", {"name": "Mine"}).status_code == 401
-    assert api.get("/account").status_code == 401
+    assert api.get("/account", headers={"Authorization": "Bearer x"}).status_code == 401
+
+
+def test_browser_that_just_goes_there_is_shown_the_page(api, as_ada):
+    page = api.get("/account")
+
+    assert (page.status_code, page["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert as_ada.get("/account")["Content-Type"] == "application/json"
 
 
 @pytest.mark.parametrize(
