@@ -9,12 +9,11 @@ from accounts.views import AccountView
 from assistants import urls as assistants
 from config.health import HealthView
 from config.metrics import MetricsView
-from config.views import NotFoundView, SchemaView, admin_slash
+from config.views import AccountOrPageView, NotFoundView, SchemaView, admin_slash
 from emailchanges import urls as emailchanges
 from invitations import urls as invitations
 from keys import urls as keys
 from pages import urls as pages
-from pages.views import AccountOrPageView
 from passwords import urls as passwords
 from privacy import urls as privacy
 from signin import urls as signin

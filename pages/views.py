@@ -14,7 +14,6 @@ from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
-from accounts.views import AccountView
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from pages.words import WORDS
@@ -63,16 +62,6 @@ class PageView(CountedView):
         for name, value in answer.headers.items():
             response.headers.setdefault(name, value)
         return response
-
-
-class AccountOrPageView(AccountView):
-    """/account, which is a call and a page: whoever comes with a token calls, a browser that just
-    goes there is shown the page."""
-
-    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        if request.method in {"GET", "HEAD"} and "HTTP_AUTHORIZATION" not in request.META:
-            return PageView.as_view()(request, name="account")
-        return super().dispatch(request, *args, **kwargs)
 
 
 class MissingView(PageView):

@@ -24,7 +24,7 @@ export function addresses(text) {
 async function invite(form) {
   const [text, role, language] = all("textarea, select", form).map((field) => field.value);
   const invitations = addresses(text).map((email) => ({ email, role, language }));
-  const button = one("button", form);
+  const button = one("button[type=submit]", form);
   if (!invitations.length) return announce(say("This field is required."), "bad");
   await attempt(button, async () => {
     const { items } = await call("POST", "/invitations", { invitations });
