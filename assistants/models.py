@@ -293,6 +293,7 @@ class Grant(models.Model):
             redeemed = self.is_live() and young.update(redeemed_at=now, used_at=now)
             if redeemed:
                 trail.record(Kind.ASSISTANT_LET_IN, actor=self.user, **self.detail())
+                self.user.tell("assistant_let_in", client=self.client.name, host=self.host)
         if not redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
                 self.end(reason="code used twice")

@@ -112,8 +112,10 @@ INSTALLED_APPS = [
     "signin",
     "invitations",
     "passwords",
+    "emailchanges",
     "assistants",
     "pages",
+    "privacy",
 ]
 MIDDLEWARE = [
     "config.middleware.RequestLog",

@@ -62,6 +62,7 @@ class EmailedLink(models.Model):
     mail_name: ClassVar[str]  # templates/emails/<mail_name>.*
     seconds_setting: ClassVar[str]  # how long it lives, from when its mail is sent
     per_hour: ClassVar[int | None] = None  # requests for an address; None: as the settings say
+    ends_with_the_email: ClassVar[bool] = True  # once its address is no longer the person's
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = CanonicalEmailField("e-mail address")

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection, models, transaction
-from django.db.models import Count, Min, Q
+from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
 
 from audit import trail
@@ -83,8 +83,15 @@ def present_origin() -> dict[str, Any]:
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
-    def request(self, kind: type[EmailedLink], email: str, language: str) -> None:
-        """Ask for a mail with a link of this kind to a canonical address, for a stranger.
+    def request(
+        self,
+        kind: type[EmailedLink],
+        email: str,
+        language: str,
+        context: dict[str, Any] | None = None,
+    ) -> bool:
+        """Ask for a mail with a link of this kind to a canonical address, for a stranger; False
+        where it is dropped. `context` is for the kind's `for_mail`.
 
         MAIL_PER_ADDRESS_PER_HOUR of each kind are taken for each address, and more are dropped.
         They count whether or not a mail comes of them: if only the mails that were sent did, the
@@ -93,9 +100,11 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
-            self.create(kind=label, email=email, language=language, origin=present_origin())
+            told = {"origin": present_origin(), "context": context}
+            self.create(kind=label, email=email, language=language, **told)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
+        return number <= limit
 
     def announce(self, link: EmailedLink) -> None:
         """Ask for the mail of a link, in the transaction that has made or renewed it."""
@@ -117,6 +126,18 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             origin=present_origin(),
             state=State.READY,
         )
+
+    def fates(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
+        """What has become of a link's newest mail, a value of at most one row: `sent`; `refused`,
+        given up, dropped or refused for good; or `waiting`."""
+        never = Q(state__in=[State.FAILED, State.DROPPED, State.REFUSED])
+        fate = Case(
+            When(state=State.SENT, then=Value("sent")),
+            When(never, then=Value("refused")),
+            default=Value("waiting"),
+        )
+        mails = self.filter(link_id=link_id).order_by("-created_at").annotate(fate=fate)
+        return mails.values_list("fate", flat=True)[:1]
 
     def unended(self) -> models.QuerySet["OutgoingMail"]:
         """What is still to be decided or sent, of the kinds that this release knows."""
@@ -167,7 +188,9 @@ class OutgoingMail(models.Model):
     attempts = models.PositiveIntegerField(default=0, editable=False)
     problem = models.CharField(max_length=200, blank=True, editable=False)
     origin = models.JSONField(default=dict, editable=False)  # of the request: audit.origin.Origin
-    context = models.JSONField(null=True, editable=False, db_default=None)  # a notice's
+    context = models.JSONField(
+        null=True, editable=False, db_default=None
+    )  # of a notice or a request
 
     objects = OutgoingMailManager()
 
@@ -182,6 +205,7 @@ class OutgoingMail(models.Model):
                 name="mail_due",
             ),
             models.Index(fields=["created_at"], name="mail_by_age"),
+            models.Index(fields=["link_id"], name="mail_of_link"),
         ]
 
     def __str__(self) -> str:
@@ -218,6 +242,8 @@ class OutgoingMail(models.Model):
         return link if link is not None and link.is_live() else None
 
     def set_state(self, state: State, **fields: Any) -> None:
+        if state in {State.SENT, State.DROPPED}:
+            fields["context"] = None  # whom it named need not be known any longer
         self.state = state
         for name, value in fields.items():
             setattr(self, name, value)

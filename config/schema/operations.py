@@ -17,7 +17,7 @@ from throttling.throttles import CredentialThrottle
 from throttling.views import CountedView
 
 KNOWN_WORDS = dict(KNOWN.values())
-TAGS = {"auth", "invitations", "oauth", "password-changes", "users"}
+TAGS = {"account", "auth", "email-changes", "invitations", "oauth", "password-changes", "users"}
 FIELDS = {"fields": "FieldErrors", "codes": "FieldCodes"}
 DESCRIPTIONS = {
     400: "The request is not understood, or its token does not hold.",
