@@ -1,4 +1,4 @@
-"""A mail may be refused for good; what is due is found by one index, in whichever state."""
+"""A mail may be refused for good."""
 
 from django.db import migrations, models
 
@@ -20,13 +20,4 @@ class Migration(migrations.Migration):
             "state",
             models.CharField(choices=list(STATES.items()), default="requested", max_length=10),
         ),
-        migrations.AddIndex(
-            "outgoingmail",
-            models.Index(
-                fields=["due_at"],
-                condition=models.Q(state__in=["requested", "ready"]),
-                name="mail_due",
-            ),
-        ),
-        migrations.RemoveIndex("outgoingmail", "mail_waiting"),
     ]
