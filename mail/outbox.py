@@ -200,9 +200,9 @@ class OutgoingMail(models.Model):
         verbose_name_plural = "outgoing mail"
         indexes = [
             models.Index(
-                fields=["due_at"],
+                fields=["state", "due_at"],
                 condition=Q(state__in=["requested", "ready"]),
-                name="mail_due",
+                name="mail_waiting",
             ),
             models.Index(fields=["created_at"], name="mail_by_age"),
             models.Index(fields=["link_id"], name="mail_of_link"),

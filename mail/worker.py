@@ -13,7 +13,7 @@ from typing import Any
 from django.core.mail import get_connection
 from django.db import DatabaseError, close_old_connections, connection, transaction
 
-from mail.outbox import PROBLEMS, OutgoingMail, State, failure_summary, pause
+from mail.outbox import PROBLEMS, WAITING, OutgoingMail, State, failure_summary, pause
 from mail.systemd import notify
 
 logger = logging.getLogger(__name__)
@@ -33,9 +33,12 @@ def one_sender() -> Iterator[None]:
         yield
 
 
-def take_next(server: Any, by: datetime | None = None) -> bool:
-    """Take on the mail due longest of those that no other worker has in hand; False when there is
-    none, or the server is in trouble. Its PROBLEMS when it cannot be reached.
+BATCH = 20  # mails
+
+
+def take_next(state: State, server: Any, by: datetime | None = None) -> bool:
+    """Take on the mail due longest of those in this state that no other worker has in hand; False
+    when there is none, or the server is in trouble. Its PROBLEMS when it cannot be reached.
 
     The row is locked for as long as the mail server takes, so that a worker that is killed lets go
     of it at once. Nobody waits for that lock: everybody who changes a waiting mail skips locked
@@ -44,8 +47,9 @@ def take_next(server: Any, by: datetime | None = None) -> bool:
     """
     lockable = connection.features.has_select_for_update_skip_locked
     with transaction.atomic() if lockable else contextlib.nullcontext():
-        mail = OutgoingMail.objects.due(by).select_for_update(skip_locked=True).first()
-        if mail is not None and mail.state == State.READY:
+        due = OutgoingMail.objects.due(by).filter(state=state)
+        mail = due.select_for_update(skip_locked=True).first()
+        if mail is not None and state == State.READY:
             server.open()
         return mail is not None and mail.take_on(server)
 
@@ -96,13 +100,16 @@ class Worker:
         return True
 
     def round(self, by: datetime | None = None) -> bool:
-        """Take on what is due, whatever has been due longest first; False if the mail server could
-        not be reached. Goes on for as long as more comes in, but for what falls due after `by`."""
+        """Decide on what was requested and send what is due, by turns, so that neither waits for
+        the end of the other; False if the mail server could not be reached.
+
+        Goes on for as long as more comes in, but for what falls due after `by`.
+        """
         server = get_connection()
         try:
             with one_sender():
-                while self.goes_on() and take_next(server, by):
-                    self.refusals = 0
+                while any([self.batch(state, server, by) for state in WAITING]):  # noqa: C419
+                    pass
         except PROBLEMS as error:
             self.refusals += 1
             problem = failure_summary(error)
@@ -111,7 +118,15 @@ class Worker:
         finally:
             with contextlib.suppress(*PROBLEMS):
                 server.close()
+        self.refusals = 0
         return True
+
+    def batch(self, state: State, server: Any, by: datetime | None) -> bool:
+        """Take on up to BATCH mails in this state, those due longest; whether there was one."""
+        taken = 0
+        while taken < BATCH and self.goes_on() and take_next(state, server, by):
+            taken += 1
+        return taken > 0
 
     def do_hourly(self) -> None:
         if self.hourly is not None and time.monotonic() >= self.next_hour:

@@ -133,6 +133,21 @@ def test_secret_may_stand_in_a_file(tmp_path: Path) -> None:
     assert both.stderr.startswith("EMAIL_URL_FILE: is set, and EMAIL_URL too")
 
 
+def test_fallbacks_of_the_secret_may_stand_in_a_file(tmp_path: Path) -> None:
+    older, oldest = "x" * 32, "y" * 40
+    path = tmp_path / "fallbacks"
+    path.write_text(f"{older}, {oldest}\n")
+    ask = [sys.executable, "-c", "import config.settings as s; print(s.SECRET_KEY_FALLBACKS)"]
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
+    given = {"SECRET_KEY_FALLBACKS_FILE": str(path)}, {"SECRET_KEY_FALLBACKS": ""}, {}
+    read = [
+        subprocess.run(ask, env=environment | more, capture_output=True, check=True, text=True)
+        for more in given
+    ]
+
+    assert [done.stdout for done in read] == [f"{[older, oldest]}\n", "[]\n", "[]\n"]
+
+
 def test_tls_from_the_first_byte_has_its_own_port(tmp_path: Path) -> None:
     ask = [sys.executable, "-c", "import config.settings as s; print(s.EMAIL_PORT)"]
     environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}

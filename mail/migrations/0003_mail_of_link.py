@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("mail", "0003_refusals")]
+    dependencies = [("mail", "0002_notices")]
     operations = [
         migrations.AddIndex(
             "outgoingmail", models.Index(fields=["link_id"], name="mail_of_link")
