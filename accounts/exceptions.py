@@ -8,6 +8,11 @@ class EmailTaken(APIException):
     default_detail = "e-mail already registered"
 
 
+class NoFactorOfOnesOwn(APIException):
+    status_code = 409
+    default_detail = "set up a second factor yourself first"
+
+
 class LastAdmin(APIException):
     status_code = 409
     default_detail = "the last admin cannot be removed"

@@ -1,4 +1,4 @@
-"""The calls about people: /auth/me and /users."""
+"""The calls about people and their company: /auth/me, /users and /account."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -10,10 +10,13 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.exceptions import LastAdmin
+from accounts.exceptions import LastAdmin, NoFactorOfOnesOwn
 from accounts.generics import AdminView, ProtectedView, SignedInRequest, valid, valid_query
 from accounts.models import User, UserQuerySet
+from accounts.permissions import IsAdmin
 from accounts.serializers import (
+    AccountResponse,
+    AccountSerializer,
     CompanyUser,
     ProfileSerializer,
     RoleOrActiveSerializer,
@@ -47,6 +50,34 @@ class MeView(ProtectedView):
             if changed:
                 trail.record(Kind.PROFILE_CHANGED, actor=request.user, fields=sorted(changed))
         return Response(user_response(request.user))
+
+
+class AccountView(ProtectedView):
+    """GET and PATCH /account: the caller's company. Its admins may change it."""
+
+    def get_permissions(self) -> list[Any]:
+        return [IsAdmin()] if self.request.method == "PATCH" else super().get_permissions()
+
+    @extend_schema(
+        operation_id="getAccount", summary="The caller's company", responses={200: AccountResponse}
+    )
+    def get(self, request: SignedInRequest) -> Response:
+        return Response(AccountResponse(request.user.account).data)
+
+    @extend_schema(
+        operation_id="updateAccount",
+        summary="Change the company",
+        description="To require a second factor ends the sessions, and the assistants' grants, of "
+        "those who have none: they set one up at their next sign-in.",
+        request=AccountSerializer,
+        responses={200: AccountResponse, 409: Raises(NoFactorOfOnesOwn)},
+    )
+    def patch(self, request: SignedInRequest) -> Response:
+        changes = valid(AccountSerializer, request)
+        account = request.user.account
+        if "second_factor" in changes:
+            account.change_second_factor(request.user, changes["second_factor"])
+        return Response(AccountResponse(account).data)
 
 
 class UsersView(AdminView, ListAPIView):

@@ -180,7 +180,7 @@ class AuthorizeView(CountedView):
         typed = LoginSerializer(data=request.POST)
         try:
             typed.is_valid(raise_exception=True)
-            user = check_credentials(request, **typed.validated_data)
+            user, _ = check_credentials(request, **typed.validated_data)
         except (ValidationError, WrongCredentials):
             email = request.POST.get("email", "")
             return self.page("sign-in", 401, asked=asked, wrong=True, email=email)

@@ -48,7 +48,7 @@ class LoginForm(AdminAuthenticationForm):
         password = self.cleaned_data.get("password")
         if email and password:
             try:
-                self.user_cache = check_credentials(
+                self.user_cache, _ = check_credentials(
                     self.request, canonical_email(email), password, staff=True
                 )
             except (ValidationError, WrongCredentials):

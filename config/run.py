@@ -66,7 +66,7 @@ def main() -> int:
     while not stopping.wait(0.2) and server.poll() is None:
         if not reported and is_open(settings.PORT):
             reported = True
-            print(f"Open http://127.0.0.1:{settings.PORT}", flush=True)  # noqa: T201
+            print(f"Open http://localhost:{settings.PORT}", flush=True)  # noqa: T201
         if mail_worker.poll() is not None:  # killed: its mails wait in the database
             time.sleep(1)
             mail_worker = start(MAIL_WORKER)

@@ -23,8 +23,8 @@ from invitations.exceptions import (
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import canonical_email
 from mail.links import EmailedLink, LinkQuerySet
-from mail.message import harmless
 from mail.outbox import OutgoingMail
+from mail.words import harmless
 
 
 class Status(models.TextChoices):

@@ -1,9 +1,10 @@
 """The outbox: mails that were asked for, and what has become of each.
 
 What a stranger asks for is *requested*: the worker finds out what it comes to, a link or nothing.
-The mail of a link that exists already is *announced*, in the transaction that makes the link. The
-worker can be cut off at any point, and the mail is taken up again. Only a kill between the mail
-server's acceptance and our note of it sends a mail twice, with the same link and Message-ID.
+The mail of a link that exists already is *announced*, in the transaction that makes the link. A
+mail without a link *tells* of what was done, asked for in the transaction that does it. The worker
+can be cut off at any point, and the mail is taken up again. Only a kill between the mail server's
+acceptance and our note of it sends a mail twice, with the same link and Message-ID.
 """
 
 import contextlib
@@ -28,7 +29,8 @@ from audit.pruning import delete_in_batches
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import CanonicalEmailField
 from mail.links import KEPT_FOR, EmailedLink
-from mail.message import compose
+from mail.message import compose, origin_context
+from mail.notices import PREFIX, Notice
 from mail.tally import MailTally
 
 logger = logging.getLogger(__name__)
@@ -54,6 +56,11 @@ class State(models.TextChoices):
 ENDS = {State.SENT, State.DROPPED, State.FAILED}
 
 
+def present_origin() -> dict[str, Any]:
+    """Where the work in hand comes from, as JSON can hold it."""
+    return asdict(current.get().bounded())
+
+
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def request(self, kind: type[EmailedLink], email: str, language: str) -> None:
         """Ask for a mail with a link of this kind to a canonical address, for a stranger.
@@ -65,8 +72,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
-            origin = asdict(current.get().bounded())
-            self.create(kind=label, email=email, language=language, origin=origin)
+            self.create(kind=label, email=email, language=language, origin=present_origin())
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
 
@@ -77,6 +83,17 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             email=link.email,
             language=link.language,
             link_id=link.pk,
+            state=State.READY,
+        )
+
+    def tell(self, notice: Notice) -> None:
+        """Ask for a mail that tells of what is done in this transaction, by whoever is at work."""
+        self.create(
+            kind=PREFIX + notice.kind,
+            email=notice.email,
+            language=notice.language,
+            context=notice.context,
+            origin=present_origin(),
             state=State.READY,
         )
 
@@ -108,7 +125,7 @@ class OutgoingMail(models.Model):
     """A mail that was asked for, and what has become of it. Its text is made when it is sent."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(max_length=60)  # the label of the link's model
+    kind = models.CharField(max_length=60)  # the label of the link's model, or notice.<kind>
     link_id = models.UUIDField(null=True, editable=False)
     email = CanonicalEmailField("e-mail address")
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
@@ -119,6 +136,7 @@ class OutgoingMail(models.Model):
     attempts = models.PositiveIntegerField(default=0, editable=False)
     problem = models.CharField(max_length=200, blank=True, editable=False)
     origin = models.JSONField(default=dict, editable=False)  # of the request: audit.origin.Origin
+    context = models.JSONField(null=True, editable=False, db_default=None)  # a notice's
 
     objects = OutgoingMailManager()
 
@@ -140,7 +158,9 @@ class OutgoingMail(models.Model):
 
     @property
     def kind_name(self) -> str:
-        """What the mail is about, in words: "invitation"."""
+        """What the mail is about, in words: "invitation", "password changed"."""
+        if self.kind.startswith(PREFIX):
+            return self.kind.removeprefix(PREFIX).replace("_", " ")
         return str(self.model._meta.verbose_name)
 
     @property
@@ -151,6 +171,19 @@ class OutgoingMail(models.Model):
         if self.link_id is None:
             return None
         return self.model._default_manager.filter(pk=self.link_id).first()
+
+    def notice(self) -> Notice | None:
+        if not self.kind.startswith(PREFIX):
+            return None
+        kind = self.kind.removeprefix(PREFIX)
+        return Notice(kind, self.email, self.language, self.context or {})
+
+    def subject_matter(self) -> EmailedLink | Notice | None:
+        """What there is to send: a notice, or a link that still works."""
+        if notice := self.notice():
+            return notice
+        link = self.link()
+        return link if link is not None and link.is_live() else None
 
     def set_state(self, state: State, **fields: Any) -> None:
         self.state = state
@@ -174,12 +207,13 @@ class OutgoingMail(models.Model):
 
         False when the server itself, rather than this mail, seems to be in trouble.
         """
-        link = self.link()
-        if link is None or not link.is_live():
+        matter = self.subject_matter()
+        if matter is None:
             self.set_state(State.DROPPED, problem="its link is no longer live")
             return True
         try:
-            server.send_messages([compose(self.pk, link, self.language)])
+            told = origin_context(self.created_at, self.origin)
+            server.send_messages([compose(self.pk, matter, self.language, told)])
         except DatabaseError:
             raise
         except Exception as error:
@@ -190,7 +224,7 @@ class OutgoingMail(models.Model):
                 error, smtplib.SMTPServerDisconnected
             )
         now = timezone.now()
-        link.mail_was_sent(now)
+        matter.mail_was_sent(now)
         self.set_state(State.SENT, sent_at=now, attempts=self.attempts + 1, problem="")
         logger.info("mail %s sent", self.pk)
         return True

@@ -13,6 +13,7 @@ from audit.models import Kind
 from audit.origin import Origin
 from mail.exceptions import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
+from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
 
@@ -95,4 +96,6 @@ class PasswordChange(EmailedLink):
         self.use()
         if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink
-        return cast(User, User.objects.with_profile().get(pk=self.user_id))
+        user = cast(User, User.objects.with_profile().get(pk=self.user_id))
+        OutgoingMail.objects.tell(Notice("password_changed", user.email, user.language))
+        return user

@@ -14,6 +14,7 @@ from accounts.fields import (
 )
 from accounts.models import User
 from accounts.serializers import UserResponse
+from signin.factors.serializers import ProofFields
 from signin.openapi import ADA, LINK, SIGN_IN_RESPONSE, TOKEN
 from throttling.openapi import example
 
@@ -24,7 +25,7 @@ class EmailSerializer(serializers.Serializer[Any]):
 
 
 @example({"email": "ada@example.com", "password": ADA["password"]})
-class LoginSerializer(serializers.Serializer[Any]):
+class LoginSerializer(ProofFields):
     email = EmailField()
     password = PasswordField()
 

@@ -10,6 +10,7 @@ from drf_spectacular.extensions import (
 
 class Bearer(OpenApiAuthenticationExtension):
     target_class = "accounts.authentication.BearerAuthentication"
+    match_subclasses = True
     name = "bearer"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Each call as the document describes it: what its method's `extend_schema` says, and what follows
 from the kind of its view."""
 
+import itertools
 import re
 from typing import Any
 
@@ -17,7 +18,7 @@ from throttling.throttles import CredentialThrottle
 from throttling.views import CountedView
 
 KNOWN_WORDS = dict(KNOWN.values())
-TAGS = {"auth", "invitations", "oauth", "password-changes", "users"}
+TAGS = {"account", "auth", "invitations", "oauth", "password-changes", "users"}
 DESCRIPTIONS = {
     400: "The request is not understood, or its token does not hold.",
     401: "Not signed in, or the credentials do not hold.",
@@ -82,11 +83,10 @@ class Schema(AutoSchema):
         """Every error answer of the call by its status."""
         valid = "requestBody" in operation or "parameters" in operation
         fields = {"fields": ref("schemas", "FieldErrors")} if valid else {}
-        fields |= {name: {"type": "string"} for one in self.named() for name in one.more}
         made = {
             status: openapi_response(
                 DESCRIPTIONS[status],
-                error_schema(words, **(fields if status == 400 else {})),
+                error_schema(words, **(fields if status == 400 else {}), **self.more(status)),
                 *LIMIT_HEADERS,
                 *(["WWW-Authenticate"] if status == 401 else []),
             )
@@ -99,6 +99,11 @@ class Schema(AutoSchema):
             503: ref("responses", "Unavailable"),
         }
 
+    def more(self, status: int) -> Part:
+        """What answers of a status have beside `error` and `fields`."""
+        named = [one.more for one in self.named() if one.status == status]
+        return dict(itertools.chain.from_iterable(more.items() for more in named))
+
     def words(self, operation: Part, valid: bool) -> dict[int, list[str]]:
         """What `error` can say, by status; `valid`: the call has something to validate."""
         words = self.raised()
@@ -109,7 +114,7 @@ class Schema(AutoSchema):
         words[400] += ["invalid host", "bad request"]
         if self.view.authentication_classes:
             words.setdefault(401, []).append(KNOWN_WORDS[401])
-        if IsAdmin in self.view.permission_classes:
+        if IsAdmin in map(type, self.view.get_permissions()):
             words[403] = [KNOWN_WORDS[403]]
         if "{" in self.path:
             words[404] = [KNOWN_WORDS[404]]
