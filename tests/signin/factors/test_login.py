@@ -6,7 +6,7 @@ import pytest
 from accounts.models import User
 from signin.factors.models import Factors
 from tests.conftest import API, PASSWORD
-from tests.signin.factors.conftest import code, log_in, wrong_code
+from tests.signin.factors.conftest import code, log_in, with_app, wrong_code
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -82,8 +82,6 @@ def test_recovery_code_signs_in_once(api: API, ada: User, codes: list[str]) -> N
 
 
 def test_nobody_elses_recovery_code_does(api: API, ada: User, bob: User, codes: list[str]) -> None:
-    from tests.signin.factors.conftest import with_app
-
     others = with_app(bob)
 
     assert log_in(api, ada, code=others[0]) == WRONG_CODE
