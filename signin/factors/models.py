@@ -182,8 +182,8 @@ class Factors(models.Model):
         required = Account.objects.filter(pk=self.user.account_id, second_factor="required")
         if required.exists():
             raise FactorStillRequired
-        self.delete()
-        User.objects.filter(pk=self.user_id).update(has_second_factor=False)
+        Factors.objects.filter(pk=self.pk).delete()
+        User.objects.filter(pk=self.pk).update(has_second_factor=False)
 
     def record(self, kind: Kind, factor: str, name: str) -> None:
         """Tell the trail and the owner what the owner did."""
