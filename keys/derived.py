@@ -1,5 +1,8 @@
 """Keys that are derived from SECRET_KEY, each for one purpose."""
 
+import base64
+
+from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
@@ -12,3 +15,8 @@ def derived_keys(purpose: str) -> list[bytes]:
         HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(secret.encode())
         for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     ]
+
+
+def fernet(purpose: str) -> MultiFernet:
+    """Encrypts by the first of the keys for a purpose, and decrypts by any."""
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in derived_keys(purpose)])

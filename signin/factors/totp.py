@@ -10,11 +10,11 @@ import time
 from uuid import UUID
 
 import segno
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.fernet import InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
-from keys.derived import derived_keys
+from keys.derived import fernet
 
 SECONDS = 30
 LENGTH = 20  # octets of a secret: RFC 4226 §4 recommends 160 bits
@@ -22,15 +22,9 @@ PENDING_LIFE = 600  # seconds
 ISSUER = "Consulting management"
 
 
-def fernet(purpose: str) -> MultiFernet:
-    """Encrypts by SECRET_KEY, and decrypts by SECRET_KEY_FALLBACKS, too."""
-    keys = [base64.urlsafe_b64encode(key) for key in derived_keys(f"signin.totp {purpose}")]
-    return MultiFernet([Fernet(key) for key in keys])
-
-
 def encrypted(user_id: UUID, secret: bytes, purpose: str = "stored") -> str:
     """A secret as it is stored, with its user: in another's row it is worth nothing."""
-    return fernet(purpose).encrypt(user_id.bytes + secret).decode()
+    return fernet(f"signin.totp {purpose}").encrypt(user_id.bytes + secret).decode()
 
 
 def decrypted(
@@ -38,16 +32,17 @@ def decrypted(
 ) -> bytes | None:
     """The secret, or None for what was not encrypted for the user, or by a key that is lost."""
     try:
-        plain = fernet(purpose).decrypt(text, ttl=life)
+        plain = fernet(f"signin.totp {purpose}").decrypt(text, ttl=life)
     except InvalidToken:
         return None
     return plain[16:] if plain[:16] == user_id.bytes else None
 
 
-def begin(user_id: UUID, email: str) -> dict[str, str]:
-    """A new secret, and an `id` that holds it, encrypted, for ten minutes: until a code confirms
-    it, nothing is stored, and nothing half-made can stand in anybody's way."""
-    secret = secrets.token_bytes(LENGTH)
+def begin(user_id: UUID, email: str, secret: bytes | None = None) -> dict[str, str]:
+    """A new secret, or one to be shown again, and an `id` that holds it, encrypted, for ten
+    minutes: until a code confirms it, nothing is stored, and nothing half-made stands in anybody's
+    way."""
+    secret = secret or secrets.token_bytes(LENGTH)
     uri = app(secret).get_provisioning_uri(email, ISSUER)
     return {
         "id": encrypted(user_id, secret, "pending"),
