@@ -10,7 +10,8 @@ PAGE_NAMES = [
     "signup",
     "complete-signup",
     "login",
-    "account",
+    "second-factor",
+    "profile",
     "people",
     "accept-invitation",
     "forgot-password",
@@ -27,7 +28,11 @@ class PageConverter(StringConverter):
 
 register_converter(PageConverter, "page")
 
-calls = [path("link", views.LinkView.as_view()), path("company", views.CompanyView.as_view())]
+calls = [
+    path("link", views.LinkView.as_view()),
+    path("company", views.CompanyView.as_view()),
+    path("without-second-factor", views.WithoutFactorView.as_view()),
+]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("docs", views.PageView.as_view(), {"name": "docs"})

@@ -14,7 +14,7 @@ whenShown(async (main) => {
 const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
 
 /* A page of a list; the first one takes the place of what is shown. */
-async function load(list, page = 1) {
+export async function load(list, page = 1) {
   const [path, query] = list.dataset.list.split("?");
   const asked = new URLSearchParams(query);
   asked.set("page", page);
@@ -26,6 +26,7 @@ async function load(list, page = 1) {
   list.append(...answer.items.map((item) => row(list.dataset.row, item)));
   list.dataset.total = answer.total ?? answer.items.length; // not all lists come in pages
   showMore(list, page, page * answer.per_page < answer.total);
+  list.dispatchEvent(new CustomEvent("loaded", { bubbles: true, detail: answer }));
 }
 
 function showMore(list, page, more) {
@@ -47,7 +48,7 @@ function row(template, item) {
   const made = document.getElementById(template).content.cloneNode(true);
   const facts = { ...item, ...standing(item) };
   const name = `${item.first_name ?? ""} ${item.last_name ?? ""}`.trim();
-  facts.name = name || item.client_name || item.email || item.host;
+  facts.name = item.name || name || item.client_name || item.email || item.host || say(item.kind);
   fillText(made, facts);
   all("[data-kind]", made).forEach((badge) => (badge.dataset.kind = facts.kind));
   all("[data-initials]", made).forEach((mark) => initials(mark, facts.name));
@@ -70,9 +71,15 @@ function standing(item) {
     const until = say(item.status === "expired" ? "expired on" : "open until", { date });
     return { kind: item.status, standing: item.status, until, acts: ["resend", "revoke"] };
   }
+  if ("kind" in item) {
+    const [made, used] = [item.created_at, item.last_used_at].map((at) => at && day.format(new Date(at)));
+    const until = used ? say("last used on", { date: used }) : say("added on", { date: made });
+    return { until, kind: item.name && say(item.kind), acts: ["rename", "remove"] };
+  }
   if (!item.is_active) return { kind: "inactive", standing: "deactivated", acts: ["activate"] };
   const other = item.role === "admin" ? "make member" : "make admin";
-  return { kind: "active", standing: "active", acts: [other, "deactivate"] };
+  const reset = item.id === client.user.id ? [] : ["reset factors"];
+  return { kind: "active", standing: "active", acts: [other, ...reset, "deactivate"] };
 }
 
 function initials(mark, name) {
@@ -83,11 +90,12 @@ function initials(mark, name) {
 
 /* ---- What can be done about somebody or something ---- */
 
-const ACTS = {
+export const ACTS = {
   "make admin": { call: (id) => ["PATCH", `/users/${id}`, { role: "admin" }], ask: true },
   "make member": { call: (id) => ["PATCH", `/users/${id}`, { role: "member" }], ask: true },
   deactivate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: false }], ask: true },
   activate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: true }] },
+  "reset factors": { call: (id) => ["DELETE", `/users/${id}/factors`], ask: true },
   resend: { call: (id) => ["POST", `/invitations/${id}/resend`] },
   "end access": { call: (id) => ["DELETE", `/auth/grants/${id}`], ask: true },
   revoke: { call: (id) => ["DELETE", `/invitations/${id}`], ask: true },
@@ -96,9 +104,10 @@ const ACTS = {
 async function act(button) {
   const menu = button.closest("details");
   const { facts } = button.closest("tr");
-  const { call: of, ask } = ACTS[button.dataset.for];
+  const { call: of, ask, open } = ACTS[button.dataset.for];
   menu.open = false;
   one("summary", menu).focus();
+  if (open) return open(facts);
   if (ask && !(await confirmed(button, ...question(button, facts)))) return;
   const error = await attempt(one("summary", menu), () => change(facts, of(facts.id)));
   if (error || !mayStay()) return; // who is no admin any more is led away

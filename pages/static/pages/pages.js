@@ -1,8 +1,10 @@
 /* Brings the pages to life. */
 
+import "./factors.js";
 import { takeToken } from "./forms.js";
 import "./lists.js";
 import { call, client, show, signOut, speak } from "./navigation.js";
+import "./passkeys.js";
 import { announceKept, attempt, confirmed, say } from "./screen.js";
 
 async function leave(button) {
