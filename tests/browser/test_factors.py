@@ -1,4 +1,4 @@
-"""Second factors on the pages: Chromium's virtual authenticator, and an app that is computed here."""
+"""Second factors on the pages, with Chromium's virtual authenticator and a computed app."""
 
 import base64
 import json
@@ -15,6 +15,9 @@ from tests.browser.test_people import act
 from tests.conftest import PASSWORD, query
 
 pytestmark = pytest.mark.browser
+
+
+SENTENCE = "At this address browsers allow no passkeys"
 
 
 class Key:
@@ -66,7 +69,7 @@ def add_app(page: Any) -> tuple[str, list[str]]:
     """Add an app on the page at hand; its secret, and the recovery codes."""
     press(page, "Add an authenticator app")
     prove(page)
-    page.get_by_role("heading", name="Authenticator app").wait_for()
+    page.get_by_role("heading", name="Authenticator app", exact=True).wait_for()
     secret = page.locator("[data-secret]").inner_text()
     page.locator("#app-code").fill(code(secret))
     codes = read_codes(page)
@@ -172,7 +175,8 @@ def test_passkey_is_named(page: Any) -> None:
     add_passkey(page)
     act(page, "Passkey", "Rename")
 
-    fill(page, name="Ada's telephone")
+    page.locator("#name").fill("Ada's telephone")
+    page.keyboard.press("Enter")
 
     says(page, "Saved.")
     page.locator("#factors").get_by_text("Ada's telephone").wait_for()
@@ -275,12 +279,12 @@ def test_address_without_a_name_has_a_sentence_in_place_of_passkeys(site_of_ada:
     site_of_ada.url = site_of_ada.service.url  # by its IP address
     page = site_of_ada.tab("/login")
 
-    page.get_by_text("At this address browsers allow no passkeys").wait_for()
+    page.locator("p:visible", has_text=SENTENCE).wait_for()
 
     assert page.get_by_role("button", name="Use a passkey").count() == 0
     site_of_ada.log_in(page)
     page.get_by_role("button", name="Add an authenticator app").wait_for()
-    page.get_by_text("At this address browsers allow no passkeys").wait_for()
+    page.locator("p:visible", has_text=SENTENCE).wait_for()
     assert page.locator("[data-set-up=passkey]").count() == 0
 
 
@@ -398,7 +402,7 @@ def test_no_barrier_on_the_way(
     press(page, "Add an authenticator app")
     found["proof"] = look(page, f"factors-proof-{device}-{scheme}")
     prove(page)
-    page.get_by_role("heading", name="Authenticator app").wait_for()
+    page.get_by_role("heading", name="Authenticator app", exact=True).wait_for()
     found["app"] = look(page, f"factors-app-{device}-{scheme}")
     page.locator("#app-code").fill(code(page.locator("[data-secret]").inner_text()))
     read_codes(page)

@@ -7,11 +7,15 @@ import { announce, attempt, one, problem } from "./screen.js";
 
 const FRESH = 240_000; // milliseconds after which a new challenge is asked for: it lives five minutes
 
-let shown = new AbortController(); // of the page that is shown
+let offered = new AbortController();
+
+function endOffer() {
+  offered.abort();
+  offered = new AbortController();
+}
 
 whenShown((main) => {
-  shown.abort();
-  shown = new AbortController();
+  endOffer();
   const button = one("[data-log-in]", main);
   if (!button || !hasPasskeys) return;
   button.hidden = false;
@@ -19,17 +23,17 @@ whenShown((main) => {
 });
 
 /* Have the browser offer what it knows. An ornament: where it fails or is turned down, the form and
-the button are still there. A request by a button aborts it. */
+the button are still there. */
 async function offer(form) {
-  const left = shown.signal;
-  if (!(await PublicKeyCredential.isConditionalMediationAvailable?.())) return;
+  const { signal: over } = offered;
+  if (!(await PublicKeyCredential.isConditionalMediationAvailable?.()) || over.aborted) return;
   const old = AbortSignal.timeout(FRESH);
   try {
-    const signal = AbortSignal.any([left, old]);
+    const signal = AbortSignal.any([over, old]);
     const answer = await client.logInByPasskey({ mediation: "conditional", signal });
     return enter(form, answer);
   } catch (error) {
-    if (left.aborted) return;
+    if (over.aborted) return;
     if (error.message === "wrong passkey") announce(problem(error), "bad");
     else if (!old.aborted) return;
   }
@@ -39,6 +43,7 @@ async function offer(form) {
 document.addEventListener("click", async ({ target }) => {
   const button = target.closest("[data-log-in]");
   if (!button || button.ariaDisabled) return;
+  endOffer();
   let answer;
   const error = await attempt(button, async () => {
     answer = await client.logInByPasskey();
