@@ -88,7 +88,9 @@ class FactorResponse(serializers.Serializer[Any]):
 class FactorsResponse(serializers.Serializer[Any]):
     items = FactorResponse(many=True)
     recovery_codes_left = serializers.IntegerField()
-    required = serializers.BooleanField(help_text="The company requires a second factor.")
+    required = serializers.BooleanField(  # type: ignore[assignment]
+        help_text="The company requires a second factor."
+    )
 
 
 @example({"id": "gAAAAABm…", "secret": "MFRGG…", "uri": "otpauth://totp/…", "qr": "<svg …"})
