@@ -34,7 +34,6 @@ class ProofFields(serializers.Serializer[Any]):
 
     code = TextField(
         required=False,
-        allow_blank=True,
         max_length=64,
         help_text="Six digits of the authenticator app, or a recovery code.",
     )
@@ -101,9 +100,11 @@ class TotpResponse(serializers.Serializer[Any]):
     qr = serializers.CharField(help_text="An SVG.")
 
 
+@example({"publicKey": {"challenge": "q83vEjRWeJA", "rpId": "example.com", "timeout": 300000}})
 class OptionsResponse(serializers.Serializer[Any]):
     publicKey = serializers.DictField(help_text="For `navigator.credentials`.")  # noqa: N815
 
 
+@example({"recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"]})
 class RecoveryCodesResponse(serializers.Serializer[Any]):
     recovery_codes = serializers.ListField(child=serializers.CharField())
