@@ -45,12 +45,6 @@ class ProofSerializer(ProofFields):
     password = PasswordField()
 
 
-class EnrolledProofSerializer(ProofFields):
-    """As ProofSerializer; an enrolment stands in for all of it."""
-
-    password = PasswordField(required=False)
-
-
 class NamedSerializer(serializers.Serializer[Any]):
     name = NameField(max_length=60, required=False, allow_blank=True)
 

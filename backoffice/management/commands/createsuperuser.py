@@ -14,5 +14,5 @@ class Command(createsuperuser.Command):
         if settings.STAFF_SECOND_FACTOR:
             self.stdout.write("The first log-in at /admin/ sets up a second factor.")
         else:
-            where = f"{settings.FRONTEND_URL}/account"
+            where = f"{settings.FRONTEND_URL}/profile"
             self.stdout.write(f"Log in at {where} to set up a second factor for the back office.")

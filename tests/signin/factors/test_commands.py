@@ -45,7 +45,7 @@ def test_unknown_address_is_an_error(db: None) -> None:
         said("factors", "nobody@example.com")
 
 
-@pytest.mark.parametrize(("asked", "words"), [(False, "/account"), (True, "/admin/")])
+@pytest.mark.parametrize(("asked", "words"), [(False, "/profile"), (True, "/admin/")])
 def test_createsuperuser_says_how_to_set_one_up(
     db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, asked: bool, words: str
 ) -> None:
