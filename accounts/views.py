@@ -56,7 +56,7 @@ class AccountView(ProtectedView):
     """GET and PATCH /account: the caller's company. Its admins may change it."""
 
     def get_permissions(self) -> list[Any]:
-        return [IsAdmin()] if self.request.method == "PATCH" else super().get_permissions()
+        return [IsAdmin()] if self.request.method == "PATCH" else [*super().get_permissions()]
 
     @extend_schema(
         operation_id="getAccount", summary="The caller's company", responses={200: AccountResponse}

@@ -135,7 +135,7 @@ class Site(admin.AdminSite):
             return second_factor.set_up(request, self.each_context(request))
         if "sealed" in request.POST:
             form = request.POST.copy()
-            form["username"], form["password"] = unseal(form["sealed"])
+            form["username"], form["password"] = unseal(str(form["sealed"]))
             request.POST = form  # type: ignore[assignment]
         try:
             return super().login(request, context)

@@ -6,13 +6,14 @@ from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+from django.utils.encoding import force_bytes
 
 
 def derived_keys(purpose: str) -> list[bytes]:
     """The keys of 32 octets for a purpose (RFC 5869): the first, of SECRET_KEY, for what is new;
     those of SECRET_KEY_FALLBACKS for what is older."""
     return [
-        HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(secret.encode())
+        HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))
         for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     ]
 

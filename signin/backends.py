@@ -53,7 +53,7 @@ def check_credentials(
 ) -> tuple[User, Method]:
     """Who signs in by this, and by which method; raises as `check_password_and_factor`."""
     user, method = check_password_and_factor(request, email, password, proof, staff=staff)
-    detail = {} if method is Method.PASSWORD else {"method": method.value}
+    detail: dict[str, Any] = {} if method is Method.PASSWORD else {"method": method.value}
     trail.record(Kind.LOGIN_SUCCEEDED, actor=user, **detail)
     return user, method
 
@@ -126,7 +126,7 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     raise WrongCode
 
 
-def count_failure(email: str, device: str = STRANGER, **detail: str) -> bool:
+def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:
     """Count and record a wrong guess; False when a lock has fallen since it was begun.
 
     With LOCKOUT_RELIEF the owner of an address that strangers have locked is mailed a way past it.

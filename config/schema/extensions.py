@@ -10,7 +10,6 @@ from drf_spectacular.extensions import (
 
 class Bearer(OpenApiAuthenticationExtension):
     target_class = "accounts.authentication.BearerAuthentication"
-    match_subclasses = True
     name = "bearer"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
@@ -20,6 +19,21 @@ class Bearer(OpenApiAuthenticationExtension):
             "bearerFormat": "JWT",
             "description": "An access token (RS256), from any call that signs in.",
         }
+
+
+class EnrolmentOrBearer(OpenApiAuthenticationExtension):
+    target_class = "signin.factors.enrolment.EnrolmentAuthentication"
+    name = "enrolment"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "What a sign-in answers with whose company requires a second factor.",
+        }
+
+    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
+        return [{"bearer": []}, {self.name: []}]
 
 
 class OneOf(OpenApiSerializerFieldExtension):

@@ -25,7 +25,12 @@ from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from metrics import series
 from signin.factors import challenges, totp
-from signin.factors.exceptions import FactorStillRequired, TooManyFactors, WrongPasskey
+from signin.factors.exceptions import (
+    FactorStillRequired,
+    NotOnesOwn,
+    TooManyFactors,
+    WrongPasskey,
+)
 
 MOST_PASSKEYS = 10
 RECOVERY_CODES = 10
@@ -61,8 +66,10 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
     def reset(self, user: User, actor: User | None = None) -> bool:
         """Take all factors and codes of somebody away; whether there were any. Their sessions end,
-        and they are mailed. `actor` did it: None is a command. Raises PermissionDenied where the
-        actor may not act on them."""
+        and they are mailed. `actor` did it: None is a command. Raises NotOnesOwn, since one's own
+        take a password and a factor, and PermissionDenied where the actor may not act on them."""
+        if actor == user:
+            raise NotOnesOwn
         with transaction.atomic():
             users = User.objects.filter(pk=user.pk)
             if not users.within_reach(actor).select_for_update(no_key=True).exists():

@@ -11,14 +11,15 @@ from signin.factors.exceptions import (
     WrongCode,
     WrongPassword,
 )
-from signin.factors.serializers import FactorResponse
+from signin.factors.serializers import A_FACTOR, FactorResponse
 from signin.serializers import AuthResponse
-from throttling.openapi import Raises
+from throttling.openapi import Raises, example
 
 FACTOR_ERRORS: tuple[type[FactorNeeded], ...] = (SecondFactorRequired, WrongCode, FactorMustBeSetUp)
 PROOF_NEEDED = Raises(WrongPassword, SecondFactorRequired, WrongCode, FactorMustBeSetUp)
 
 
+@example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
 class AddedResponse(serializers.Serializer[Any]):
     """What has come of adding a factor."""
 

@@ -47,7 +47,7 @@ def server() -> Fido2Server:
     rp = PublicKeyCredentialRpEntity(name=NAME, id=settings.PASSKEYS_RP_ID)
     none = AttestationConveyancePreference.NONE
     made = Fido2Server(rp, none, verify_origin=settings.PASSKEYS_ORIGINS.__contains__)
-    made.timeout = LIFE * 1000
+    made.timeout = LIFE * 1000  # type: ignore[assignment]
     made.allowed_algorithms = [
         PublicKeyCredentialParameters(type=PublicKeyCredentialType.PUBLIC_KEY, alg=number)
         for number in ALGORITHMS

@@ -34,7 +34,6 @@ class ProofFields(serializers.Serializer[Any]):
 
     code = TextField(
         required=False,
-        allow_blank=True,
         max_length=64,
         help_text="Six digits of the authenticator app, or a recovery code.",
     )
@@ -44,12 +43,6 @@ class ProofFields(serializers.Serializer[Any]):
 @example({"password": "correct horse battery", "code": "287082"})
 class ProofSerializer(ProofFields):
     password = PasswordField()
-
-
-class EnrolledProofSerializer(ProofFields):
-    """As ProofSerializer; an enrolment stands in for all of it."""
-
-    password = PasswordField(required=False)
 
 
 class NamedSerializer(serializers.Serializer[Any]):
@@ -88,7 +81,9 @@ class FactorResponse(serializers.Serializer[Any]):
 class FactorsResponse(serializers.Serializer[Any]):
     items = FactorResponse(many=True)
     recovery_codes_left = serializers.IntegerField()
-    required = serializers.BooleanField(help_text="The company requires a second factor.")
+    required = serializers.BooleanField(  # type: ignore[assignment]
+        help_text="The company requires a second factor."
+    )
 
 
 @example({"id": "gAAAAABm…", "secret": "MFRGG…", "uri": "otpauth://totp/…", "qr": "<svg …"})
@@ -99,9 +94,11 @@ class TotpResponse(serializers.Serializer[Any]):
     qr = serializers.CharField(help_text="An SVG.")
 
 
+@example({"publicKey": {"challenge": "q83vEjRWeJA", "rpId": "example.com", "timeout": 300000}})
 class OptionsResponse(serializers.Serializer[Any]):
     publicKey = serializers.DictField(help_text="For `navigator.credentials`.")  # noqa: N815
 
 
+@example({"recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"]})
 class RecoveryCodesResponse(serializers.Serializer[Any]):
     recovery_codes = serializers.ListField(child=serializers.CharField())

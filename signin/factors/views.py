@@ -13,7 +13,6 @@ from rest_framework.exceptions import NotFound
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 
 from accounts.authentication import BearerAuthentication
 from accounts.exceptions import NoFactorOfOnesOwn
@@ -42,7 +41,6 @@ from signin.factors.passkeys import creation_options, new_passkey, request_optio
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import (
     ConfirmSerializer,
-    EnrolledProofSerializer,
     FactorResponse,
     FactorsResponse,
     NewPasskeySerializer,
@@ -113,12 +111,11 @@ class OwnFactorsView(SignInView):
     authentication_classes = [BearerAuthentication]
     permission_classes = [IsAuthenticated]
 
-    def prove(self, request: SignedInRequest, serializer: type[Serializer[Any]]) -> None:
+    def prove(self, request: SignedInRequest) -> None:
         """Check the body's password and factor as a log-in does."""
-        data = valid(serializer, request)
+        data = valid(ProofSerializer, request)
         proof, email = Proof.pop(data), str(request.user.email)
-        password = data.get("password", "")
-        check_password_and_factor(request, email, password, proof)
+        check_password_and_factor(request, email, data["password"], proof)
 
     def handle_exception(self, exc: Exception) -> Response:
         """What a log-in answers with 401 is a 403 beside a bearer token."""
@@ -137,11 +134,10 @@ class AddingView(OwnFactorsView):
     def is_enrolling(self) -> bool:
         return isinstance(self.request.auth, Enrolment)
 
-    def prove(self, request: SignedInRequest, serializer: type[Serializer[Any]]) -> None:
-        if self.is_enrolling():
-            valid(EnrolledProofSerializer, request)
-        else:
-            super().prove(request, serializer)
+    def prove(self, request: SignedInRequest) -> None:
+        """An enrolment stands in for the proof."""
+        if not self.is_enrolling():
+            super().prove(request)
 
     def open(self) -> tuple[Factors, list[str] | None]:
         """The caller's factors, to add one to, in a transaction; at the end of an enrolment the
@@ -175,7 +171,7 @@ class TotpView(AddingView):
         responses={201: TotpResponse, 403: PROOF_NEEDED, 409: Raises(TooManyFactors)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.prove(request, ProofSerializer)
+        self.prove(request)
         if Factors.objects.filter(user=request.user, totp_id__isnull=False).exists():
             raise TooManyFactors
         return Response(totp.begin(request.user.pk, request.user.email), 201)
@@ -221,7 +217,7 @@ class NewPasskeyOptionsView(PasskeysOnly, AddingView):
         responses={200: OptionsResponse, 403: PROOF_NEEDED, 404: Raises(NotFound)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.prove(request, ProofSerializer)
+        self.prove(request)
         return Response(creation_options(request.user))
 
 
@@ -295,7 +291,7 @@ class RemoveView(OwnFactorsView):
         responses={204: None, 403: PROOF_NEEDED, 409: Raises(FactorStillRequired)},
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
-        self.prove(request, ProofSerializer)
+        self.prove(request)
         get_object_or_404(Factors, user=request.user).remove(factor_id)
         return Response(status=204)
 
@@ -311,7 +307,7 @@ class RecoveryCodesView(OwnFactorsView):
         responses={201: RecoveryCodesResponse, 403: PROOF_NEEDED, 409: Raises(NoFactorOfOnesOwn)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.prove(request, ProofSerializer)
+        self.prove(request)
         with transaction.atomic():
             factors = Factors.objects.hold(request.user).first()
             if factors is None:
@@ -333,7 +329,5 @@ class ColleaguesFactorsView(AdminView):
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
         user = get_object_or_404(User, pk=user_id, account=request.user.account_id)
-        if user.pk == request.user.pk:
-            raise NotOnesOwn
         Factors.objects.reset(user, actor=request.user)
         return Response(status=204)

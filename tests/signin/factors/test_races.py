@@ -230,3 +230,20 @@ def test_parallel_redemptions_take_one_code_once(ada: User) -> None:
 
     assert statuses(answers)[200] == 1
     assert set(statuses(answers)) <= {200, 400, 401}
+
+
+def test_enrolments_race_to_one_factor_and_one_session(ada: User) -> None:
+    Account.objects.update(second_factor="required")
+    enrolment = log_in(API(), ada)[1]["enrolment"]
+    calls = []
+    for _ in range(6):
+        api = API(authorization=f"Bearer {enrolment}")
+        options = api.post("/auth/factors/passkeys/options", {}).json()
+        body = {"credential": Authenticator().register(options)}
+        calls.append(partial(api.post, "/auth/factors/passkeys", body))
+
+    answers = race(*calls)
+
+    assert statuses(answers) == {201: 1, 401: 5}
+    assert is_whole(ada)
+    assert Factors.objects.get().passkeys.count() == 1
