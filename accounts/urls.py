@@ -6,7 +6,6 @@ from accounts import views
 
 urlpatterns = [
     path("auth/me", views.MeView.as_view()),
-    path("account", views.AccountView.as_view()),
     path("users", views.UsersView.as_view()),
     path("users/", include([path("<uuid:user_id>", views.UserView.as_view())])),
 ]

@@ -2,7 +2,7 @@
 is set up at a sign-in, where the company requires it; and the company's rule. */
 
 import { hasPasskeys } from "./client.js";
-import { submit } from "./forms.js";
+import { sender, submit } from "./forms.js";
 import { ACTS, load } from "./lists.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, one, say } from "./screen.js";
@@ -38,7 +38,7 @@ function choose(form, method) {
     way.hidden = !form.methods.includes(way.dataset.method) || (typed && way.dataset.method === method);
   }
   code.disabled = code.closest(".field").hidden = !typed;
-  one("button:not([type])", form).hidden = !typed;
+  sender(form).hidden = !typed;
   if (!typed) return one("button[data-method=passkey]", step).focus();
   code.value = "";
   code.inputMode = method === "totp" ? "numeric" : "text";
@@ -58,7 +58,7 @@ function askAgain(form) {
 function endStep(form) {
   const step = one("[data-second]", form);
   step.hidden = step.disabled = true;
-  one("button:not([type])", form).hidden = false;
+  sender(form).hidden = false;
 }
 
 function useMethod(button) {

@@ -157,8 +157,10 @@ function send(form, values) {
   return form.closest("[data-members]") ? call(method, path, values) : client.send(method, path, values);
 }
 
+export const sender = (form) => one("button:not([type]), button[type=submit]", form);
+
 /* Make the form's call, as one of its buttons asks; `more` resolves to what no field holds. */
-export async function submit(form, button = one("button:not([type])", form), more = () => ({})) {
+export async function submit(form, button = sender(form), more = () => ({})) {
   if (!check(form, (field) => field.willValidate && wrong(field))) return;
   all("[aria-pressed=true]", form).forEach(reveal); // so that no browser keeps it as plain text
   let answer;
