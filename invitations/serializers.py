@@ -123,6 +123,7 @@ class InvitationSerializer(serializers.Serializer[Any]):
         return invitation.mail or "sent"  # what is forgotten was sent long ago
 
 
+@example({"items": [BOB, {"email": "ada@example.com", "error": "already a member"}]})
 class InvitedSerializer(serializers.Serializer[Any]):
     """What has come of each of several, in order."""
 

@@ -1,7 +1,7 @@
 """GET /auth/me/data: all that is stored on the caller."""
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.response import Response
 
 from accounts.generics import SignedInRequest
@@ -14,6 +14,9 @@ from signin.generics import ProofView
 from throttling.exceptions import TooManyAttempts
 
 A_DAY = 5
+PARTS = ["consultant", "manages", "assistants", "invitations_sent", "mails", "locks_and_devices"]
+EXAMPLE = {"profile": {"email": "ada@example.com", "first_name": "Ada"}, "links": {}, "trail": []}
+EXAMPLE |= {part: [] for part in PARTS}
 
 
 class DataView(ProofView):
@@ -25,6 +28,7 @@ class DataView(ProofView):
         description="Profile, company, devices, assistants, links, mails' kinds and times, records "
         "of the audit trail. Five times a day; then 429.",
         responses={200: OpenApiTypes.OBJECT},
+        examples=[OpenApiExample("example", EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def get(self, request: SignedInRequest) -> Response:
         if ExportBudget.objects.take(str(request.user.pk), DAY) > A_DAY:
