@@ -1,4 +1,5 @@
-"""Whether the time of a wrong password tells a registered address from a free one.
+"""Whether the time of a wrong password tells a registered address from a free one, or who has a
+second factor from who has none.
 
 .venv/bin/python -m benchmarks.oracle 400
 
@@ -84,6 +85,8 @@ def measure_forged(count: int) -> float:
 
 def main(count: int) -> None:
     servers.set_up()
+    from signin.factors.models import Factors
+
     for relief in ("false", "true"):
         people = [f"known{n}.{relief}@example.com" for n in range(count)]
         for email in people:
@@ -93,6 +96,13 @@ def main(count: int) -> None:
         print(f"LOCKOUT_RELIEF={relief}: AUC {measure(relief, people, strangers):.3f}", flush=True)
     result = measure_forged(10 * count)
     print(f"forged cookies, in process: AUC {result:.3f}", flush=True)
+    plain, guarded = ([f"{kind}{n}@example.com" for n in range(count)] for kind in ("p", "g"))
+    for email in plain:
+        calls.user(email)
+    for email in guarded:
+        factors = Factors.objects.create(user=calls.user(email))
+        factors.add_totp(secrets.token_bytes(20), 0, "")
+    print(f"second factor: AUC {measure('false', guarded, plain):.3f}", flush=True)
 
 
 if __name__ == "__main__":
