@@ -8,6 +8,13 @@ class EmailTaken(APIException):
     default_detail = "e-mail already registered"
 
 
+class NotAdmin(APIException):
+    """What IsAdmin answers, for the document of a call that asks it for some methods alone."""
+
+    status_code = 403
+    default_detail = "not permitted for your role"
+
+
 class LastAdmin(APIException):
     status_code = 409
     default_detail = "the last admin cannot be removed"

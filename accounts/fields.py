@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import ProhibitNullCharactersValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.fields import get_error_detail
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from accounts.models import Role
@@ -83,7 +84,7 @@ class NewPasswordField(PasswordField):
         try:
             validate_password(value)
         except ValidationError as error:
-            raise serializers.ValidationError(error.messages) from None
+            raise serializers.ValidationError(get_error_detail(error)) from None
 
 
 class NameField(TextField):

@@ -16,18 +16,21 @@ from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Lower
 from django.dispatch import receiver
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
 from accounts import signins
 from accounts.authority import Authority
 from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.search import cut
+from accounts.signals import stopped_inviting
 from accounts.validators import validate_company_name, validate_name
 from audit import trail
+from audit.macs import mac
 from audit.models import Kind
 from audit.pruning import pruning
 from mail.emails import CanonicalEmailField
+from mail.notices import Notice
+from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
 OPERATORS = "Operators"
@@ -86,6 +89,17 @@ class Account(models.Model):
     def is_protected(self) -> bool:
         return self.is_operators
 
+    def rename(self, actor: "User", name: str) -> None:
+        """Give the company another name. Raises PermissionDenied where the actor may not act on it,
+        or ValidationError for a name that it may not have."""
+        actor.check_reach(self)
+        old, self.name = self.name, name
+        self.clean_fields(exclude=["id", "created_at"])
+        with transaction.atomic():
+            self.save(update_fields=["name"])
+            if name != old:
+                trail.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
+
 
 class Role(models.TextChoices):
     ADMIN = "admin", "admin"
@@ -121,8 +135,22 @@ class UserQuerySet(models.QuerySet["User"]):
     def not_signed_in_since(self, moment: datetime) -> Self:
         return self.filter(signins.not_since(moment))
 
+    def sorted_by(self, order: str) -> Self:
+        """Users by `name` or `last_sign_in`, `-` before it for the other way round; those who never
+        came in stand last."""
+        if order.endswith("name"):
+            users = self.order_by("last_name", "first_name", "id")
+            return users if order == "name" else users.reverse()
+        at = F("last_sign_in_at")
+        by = at.desc(nulls_last=True) if order[0] == "-" else at.asc(nulls_last=True)
+        return self.with_last_sign_in().order_by(by, "id")
+
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
+
+    def may_invite(self) -> Self:
+        """Those of whom `User.may_invite` holds."""
+        return self.filter(Q(role=Role.ADMIN) | Q(is_superuser=True), is_active=True)
 
     def protected(self) -> Self:
         """Those of whom `User.is_protected` holds."""
@@ -297,12 +325,16 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
         return (self.session_auth_hash(secret) for secret in settings.SECRET_KEY_FALLBACKS)
 
-    def session_auth_hash(self, secret: str | bytes | None = None) -> str:
-        what = f"{self.password}:{self.token_version}"
-        return salted_hmac("accounts.session", what, secret, algorithm="sha256").hexdigest()
+    def session_auth_hash(self, secret: str | None = None) -> str:
+        return mac("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
 
     def get_full_name(self) -> str:
         return f"{self.first_name} {self.last_name}".strip()
+
+    @property
+    def may_invite(self) -> bool:
+        """Whether invitations that the user has sent still hold."""
+        return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
     def change_profile(self, **changes: Any) -> dict[str, Any]:
         """Change the user's names or language; those of the changes that were any, for the trail.
@@ -314,31 +346,69 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         vars(self).update(changes)
         return news if changed else {}
 
-    def update_role_or_active(self, actor: "User | None", **changes: Any) -> dict[str, Any]:
+    def update_role_or_active(
+        self, actor: "User | None", **changes: Any
+    ) -> tuple[dict[str, Any], list[str]]:
         """Change `role`, `is_active` or both; deactivating ends every session for good. Gives those
-        of the changes that were any, for the trail.
+        of the changes that were any, for the trail, and the addresses to which the user had sent
+        invitations that are revoked now, since the user may invite nobody any more.
 
-        Raises PermissionDenied where the actor may not act on the user, and LastAdmin, and changes
+        The user is mailed what was done, and the other admins what was revoked. Raises
+        PermissionDenied where the actor may not act on the user, and LastAdmin, and changes
         nothing, when the company would be without an active admin. Without an actor: a command.
         """
         if not changes:
-            return {}
+            return {}, []
         with transaction.atomic():
             Account.objects.lock(self.account_id)
-            self.refresh_from_db(fields=list(changes))
-            news = self.different(changes)
+            self.refresh_from_db(fields=["role", "is_active"])
+            news, could_invite = self.different(changes), self.may_invite
             if not news:
                 if actor is not None:
                     actor.check_reach(self)
-                return {}
+                return {}, []
             ends = {"token_version": next_token_version()} if news.get("is_active") is False else {}
             same = User.objects.filter(pk=self.pk).within_reach(actor)
             if not same.update(**news, **ends):
                 raise PermissionDenied
             if not User.objects.filter(account=self.account_id).active_admins().exists():
                 raise LastAdmin
-        self.refresh_from_db(fields=[*news, *ends])
-        return news
+            self.refresh_from_db(fields=[*news, *ends])
+            revoked = self.revoke_sent(actor) if could_invite and not self.may_invite else []
+            self.tell_of(news, actor)
+            self.tell_admins(revoked, actor)
+        return news, revoked
+
+    def revoke_sent(self, actor: "User | None") -> list[str]:
+        """Have the open invitations revoked that the user has sent; to whom they were."""
+        answers = stopped_inviting.send(User, user=self, actor=actor)
+        return [email for _, emails in answers for email in emails or []]
+
+    def tell_of(self, news: dict[str, Any], actor: "User | None") -> None:
+        """Mail the user a new role, or the deactivation."""
+        by = {"by": self.name_of(actor)}
+        if "role" in news:
+            self.tell("role_changed", role=self.role, **by)
+        if news.get("is_active") is False:
+            self.tell("deactivated", **by)
+
+    def tell_admins(self, revoked: list[str], actor: "User | None") -> None:
+        """Mail the company's other active admins which invitations of this user were revoked."""
+        if revoked:
+            admins = User.objects.filter(account=self.account_id).active_admins()
+            for admin in admins.exclude(pk=self.pk):
+                names = {"name": self.get_full_name() or self.email, "by": self.name_of(actor)}
+                admin.tell("invitations_revoked", emails=revoked, **names)
+
+    def tell(self, kind: str, **context: Any) -> None:
+        """Mail the user a notice, in the transaction of what it tells of."""
+        OutgoingMail.objects.tell(Notice(kind, self.email, self.language, context))
+
+    def name_of(self, actor: "User | None") -> str:
+        """The actor, as a mail to this user names them; "" for the operators."""
+        if actor is None or actor.account_id != self.account_id:
+            return ""
+        return actor.get_full_name() or str(actor.email)
 
     def different(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Those of the values that are not the user's already."""

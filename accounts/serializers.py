@@ -6,10 +6,12 @@ from rest_framework import serializers
 
 from accounts.fields import (
     LANGUAGES,
+    CompanyNameField,
     FlagField,
     FlagInQueryField,
     LanguageField,
     NameField,
+    OneOfField,
     RoleField,
     TextField,
 )
@@ -51,6 +53,26 @@ class RoleOrActiveSerializer(serializers.Serializer[Any]):
     is_active = FlagField(required=False)
 
 
+@example({"name": "Analytical Engines"})
+class AccountSerializer(serializers.Serializer[Any]):
+    """What admins may change of their company."""
+
+    name = CompanyNameField(required=False)
+
+
+@example(
+    {
+        "id": ADA_RESPONSE["account_id"],
+        "name": "Analytical Engines",
+        "created_at": "2026-03-02T08:30:00.120000Z",
+    }
+)
+class AccountResponse(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
 class UserFilterSerializer(serializers.Serializer[Any]):
     """The query of GET /users, besides its pages."""
 
@@ -60,6 +82,12 @@ class UserFilterSerializer(serializers.Serializer[Any]):
     not_signed_in_since = serializers.DateTimeField(
         required=False,
         help_text="Those who have not signed in since then (ISO 8601), or never.",
+    )
+    sort = OneOfField(
+        ["name", "-name", "last_sign_in", "-last_sign_in"],
+        required=False,
+        help_text="`-` is the other way round; those who never signed in stand last. By name "
+        "unless said otherwise.",
     )
 
 
@@ -96,6 +124,21 @@ class CompanyUser(UserResponse):
     is_active = serializers.BooleanField(help_text="An inactive user cannot sign in.")
     last_sign_in_at = serializers.DateTimeField(
         allow_null=True, help_text="By a password or a link; null for never."
+    )
+
+
+@example(
+    ADA_RESPONSE
+    | {"is_active": False, "last_sign_in_at": None, "revoked_invitations": ["carl@example.com"]}
+)
+class ChangedUser(CompanyUser):
+    """A user whose role or activity an admin has changed."""
+
+    revoked_invitations = serializers.ListField(
+        child=serializers.EmailField(),
+        required=False,
+        help_text="Where there are any: to whom the open invitations were that this user had sent; "
+        "they are revoked.",
     )
 
 

@@ -1,18 +1,23 @@
-"""The calls about people: /auth/me and /users."""
+"""The calls about people and their company: /auth/me, /account and /users."""
 
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.exceptions import LastAdmin
+from accounts.exceptions import LastAdmin, NotAdmin
 from accounts.generics import AdminView, ProtectedView, SignedInRequest, valid, valid_query
 from accounts.models import User, UserQuerySet
+from accounts.permissions import IsAdmin
 from accounts.serializers import (
+    AccountResponse,
+    AccountSerializer,
+    ChangedUser,
     CompanyUser,
     ProfileSerializer,
     RoleOrActiveSerializer,
@@ -48,6 +53,32 @@ class MeView(ProtectedView):
         return Response(user_response(request.user))
 
 
+class AccountView(ProtectedView):
+    """GET and PATCH /account: the caller's company. Its admins may change it."""
+
+    def get_permissions(self) -> list[Any]:
+        return [IsAdmin()] if self.request.method == "PATCH" else list(super().get_permissions())
+
+    @extend_schema(
+        operation_id="getAccount", summary="The caller's company", responses={200: AccountResponse}
+    )
+    def get(self, request: SignedInRequest) -> Response:
+        return Response(AccountResponse(request.user.account).data)
+
+    @extend_schema(
+        operation_id="updateAccount",
+        summary="Change the company",
+        request=AccountSerializer,
+        responses={200: AccountResponse, 403: Raises(NotAdmin)},
+    )
+    def patch(self, request: SignedInRequest) -> Response:
+        changes = valid(AccountSerializer, request)
+        account = request.user.account
+        if "name" in changes:
+            account.rename(request.user, changes["name"])
+        return Response(AccountResponse(account).data)
+
+
 class UsersView(AdminView, ListAPIView):
     """GET /users: the company's users, by last and first name."""
 
@@ -67,13 +98,19 @@ class UsersView(AdminView, ListAPIView):
         users: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
         if moment := wanted.pop("not_signed_in_since", None):
             users = users.not_signed_in_since(moment)
-        return users.search(wanted.pop("search", "")).filter(**wanted)
+        words, order = wanted.pop("search", ""), wanted.pop("sort", "name")
+        return users.search(words).filter(**wanted).sorted_by(order)
 
     def paginate_queryset(self, queryset: Any) -> list[Any]:
         """The page's own users alone with their profiles: what a page joins would be joined to
         every row before it, too."""
         page = super().paginate_queryset(queryset)
-        return list(User.objects.with_profile().with_last_sign_in().filter(pk__in=page))
+        if not isinstance(page, QuerySet):
+            return []
+        users = User.objects.with_profile().with_last_sign_in().filter(pk__in=page.values("pk"))
+        return list(
+            users.sorted_by(valid_query(UserFilterSerializer, self.request).get("sort", "name"))
+        )
 
 
 class UserView(AdminView):
@@ -90,17 +127,19 @@ class UserView(AdminView):
     @extend_schema(
         operation_id="updateUser",
         summary="Change a user's role or activity",
-        description="An inactive user's tokens stop working. The last active admin stays one.",
+        description="An inactive user's tokens stop working. The last active admin stays one. Of "
+        "whoever is admin no longer the open invitations are revoked, and named in the answer.",
         request=RoleOrActiveSerializer,
-        responses={200: CompanyUser, 409: Raises(LastAdmin)},
+        responses={200: ChangedUser, 409: Raises(LastAdmin)},
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = valid(RoleOrActiveSerializer, request)
         user = self.colleague(user_id)
         with transaction.atomic():
-            changed = user.update_role_or_active(request.user, **changes)
+            changed, revoked = user.update_role_or_active(request.user, **changes)
             self.record(request.user, user, changed)
-        return Response(CompanyUser(user).data)
+        said = {"revoked_invitations": revoked} if revoked else {}
+        return Response(CompanyUser(user).data | said)
 
     def record(self, actor: User, user: User, changes: dict[str, Any]) -> None:
         kinds = {"role": Kind.ROLE_CHANGED, "is_active": Kind.DEACTIVATED}

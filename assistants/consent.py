@@ -35,6 +35,7 @@ from assistants.exceptions import (
 )
 from assistants.models import Client, Grant
 from assistants.oauth import check_target, single_param
+from audit.macs import TimestampSigner
 from signin.backends import check_credentials
 from signin.exceptions import WrongCredentials
 from signin.serializers import LoginSerializer
@@ -125,10 +126,10 @@ class AuthorizationRequest:
         target = redirects.origin(self.redirect_uri) if self.host[0] != "[" else "http:"
         return f"{POLICY}; form-action 'self' {target}"
 
-    def signer(self) -> signing.TimestampSigner:
+    def signer(self) -> TimestampSigner:
         """Signs tickets that are good for this request alone."""
         bound = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
-        return signing.TimestampSigner(salt=f"assistants.ticket {bound}")
+        return TimestampSigner(salt=f"assistants.ticket {bound}")
 
     def ticket(self, user: User) -> str:
         """Says that this user has just signed in, and which grant a yes will make: a second click

@@ -20,6 +20,7 @@ from assistants import documents, redirects
 from assistants.exceptions import DocumentUnusable, InvalidClient, InvalidGrant
 from assistants.serializers import RegistrationSerializer
 from audit import origin, trail
+from audit.macs import Signer
 from audit.models import Kind
 from audit.pruning import BATCH, delete_in_batches
 
@@ -32,8 +33,7 @@ SIGN_IN_LIFE = timedelta(hours=1)  # for a person to be led here and to sign in
 HELD_FOR = timedelta(minutes=15)  # for a person to decide: longer than a ticket of the page lives
 VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 §4.1
 LIVE_GRANT = "SELECT * FROM assistants_grant WHERE id = %s AND ended_at IS NULL"
-CODES = signing.Signer(salt="assistants.code")
-REFRESH_TOKENS = signing.Signer(salt="assistants.refresh_token")
+CODE, REFRESH_TOKEN = "assistants.code", "assistants.refresh_token"  # salts
 
 
 class ClientQuerySet(models.QuerySet["Client"]):
@@ -180,13 +180,13 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         """
         return next(iter(self.raw(LIVE_GRANT, [uuid.UUID(token["grant"]).hex])), None)
 
-    def find(self, signer: signing.Signer, token: str) -> tuple["Grant", int]:
-        """The grant that a code or refresh token belongs to, and the token's generation.
+    def find(self, salt: str, token: str) -> tuple["Grant", int]:
+        """The grant that a CODE or REFRESH_TOKEN belongs to, and the token's generation.
 
         InvalidGrant for what we have not signed. The token itself is stored nowhere.
         """
         try:
-            pk, generation = signer.unsign_object(token)
+            pk, generation = Signer(salt=salt).unsign_object(token)
             return self.select_related("user", "client").get(pk=pk), generation
         except (signing.BadSignature, ValueError, Grant.DoesNotExist):
             raise InvalidGrant("It does not hold, or no longer.") from None
@@ -257,11 +257,11 @@ class Grant(models.Model):
 
     @property
     def code(self) -> str:
-        return CODES.sign_object([str(self.pk), 0])
+        return Signer(salt=CODE).sign_object([str(self.pk), 0])
 
     @property
     def refresh_token(self) -> str:
-        return REFRESH_TOKENS.sign_object([str(self.pk), self.generation])
+        return Signer(salt=REFRESH_TOKEN).sign_object([str(self.pk), self.generation])
 
     def is_live(self) -> bool:
         """As `GrantQuerySet.live`, of a grant that is loaded with its user; for any code, too."""
@@ -293,6 +293,7 @@ class Grant(models.Model):
             redeemed = self.is_live() and young.update(redeemed_at=now, used_at=now)
             if redeemed:
                 trail.record(Kind.ASSISTANT_LET_IN, actor=self.user, **self.detail())
+                self.user.tell("assistant_let_in", client=self.client.name, host=self.host)
         if not redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
                 self.end(reason="code used twice")

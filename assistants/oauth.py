@@ -37,7 +37,7 @@ from assistants.exceptions import (
     TooManyTokenRequests,
     UnsupportedGrantType,
 )
-from assistants.models import CODES, REFRESH_TOKENS, Client, Grant
+from assistants.models import CODE, REFRESH_TOKEN, Client, Grant
 from assistants.serializers import (
     GRANT_TYPES,
     SCOPE,
@@ -50,6 +50,7 @@ from assistants.serializers import (
     TokenPair,
 )
 from assistants.tokens import RESOURCE
+from audit.macs import Signer
 from throttling.openapi import Raises, body
 from throttling.throttles import CredentialThrottle, PublicThrottle
 from throttling.views import CountedView, check_body_size
@@ -227,9 +228,9 @@ def grant_named(request: Request) -> str | None:
         form = request.POST
     except (APIException, SuspiciousOperation):
         return None
-    for signer, name in [(CODES, "code"), (REFRESH_TOKENS, "refresh_token")]:
+    for salt, name in [(CODE, "code"), (REFRESH_TOKEN, "refresh_token")]:
         try:
-            return str(signer.unsign_object(form.get(name, ""))[0])
+            return str(Signer(salt=salt).unsign_object(form.get(name, ""))[0])
         except (signing.BadSignature, ValueError):
             continue
     return None
@@ -276,7 +277,7 @@ class TokenView(OpenView, FormView):
         """All that the code is bound to comes before its use: a stranger who has no more than the
         code can neither use it nor spoil it."""
         client = self.client(form)
-        grant, _ = Grant.objects.find(CODES, single_param(form, "code"))
+        grant, _ = Grant.objects.find(CODE, single_param(form, "code"))
         if (
             grant.client_id != client.pk
             or single_param(form, "redirect_uri", grant.redirect_uri) != grant.redirect_uri
@@ -288,7 +289,7 @@ class TokenView(OpenView, FormView):
 
     def by_refresh_token(self, form: QueryDict) -> Grant:
         client = self.client(form)
-        grant, generation = Grant.objects.find(REFRESH_TOKENS, single_param(form, "refresh_token"))
+        grant, generation = Grant.objects.find(REFRESH_TOKEN, single_param(form, "refresh_token"))
         if grant.client_id != client.pk:
             raise InvalidGrant("The refresh token is not for this client")
         grant.rotate(generation)
@@ -331,6 +332,6 @@ class RevokeView(FormView):
         if access is not None:
             return Grant.objects.select_related("user", "client").filter(pk=access["grant"]).first()
         try:
-            return Grant.objects.find(REFRESH_TOKENS, token)[0]
+            return Grant.objects.find(REFRESH_TOKEN, token)[0]
         except InvalidGrant:
             return None

@@ -63,6 +63,7 @@ class Tool:
     operation: str  # "PATCH /users/{user_id}", as the document has it
     description: str
     about: Mapping[str, str] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()  # what front-ends may say, and assistants need not
     like: str = ""
     ids_from: str = ""  # the tool that lists what it is about
     read_only: bool = False
@@ -85,13 +86,18 @@ class Tool:
         """The arguments that go into the path and the query, by name."""
         listed = self.described.get("parameters", [])
         wanted = [item for item in listed if item["in"] in {"path", "query"}]
+        wanted = [item for item in wanted if item["name"] not in self.without]
         return {item["name"]: item | {"schema": inlined(item["schema"])} for item in wanted}
 
     @functools.cached_property
     def body(self) -> JSON:
         """The schema of the request's body; without properties where there is none."""
         content = self.described.get("requestBody", {}).get("content", {})
-        return inlined(content.get("application/json", {}).get("schema", {}))
+        schema = content.get("application/json", {}).get("schema", {})
+        found = inlined(schema.get("oneOf", [schema])[0])  # of one, where it takes several, too
+        known = found.get("properties", {}).items()
+        kept = {name: part for name, part in known if name not in self.without}
+        return found | {"properties": kept}
 
     @functools.cached_property
     def nested(self) -> dict[str, str]:
@@ -122,7 +128,7 @@ class Tool:
     def output_schema(self) -> JSON:
         """JSON Schema of the success answer's body; of `{}` where it has none."""
         answers = self.described["responses"]
-        content = next(answers[status] for status in answers if status.startswith("2"))
+        content = answers[max(status for status in answers if status.startswith("2"))]
         nothing = {"type": "object", "properties": {}}
         schema = content.get("content", {}).get("application/json", {}).get("schema", nothing)
         found = inlined(schema, OF_ANSWERS)

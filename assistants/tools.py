@@ -99,6 +99,7 @@ TOOLS = {
                 "not_signed_in_since": f"Those who have not since then, or never. {MOMENT}",
             },
             like=USER,
+            without=frozenset({"sort"}),
             read_only=True,
             idempotent=True,
         ),
@@ -134,6 +135,7 @@ TOOLS = {
             "GET /invitations",
             "Newest first. Open ones are pending; expired ones can be sent again.",
             about=PAGE_ARGUMENTS,
+            without=frozenset({"role", "search", "sort"}),
             read_only=True,
             idempotent=True,
         ),
@@ -150,6 +152,7 @@ TOOLS = {
             },
             like=INVITATION,
             open_world=True,
+            without=frozenset({"language"}),
         ),
         Tool(
             "resend_invitation",

@@ -1,7 +1,8 @@
 """Record: one line of the audit trail. Lines are added and, when old, pruned; never changed."""
 
 from datetime import datetime, timedelta
-from typing import Self
+from typing import Any, Protocol, Self
+from uuid import UUID
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
@@ -27,6 +28,9 @@ class Kind(models.TextChoices):
     PROFILE_CHANGED = "profile.changed", "profile changed"
     PASSWORD_CHANGED = "password.changed", "password changed"
     PASSWORD_LINK_REQUESTED = "password.link", "password link requested"
+    EMAIL_CHANGE_REQUESTED = "email.link", "e-mail change requested"
+    EMAIL_CHANGED = "email.changed", "e-mail address changed"
+    EMAIL_CHANGE_UNDONE = "email.undone", "e-mail change undone"
     INVITATION_CREATED = "invitation.created", "invited"
     INVITATION_RESENT = "invitation.resent", "invitation sent again"
     INVITATION_REVOKED = "invitation.revoked", "invitation revoked"
@@ -38,6 +42,10 @@ class Kind(models.TextChoices):
     ASSISTANT_ENDED = "assistant.ended", "assistant's access ended"
     ASSISTANT_ELSEWHERE = "assistant.elsewhere", "assistant's token came from two addresses"
     COMPANY_CREATED = "company.created", "company created"
+    COMPANY_CHANGED = "company.changed", "company changed"
+    COMPANY_DELETED = "company.deleted", "company deleted"
+    DATA_EXPORTED = "person.exported", "person's data exported"
+    ERASED = "person.erased", "person erased"
     LOCK_SET = "lock.set", "locked"
     LOCK_CLEARED = "lock.cleared", "lock cleared"
     UNLOCKED_BY_MAIL = "lock.mailed", "unlocked by mail"
@@ -88,6 +96,23 @@ UNCOUNTED = {
 }
 
 
+class Person(Protocol):
+    """What the trail asks of somebody who acts; a user has it."""
+
+    pk: Any
+    email: Any
+    account_id: Any
+
+
+def replaced(value: Any, gone: set[str], by: str) -> Any:
+    """The JSON value with `by` in the place of each text that is one of those that are gone."""
+    if isinstance(value, dict):
+        return {name: replaced(part, gone, by) for name, part in value.items()}
+    if isinstance(value, list):
+        return [replaced(part, gone, by) for part in value]
+    return by if isinstance(value, str) and value in gone else value
+
+
 class RecordBudget(Budget):
     """The records of one kind that one person has brought about in the present hour."""
 
@@ -106,6 +131,43 @@ class RecordQuerySet(models.QuerySet["Record"]):
     def prune(self) -> int:
         """Delete what is older than AUDIT_KEEP_DAYS."""
         return self.prune_before(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
+
+    def pseudonymise(self, person: Person, names: list[str], alias: UUID, pseudonym: str) -> None:
+        """Put a pseudonym in the place of somebody's id and address in every record, and of their
+        names in those of their company; `alias` in the place of the id where that is a UUID.
+
+        The one way to change a record: PostgreSQL does it in a function that migration 0003 made,
+        and refuses every other UPDATE. Values are replaced where they are the whole of a value.
+        """
+        said = [str(person.pk), str(person.email)]
+        values = [person.pk, alias, pseudonym, said, person.account_id, [n for n in names if n]]
+        connection = connections[self.db]
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL statement_timeout = 0")  # it looks at every record
+                cursor.execute("SELECT audit_pseudonymise(%s, %s, %s, %s, %s, %s)", values)
+        else:
+            self.pseudonymise_one_by_one(*values)
+
+    def pseudonymise_one_by_one(  # noqa: PLR0913, PLR0917
+        self,
+        person: UUID,
+        alias: UUID,
+        pseudonym: str,
+        said: list[str],
+        company: UUID,
+        names: list[str],
+    ) -> None:
+        """The same for the embedded database."""
+        for record in self.iterator():
+            gone = {*said, *(names if record.account_id == company else [])}
+            was = (record.actor_id, record.actor_email, record.subject, str(record.detail))
+            record.actor_id = alias if record.actor_id == person else record.actor_id
+            record.actor_email = replaced(record.actor_email, gone, pseudonym)
+            record.subject = replaced(record.subject, gone, pseudonym)
+            record.detail = replaced(record.detail, gone, pseudonym)
+            if was != (record.actor_id, record.actor_email, record.subject, str(record.detail)):
+                record.save()
 
     def allow_deleting(self) -> None:
         """Let this transaction, and no other, delete records."""

@@ -5,9 +5,9 @@ import os
 import sys
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 LONGEST_CLAIM = 100  # characters
 
@@ -32,6 +32,12 @@ class Origin:
     shell_user: str = ""
     through: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """The origin that was stored as JSON; what another release knows more of stays out."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in stored.items() if name in known})
 
     def bounded(self) -> Self:
         """The same with no more than LONGEST_CLAIM printable characters of each claim: the form in

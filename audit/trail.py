@@ -13,21 +13,13 @@ from uuid import UUID
 from django.db import transaction
 
 from audit.budget import HOUR
-from audit.models import PER_HOUR, PER_HOUR_OF_OTHERS, UNCOUNTED, Kind, Record, RecordBudget
+from audit.models import PER_HOUR, PER_HOUR_OF_OTHERS, UNCOUNTED, Kind, Person, Record, RecordBudget
 from audit.origin import Origin, current, printable
 from metrics import series
 
 logger = logging.getLogger("audit")
 
 LONGEST = 254  # characters of any text in a record
-
-
-class Person(Protocol):
-    """What the trail asks of somebody who acts; a user has it."""
-
-    pk: Any
-    email: Any
-    account_id: Any
 
 
 class Actor(Person, Protocol):

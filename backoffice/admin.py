@@ -17,12 +17,14 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from accounts.exceptions import LastAdmin
+from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.models import Account, Consultant, Role, User
 from audit.admin import LargeTableAdmin, each
 from audit.models import Kind
 from backoffice import panels
+from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
+from privacy.erasure import delete_company, erase
 from throttling.models import Lockout
 
 PRIVILEGES = ["is_staff", "is_superuser", "groups", "user_permissions"]
@@ -37,6 +39,27 @@ class PanelAdmin(LargeTableAdmin):
         """What the page's template shows of the row, as `panel`."""
         raise NotImplementedError
 
+    def erase(self, request: HttpRequest, row: Any) -> str:
+        """Erase what the page is about; what the caller is told."""
+        raise NotImplementedError
+
+    def erase_confirmed(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Erase for a superuser, who has typed the address or name of what goes; of the others
+        nobody is even asked."""
+        row = self.get_object(request, object_id)
+        if row is None or not caller(request).is_superuser or row == request.user:
+            raise PermissionDenied
+        if request.POST.get("confirmed", "").strip() != str(row):
+            self.message_user(request, f"Nothing was erased: type {row}.", messages.ERROR)
+            return redirect(request.path)
+        try:
+            self.message_user(request, self.erase(request, row))
+        except LastAdmin as error:
+            said = f"{row}: {error.detail}. Make somebody else an admin, or delete the company."
+            self.message_user(request, said, messages.ERROR)
+            return redirect(request.path)
+        return redirect("admin:index")
+
     def change_view(
         self,
         request: HttpRequest,
@@ -45,12 +68,15 @@ class PanelAdmin(LargeTableAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         pressed = request.POST.get("_do", "")
+        if pressed == "erase":
+            return self.erase_confirmed(request, object_id)
         if pressed:
             return self.press(request, object_id, pressed)
         row = self.get_object(request, object_id)
         context: dict[str, Any] = extra_context or {}
         if row is not None:
             context |= {"panel": self.panel(row), "buttons": self.offered(request, row)}
+            context["may_erase"] = caller(request).is_superuser and row != request.user
         return super().change_view(request, object_id, form_url, context)
 
     def press(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
@@ -82,6 +108,9 @@ class AccountAdmin(PanelAdmin):
 
     def panel(self, row: Account) -> dict[str, Any]:
         return panels.of_account(row)
+
+    def erase(self, request: HttpRequest, row: Account) -> str:
+        return f"Deleted, with {delete_company(row, caller(request))} people."
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
@@ -118,6 +147,9 @@ class UserAdmin(PanelAdmin):
     def panel(self, row: User) -> dict[str, Any]:
         return panels.of_user(row)
 
+    def erase(self, request: HttpRequest, row: User) -> str:
+        return f"Erased. The audit trail says {erase(row, caller(request))} from now on."
+
     def offered(self, request: HttpRequest, row: User) -> list[tuple[str, str]]:
         """Without the buttons that would change nothing."""
         idle = {
@@ -144,22 +176,34 @@ class UserAdmin(PanelAdmin):
         return fields
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Only a superuser says who may do what in here, and nobody of themselves."""
+        """Only a superuser says who may do what in here, and under which address; and nobody says
+        of themselves what they may."""
         fields = list(super().get_readonly_fields(request, obj))
-        return (
-            fields if caller(request).is_superuser and obj != request.user else fields + PRIVILEGES
-        )
+        if not caller(request).is_superuser:
+            return fields + PRIVILEGES
+        fields.remove("email")
+        return fields + PRIVILEGES if obj == request.user else fields
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """What was changed alone, and only where the caller may still act on the user: what others
         have changed meanwhile, a password or a flag, stays."""
-        columns = {field.name for field in User._meta.concrete_fields}
+        if "email" in form.changed_data:
+            self.change_email(request, obj)
+        columns = {field.name for field in User._meta.concrete_fields} - {"email"}
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
         if obj != request.user:
             users = users.within_reach(caller(request))
         if changes and not users.update(**changes):
             raise PermissionDenied
+
+    def change_email(self, request: HttpRequest, user: User) -> None:
+        """Another address is told to both, and ends what was open for the old one."""
+        try:
+            change_by_operator(user, user.email, caller(request))
+        except EmailTaken as error:
+            self.message_user(request, f"{user.email}: {error.detail}.", messages.ERROR)
+        user.refresh_from_db(fields=["email"])
 
     @admin.action(description="Sign out everywhere", permissions=["change"])
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -218,12 +262,15 @@ class UserAdmin(PanelAdmin):
                 return False
             try:
                 with transaction.atomic():
-                    changed = user.update_role_or_active(caller(request), **change)
+                    changed, revoked = user.update_role_or_active(caller(request), **change)
                     if changed:
                         self.record(kind, request, user, **change)
             except LastAdmin as error:
                 self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
                 return False
+            if revoked:
+                said = f"{user} had sent invitations, now revoked: {', '.join(revoked)}."
+                self.message_user(request, said, messages.WARNING)
             return bool(changed)
 
         changed = each(request, users, take)

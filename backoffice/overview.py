@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -55,14 +54,14 @@ def bounded_count(rows: Any) -> int:
 
 
 def troubled_mails() -> dict[str, int]:
-    """How many mails are `stuck` (waiting for over five minutes) or were `failed` this week."""
+    """How many mails are `stuck` (due for over five minutes), or were `failed` or `refused` this
+    week."""
     now = timezone.now()
-    waiting = Q(state__in=[State.REQUESTED, State.READY], created_at__lt=now - LATE)
-    given_up = Q(state=State.FAILED, created_at__gt=now - timedelta(days=7))
-    mails = OutgoingMail.objects.all()
+    recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
-        "stuck": bounded_count(mails.filter(waiting)),
-        "failed": bounded_count(mails.filter(given_up)),
+        "stuck": bounded_count(OutgoingMail.objects.due(now - LATE)),
+        "failed": bounded_count(recent.filter(state=State.FAILED)),
+        "refused": bounded_count(recent.filter(state=State.REFUSED)),
     }
 
 

@@ -12,7 +12,8 @@ from django.db import Error, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from backoffice import rights
-from keys.published import survey
+from backoffice.clock import MOST_SECONDS, seconds_ahead
+from keys.survey import survey
 from mail.outbox import OutgoingMail
 from throttling import store
 from throttling.models import Lockout
@@ -36,6 +37,7 @@ def find() -> list[Finding]:
     parts: dict[str, Callable[[], tuple[State, str]]] = {
         "version": lambda: ("ok", settings.VERSION),
         "database": database,
+        "clock": clock,
         "migrations": migrations,
         "rights": role_rights,
         "store": limiter_store,
@@ -78,6 +80,12 @@ def try_to_write() -> None:
         cursor.execute("CREATE TEMPORARY TABLE trial ON COMMIT DROP AS SELECT 1 AS one")
 
 
+def clock() -> tuple[State, str]:
+    seconds = seconds_ahead()
+    words = f"{abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} the database's"
+    return ("degraded" if abs(seconds) > MOST_SECONDS else "ok"), words
+
+
 def migrations() -> tuple[State, str]:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -105,17 +113,19 @@ def signing_keys() -> tuple[State, str]:
     except ImproperlyConfigured as error:
         return "down", str(error)
     words = ", ".join(f"{key.kid or key.file} {key.state}" for key in found)
-    amiss = {key.state for key in found} & {"missing", "unreadable"}
+    amiss = {key.state for key in found} & {"missing", "unreadable", "withdrawn"}
     if not any(key.state == "signing" for key in found):
         return "down", words or "there is no key"
     return ("degraded" if amiss else "ok"), words
 
 
 def mail_queue() -> tuple[State, str]:
-    waiting = OutgoingMail.objects.waiting()[:COUNTED].count()
-    oldest = round(OutgoingMail.objects.oldest_waiting().total_seconds())
-    words = f"{waiting} waiting" + (f", the oldest for {oldest} s" if waiting else "")
-    return ("degraded" if oldest > LATE else "ok"), words
+    mails = OutgoingMail.objects.queue()
+    longest = round(mails.longest.total_seconds())
+    words = f"{mails.due} waiting" + (f", the oldest for {longest} s" if mails.due else "")
+    words += f", {mails.put_off} put off" if mails.put_off else ""
+    words += f", {mails.unknown} of a kind that this release does not know" if mails.unknown else ""
+    return ("degraded" if longest > LATE or mails.unknown else "ok"), words
 
 
 def locks() -> tuple[State, str]:

@@ -377,12 +377,27 @@ def email_config(value: str) -> dict[str, Any]:
     return config
 
 
+A_SECRET = "$(openssl rand -base64 48)"  # noqa: S105  (how to make one)
+
+
+def is_secret(value: str) -> bool:
+    return len(value) >= 32 and value.isprintable()
+
+
+def secret_keys(name: str) -> list[str]:
+    """Secrets as SECRET_KEY has been or will be, separated by commas; none where it is unset."""
+    values = [value.strip() for value in (given(name) or "").split(",")]
+    values = [value for value in values if value]
+    if not all(map(is_secret, values)):
+        stop(name, "must be secrets of at least 32 printable characters, with commas", A_SECRET)
+    return values
+
+
 def secret_key(name: str, path: Path) -> str:
     """Django's secret: the variable's value, else the one kept in the file."""
-    example = "$(openssl rand -base64 48)"
-    value = given(name)
+    value, example = given(name), A_SECRET
     if value is not None:
-        if len(value) < 32 or not value.isprintable():
+        if not is_secret(value):
             stop(name, "must be at least 32 printable characters", example)
         return value
     try:

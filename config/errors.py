@@ -42,7 +42,8 @@ DATABASE_ERRORS = (OperationalError, InterfaceError)
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
     """The status and the body of the answer to an exception."""
     if isinstance(exception, exceptions.ValidationError):
-        return 400, {"error": "invalid request", "fields": exception.detail}
+        codes = exception.get_codes()  # of the same shape
+        return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}
     for kind, (status, error) in KNOWN.items():
         if isinstance(exception, kind):
             return status, {"error": error}

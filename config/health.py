@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from config.postgresql.breaker import breaker
+from keys import folder
 from keys.published import published
 from throttling.counter import limiter
 from throttling.openapi import example
@@ -95,7 +96,7 @@ class HealthView(APIView):
         if not database_answers():
             found = {"status": "unavailable", "database": "unavailable", "limiter": counting}
             return Response(Unhealthy(found | {"error": "service unavailable"}).data, 503)
-        signing_keys = "ok" if published.all_here() else "missing"
+        signing_keys = "ok" if folder.all_here() else "missing"
         is_well = counting == signing_keys == "ok" and breaker.writes()
         status = "ok" if is_well else "degraded"
         found = {"status": status, "database": "ok", "limiter": counting, "keys": signing_keys}

@@ -23,6 +23,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from backoffice.clock import seconds_ahead
 from keys import folder
 from mail.outbox import OutgoingMail
 from mail.tally import MailTally
@@ -65,10 +66,14 @@ def key_series() -> Iterator[Metric]:
 
 
 def database_series() -> Iterator[Metric]:
-    mails = OutgoingMail.objects.waiting()
-    oldest = OutgoingMail.objects.oldest_waiting().total_seconds()
-    yield gauge("mails_waiting", "Mails that are not sent yet.", mails[:COUNTED].count())
-    yield gauge("mails_oldest_waiting_seconds", "Age of the oldest of them; 0: none.", oldest)
+    mails = OutgoingMail.objects.queue()
+    yield gauge("mails_waiting", "Mails that wait for nothing but to be sent.", mails.due)
+    oldest = mails.longest.total_seconds()
+    yield gauge("mails_oldest_waiting_seconds", "How long the first of them has; 0: none.", oldest)
+    put_off = "Mails that have failed, and are tried again later."
+    yield gauge("mails_put_off", put_off, mails.put_off)
+    unknown = "Mails of a kind that only another release knows."
+    yield gauge("mails_unknown", unknown, mails.unknown)
     settled = CounterMetricFamily("mails", "Mails by what became of them.", labels=["state"])
     tallies = {tally.state: tally.mails for tally in MailTally.objects.all()}
     for state in {*MAIL_ENDS, *tallies}:  # from zero on, or an alert would not see the first one
@@ -76,6 +81,8 @@ def database_series() -> Iterator[Metric]:
     yield settled
     locked = Lockout.objects.locked()[:COUNTED].count()
     yield gauge("locked_addresses", "E-mail addresses that are locked now.", locked)
+    ahead = "How far this host's clock is ahead of the database's."
+    yield gauge("clock_ahead_seconds", ahead, seconds_ahead())
 
 
 def exposition(collectors: Iterable[Any]) -> bytes:

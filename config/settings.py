@@ -20,6 +20,7 @@ VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["
 PORT = env.integer("PORT", 8000, high=65535)
 DATA_DIR = env.directory("DATA_DIR", BASE_DIR / "var")
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
+SECRET_KEY_FALLBACKS = env.secret_keys("SECRET_KEY_FALLBACKS")
 DATABASE = env.url_config(
     "DATABASE_URL",
     f"sqlite:///{DATA_DIR / 'db.sqlite3'}",
@@ -111,8 +112,10 @@ INSTALLED_APPS = [
     "signin",
     "invitations",
     "passwords",
+    "emailchanges",
     "assistants",
     "pages",
+    "privacy",
 ]
 MIDDLEWARE = [
     "config.middleware.RequestLog",

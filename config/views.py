@@ -1,4 +1,5 @@
-"""What belongs to no app: the schema, the unknown path, and the admin site's missing slash."""
+"""What belongs to no app: the schema, the path that is a call and a page, the unknown path, and the
+admin site's missing slash."""
 
 from typing import Any, NoReturn
 
@@ -10,7 +11,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
+from accounts.views import AccountView
 from config.schema.document import document
+from pages.views import PageView
 from throttling.views import CountedView
 
 admin_slash = csrf_exempt(RedirectView.as_view(url="/admin/", permanent=True))
@@ -38,3 +41,13 @@ class NotFoundView(CountedView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
         super().initial(request, *args, **kwargs)
         raise NotFound("not found")  # DRF's own words would be translated first
+
+
+class AccountOrPageView(AccountView):
+    """/account, which is a call and a page: whoever comes with a token calls, a browser that just
+    goes there is shown the page."""
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        if request.method in {"GET", "HEAD"} and "HTTP_AUTHORIZATION" not in request.META:
+            return PageView.as_view()(request, name="account")
+        return super().dispatch(request, *args, **kwargs)

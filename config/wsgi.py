@@ -26,7 +26,7 @@ def load() -> None:
     from signin.hashers import OwaspArgon2PasswordHasher
 
     try:
-        folder.key_ring()
+        folder.key_folder.current()
     except ImproperlyConfigured as error:
         raise SystemExit(str(error)) from None
     Connection.patience = 2.0

@@ -5,11 +5,14 @@ from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from accounts.models import Account, Consultant, Role, User
+from accounts.search import cut
 from audit import trail
 from audit.models import Kind
 from invitations.exceptions import (
@@ -22,9 +25,10 @@ from invitations.exceptions import (
 )
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import canonical_email
+from mail.exceptions import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
-from mail.message import harmless
 from mail.outbox import OutgoingMail
+from mail.words import harmless
 
 
 class Status(models.TextChoices):
@@ -55,8 +59,24 @@ class InvitationQuerySet(LinkQuerySet):
         }
         return self.filter(facts[Status(status)])
 
+    def with_mail(self) -> Self:
+        """Invitations with `mail`."""
+        return self.annotate(mail=Subquery(OutgoingMail.objects.fates(OuterRef("pk"))))
+
+    def search(self, text: str) -> Self:
+        """Invitations in whose address each word of the text occurs; of a long one, the first."""
+        found = self
+        for word in dict.fromkeys(cut(text).split()):
+            found = found.filter(email__icontains=word)
+        return found
+
     def invite(
-        self, inviter: User, email: str, role: str = Role.MEMBER, consultant_id: UUID | None = None
+        self,
+        inviter: User,
+        email: str,
+        role: str = Role.MEMBER,
+        consultant_id: UUID | None = None,
+        language: str | None = None,
     ) -> "Invitation":
         """Invite an address into the inviter's company, and ask for the mail; raises as `add`."""
         invitation = Invitation(
@@ -65,7 +85,7 @@ class InvitationQuerySet(LinkQuerySet):
             email=email,
             role=role,
             consultant_id=consultant_id,
-            language=inviter.language,
+            language=language or inviter.language,
         )
         self.add(invitation, inviter)
         return invitation
@@ -93,10 +113,27 @@ class InvitationQuerySet(LinkQuerySet):
         account = Account.objects.lock(account_id)
         if actor is not None:
             actor.check_reach(account)
+        sender = invitation.invited_by_id  # who may have lost the right, or be gone, just now
+        if sender and not User.objects.filter(pk=sender).may_invite().exists():
+            raise PermissionDenied
         if consultant_id and not free_consultants(account_id, consultant_id).exists():
             raise UnknownConsultant
         self.refuse_insider(account_id, invitation.email)
         count_mail(account_id, invitation.email)
+
+    def revoke_all_of(self, inviter: User, actor: User | None) -> list[str]:
+        """Revoke the open invitations that `inviter` has sent; to whom they were.
+
+        In the transaction that ends the right to invite: an acceptance that races with it has
+        either used the link up before, or finds it revoked.
+        """
+        sent = self.open().filter(invited_by=inviter).order_by("email")
+        revoked = []
+        for invitation in sent.select_for_update():
+            if self.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()):
+                invitation.record(Kind.INVITATION_REVOKED, actor)
+                revoked.append(invitation.email)
+        return revoked
 
     def refuse_insider(self, account_id: UUID, email: str) -> None:
         """Raise AlreadyMember or AlreadyInvited for an address that is in or has a way in."""
@@ -132,14 +169,15 @@ def free_consultants(account_id: UUID, consultant_id: UUID) -> models.QuerySet[C
 class Invitation(EmailedLink):
     """An address that may become a user of a company, in a role.
 
-    It is the company's: it outlives its inviter's role and account, and any admin can revoke it.
-    It lives from when it is created or resent, whatever becomes of its mail. Dead for 30 days, it
-    is pruned like every link.
+    It is the company's: any admin can revoke it or send it again. When its inviter may invite
+    nobody any more it is revoked. It lives from when it is created or resent, whatever becomes of
+    its mail. Dead for 30 days, it is pruned like every link.
     """
 
     page = "accept-invitation"
     mail_name = "invitation"
     seconds_setting = "INVITATION_SECONDS"
+    ends_with_the_email = False  # it is the company's
 
     account = models.ForeignKey(
         Account, models.CASCADE, related_name="invitations", db_index=False
@@ -182,6 +220,11 @@ class Invitation(EmailedLink):
     def is_live(self) -> bool:
         return super().is_live() and self.revoked_at is None
 
+    @cached_property
+    def mail(self) -> str | None:
+        """What has become of its mail; None where that is so long ago that it is forgotten."""
+        return OutgoingMail.objects.fates(self.pk).first()
+
     def record(self, kind: Kind, actor: User | None = None) -> None:
         """Write a step of the invitation to the trail, in the step's transaction."""
         trail.record(
@@ -207,6 +250,7 @@ class Invitation(EmailedLink):
                 raise InvitationClosed
             OutgoingMail.objects.announce(self)
         self.refresh_from_db()
+        vars(self).pop("mail", None)
 
     def revoke(self, actor: User) -> None:
         """End the invitation; one conditional UPDATE decides against an acceptance that races.
@@ -215,20 +259,23 @@ class Invitation(EmailedLink):
         if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
             raise InvitationClosed
 
-    def accept(self, first_name: str, last_name: str, password: str) -> User:
+    def accept(self, first_name: str, last_name: str, password: str, language: str) -> User:
         """Use the link up and make the user; `password` is a hash. In the caller's transaction.
 
-        Raises InvalidLink, or EmailTaken: it is here that a user of another company is found out.
+        Raises InvalidLink, also where the sender may invite nobody any more, or EmailTaken: it is
+        here that a user of another company is found out.
         A consultant who has been given a user meanwhile keeps that one: the new user, who can do
         nothing about it, comes in without a profile, and an admin may put it right.
         """
         self.use()
+        if self.invited_by and not self.invited_by.may_invite:
+            raise InvalidLink
         user: User = User.objects.register(
             account_id=self.account_id,
             email=self.email,
             first_name=first_name,
             last_name=last_name,
-            language=self.language,
+            language=language,
             password=password,
             role=self.role,
         )

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from accounts.fields import (
     EmailField,
+    LanguageField,
     NameField,
     NewPasswordField,
     OneOfField,
@@ -28,7 +29,9 @@ BOB = {
     "invited_by": "0b9a3a52-6d0e-4a7e-9d5b-5f4f0f3a7c11",
     "created_at": "2026-03-02T09:00:00.250000Z",
     "expires_at": "2026-03-09T09:00:00.250000Z",
+    "mail": "waiting",
 }
+MOST_AT_ONCE = 50
 
 
 @extend_schema_field({"type": "string", "format": "uuid"})
@@ -44,17 +47,46 @@ class IdField(TextField):
             self.fail("id")
 
 
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class InviteItemField(serializers.Field[Any, Any, Any, Any]):
+    """The body of one invitation, which is looked at when its turn comes."""
+
+    default_error_messages = {"object": "Must be an object."}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("object")
+        return data
+
+
 @example({"email": "bob@example.com", "role": "member"})
 class InviteSerializer(serializers.Serializer[Any]):
     email = EmailField()
     role = RoleField(required=False, help_text="`member` unless told.")
     consultant_id = IdField(required=False, allow_null=True)
+    language = LanguageField(required=False, help_text="The mail's; the inviter's by default.")
+
+
+@example({"invitations": [{"email": "bob@example.com"}, {"email": "carl@example.com"}]})
+class InviteSeveralSerializer(serializers.Serializer[Any]):
+    """Each of them is as a body of its own, and counts as a request of its own."""
+
+    invitations = serializers.ListField(
+        child=InviteItemField(), min_length=1, max_length=MOST_AT_ONCE
+    )
 
 
 class InvitationFilterSerializer(serializers.Serializer[Any]):
     """The query of GET /invitations, besides its pages."""
 
     status = OneOfField(Status.values, required=False)
+    role = RoleField(required=False)
+    search = TextField(required=False, allow_blank=True, max_length=100)
+    sort = OneOfField(
+        ["email", "-email", "created_at", "-created_at"],
+        required=False,
+        help_text="`-` is the other way round. Newest first unless said otherwise.",
+    )
 
 
 @example({"token": LINK} | ADA)
@@ -63,6 +95,11 @@ class AcceptSerializer(serializers.Serializer[Any]):
     first_name = NameField()
     last_name = NameField()
     password = NewPasswordField()
+    language = LanguageField(
+        required=False,
+        help_text="The person's, as chosen on the page; else as Accept-Language has it, else the "
+        "invitation's.",
+    )
 
 
 @example(BOB)
@@ -79,3 +116,17 @@ class InvitationSerializer(serializers.Serializer[Any]):
     )
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
+    mail = serializers.SerializerMethodField(help_text="What has become of its mail.")
+
+    @extend_schema_field({"type": "string", "enum": ["waiting", "sent", "refused"]})
+    def get_mail(self, invitation: Any) -> str:
+        return invitation.mail or "sent"  # what is forgotten was sent long ago
+
+
+class InvitedSerializer(serializers.Serializer[Any]):
+    """What has come of each of several, in order."""
+
+    items = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="An Invitation; or `email` and the error that it alone would have been answered.",
+    )

@@ -3,10 +3,13 @@
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from django.utils.translation import get_language_from_request
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from rest_framework.exceptions import APIException
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -28,7 +31,9 @@ from invitations.serializers import (
     AcceptSerializer,
     InvitationFilterSerializer,
     InvitationSerializer,
+    InvitedSerializer,
     InviteSerializer,
+    InviteSeveralSerializer,
 )
 from mail.exceptions import InvalidLink
 from signin.generics import LinkSignInView
@@ -48,21 +53,42 @@ class InvitationsView(AdminView, ListAPIView):
         operation_id="invite",
         summary="Invite a colleague",
         description="Mails a link. That the address is a user of another company is told only to "
-        "whoever accepts.",
-        request=InviteSerializer,
-        responses={201: InvitationSerializer, 409: Raises(*REFUSALS)},
+        "whoever accepts. With `invitations`, a list of up to 50 such bodies, each is counted and "
+        "answered by itself: 200, with `items` in order.",
+        request=PolymorphicProxySerializer(
+            "InviteOneOrSeveral", [InviteSerializer, InviteSeveralSerializer], None
+        ),
+        responses={200: InvitedSerializer, 201: InvitationSerializer, 409: Raises(*REFUSALS)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = valid(InviteSerializer, request)
+        if "invitations" in request.data:
+            several = valid(InviteSeveralSerializer, request)["invitations"]
+            items = [self.outcome(request, body, first=n == 0) for n, body in enumerate(several)]
+            return Response({"items": items})
+        return Response(self.invite(request, request.data), 201)
+
+    def invite(self, request: SignedInRequest, body: dict[str, Any]) -> dict[str, Any]:
+        """Invite whom the body says: InvitationSerializer. Raises what the call answers."""
+        checked = InviteSerializer(data=body)
+        checked.is_valid(raise_exception=True)
         with transaction.atomic():
-            invitation = Invitation.objects.invite(request.user, **data)
+            invitation = Invitation.objects.invite(request.user, **checked.validated_data)
             invitation.record(Kind.INVITATION_CREATED, request.user)
-        return Response(InvitationSerializer(invitation).data, 201)
+        return dict(InvitationSerializer(invitation).data)
+
+    def outcome(self, request: SignedInRequest, body: dict[str, Any], *, first: bool) -> Any:
+        """What comes of one of several: as `invite`, or the address and the error."""
+        try:
+            if not first:  # which the request itself has counted
+                self.count_one_more(request)
+            return self.invite(request, body)
+        except (APIException, PermissionDenied) as error:
+            return {"email": str(body.get("email", ""))[:254]} | self.handle_exception(error).data
 
     @extend_schema(
         operation_id="listInvitations",
         summary="The company's invitations",
-        description="Newest first.",
+        description="Newest first. `search` looks into addresses.",
         parameters=[InvitationFilterSerializer],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -71,7 +97,12 @@ class InvitationsView(AdminView, ListAPIView):
     def get_queryset(self) -> QuerySet[Invitation]:
         wanted = valid_query(InvitationFilterSerializer, self.request)
         invitations = Invitation.objects.filter(account=self.request.user.account_id)
-        return invitations.in_status(wanted["status"]) if wanted else invitations
+        if "status" in wanted:
+            invitations = invitations.in_status(wanted["status"])
+        if "role" in wanted:
+            invitations = invitations.filter(role=wanted["role"])
+        found = invitations.search(wanted.get("search", ""))
+        return found.with_mail().order_by(wanted.get("sort", "-created_at"), "id")
 
 
 class InvitationView(AdminView):
@@ -138,7 +169,12 @@ class AcceptView(LinkSignInView):
         return self.sign_in_by_link(request)
 
     def redeem(self, link: Invitation, data: dict[str, Any]) -> User:
-        return link.accept(**data)
+        return link.accept(**{"language": self.language(link)} | data)
+
+    def language(self, link: Invitation) -> str:
+        """The person's own, as the browser asks for it; the invitation's where it asks for none."""
+        asks = "HTTP_ACCEPT_LANGUAGE" in self.request.META
+        return get_language_from_request(self.request) if asks else link.language
 
     def record(self, link: Invitation, user: User) -> None:
         trail.record(self.kind, actor=user, role=user.role)

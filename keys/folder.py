@@ -1,7 +1,8 @@
 """The folder of this host's signing keys: read once, kept up to date, added to and cleared.
 
 Keys are the PEM files in JWT_KEYS_DIR (`keys.ring` says what their names mean). Running processes
-notice new and removed files by themselves, within LOOK_SECONDS.
+notice new, changed and removed files by themselves, within LOOK_SECONDS; and within as many which
+keys the database knows to be withdrawn: those hold no more, though their files be here.
 """
 
 import contextlib
@@ -18,12 +19,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from keys.files import write_once
 from keys.models import PublishedKey
+from keys.published import LOOK_SECONDS, published
 from keys.ring import NAME_FORMAT, BadKey, Key, KeyRing, new_pem
 
 logger = logging.getLogger(__name__)
 
 FIRST_NAME = "first.pem"
-LOOK_SECONDS = 2  # how long a process may go without noticing a new key
+Marks = dict[Path, tuple[str, int, int, int]]  # name, inode, change in ns and size of each file
 NO_FILE = "holds no .pem file: `manage.py makekey` makes the first"
 JWKS_SECONDS = 60  # how long a client may keep the JWK Set
 # Far longer than both, and than copying a key to other hosts takes.
@@ -33,9 +35,9 @@ PUBLISH_SECONDS = 600
 class KeyFolder:
     """The keys of this process, kept up to date with JWT_KEYS_DIR.
 
-    A request compares the monotonic clock; one request every few seconds asks for the folder's
-    modification time, and only after a change are keys read, the new ones alone: 45 ms each, for
-    which other threads wait, so that none of them meets a token whose key is just being read.
+    A request compares the monotonic clock; one request every few seconds asks for the files' times
+    of change, and only after a change are keys read, the new ones alone: 45 ms each, for which
+    other threads wait, so that none of them meets a token whose key is just being read.
     """
 
     def __init__(self) -> None:
@@ -45,10 +47,11 @@ class KeyFolder:
     def reset(self) -> None:
         """Forget all keys; the next request reads the folder anew."""
         self.ring: KeyRing | None = None
-        self.files: dict[tuple[str, int, int], Key] = {}
-        self.changed_at: int | None = None  # the folder's, when its keys were last read; in ns
+        self.files: dict[tuple[str, int, int, int], Key] = {}
+        self.marks: Marks = {}  # of the folder's files, when they were last read
         self.next_look = float("-inf")
         self.problems: list[str] = []
+        self.missed: frozenset[str] = frozenset()  # published keys that it was told it lacks
 
     def current(self) -> KeyRing:
         """The ring. Raises ImproperlyConfigured when no key could ever be read."""
@@ -63,33 +66,29 @@ class KeyFolder:
     def reload_if_changed(self, old: KeyRing | None) -> KeyRing:
         """The ring of the files that are there now. A key whose file is gone is gone, also if it
         was the last; a file that cannot be read is left out, told of, and tried again."""
-        changed_at = folder_changed_at()
-        if old is not None and changed_at == self.changed_at and not self.problems:
+        if old is None and settings.JWT_KEYS_DIR == settings.DATA_DIR / "keys":
+            make_first()
+        marks = marks_of_files()
+        if old is not None and marks == self.marks and not self.problems:
             return old
-        self.files, problems = self.read()
+        self.files, problems = self.read(marks)
         if old is None and not self.files:
             raise ImproperlyConfigured(problems[0]) if problems else BadKey(NO_FILE)
         ring = KeyRing(self.files.values())
         self.log_changes(old, ring, problems)
-        self.changed_at, self.problems = changed_at, problems
+        self.marks, self.problems = marks, problems
         return old if old is not None and old.keys == ring.keys else ring
 
-    def read(self) -> tuple[dict[tuple[str, int, int], Key], list[str]]:
-        """The keys by file name, time and size, those of unchanged files unread; and what is wrong
-        with the others."""
-        if self.ring is None and settings.JWT_KEYS_DIR == settings.DATA_DIR / "keys":
-            make_first()
-        keys: dict[tuple[str, int, int], Key] = {}
-        problems = []
-        for path in key_files():
+    def read(self, marks: Marks) -> tuple[dict[tuple[str, int, int, int], Key], list[str]]:
+        """The keys by their files' marks, those of unchanged files unread; and what is wrong with
+        the others."""
+        keys, problems = {}, []
+        for path, mark in marks.items():
             try:
-                state = path.stat()
-                name = path.name, state.st_mtime_ns, state.st_size
-                keys[name] = self.files.get(name) or Key.read(path)
-            except FileNotFoundError:
-                continue  # deleted since the folder was listed
-            except (OSError, BadKey) as error:
-                problems.append(str(error))
+                keys[mark] = self.files.get(mark) or Key.read(path)
+            except BadKey as error:
+                if path.exists():  # not deleted since the folder was listed
+                    problems.append(str(error))
         return keys, problems
 
     def log_changes(self, old: KeyRing | None, ring: KeyRing, problems: list[str]) -> None:
@@ -108,16 +107,35 @@ key_folder = KeyFolder()
 
 
 def key_ring() -> KeyRing:
-    """The keys of this process, as the folder has had them for at most LOOK_SECONDS."""
-    return key_folder.current()
+    """The keys of this process that hold, as folder and database have had them for at most
+    LOOK_SECONDS."""
+    return key_folder.current().without(published.withdrawn())
 
 
-def folder_changed_at() -> int | None:
-    """When a file of the folder last came, went or was renamed, in ns; None without a folder."""
-    try:
-        return int(settings.JWT_KEYS_DIR.stat().st_mtime_ns)
-    except OSError:
-        return None
+def missing() -> frozenset[str]:
+    """The kids that are published and whose keys this host lacks; a log line tells of each once.
+    Raises the database's errors where it has never answered."""
+    lacking = published.current() - key_ring().keys.keys()
+    for kid in lacking - key_folder.missed:
+        where = settings.JWT_KEYS_DIR
+        logger.error("the signing key %s is published, and has no file in %s", kid, where)
+    key_folder.missed = lacking
+    return lacking
+
+
+def all_here() -> bool:
+    """Whether this host has every published key, and one at all."""
+    return not missing() and bool(key_ring().keys)
+
+
+def marks_of_files() -> Marks:
+    """What changes with a file's content, also where it is overwritten in place."""
+    marks: Marks = {}
+    for path in key_files():
+        with contextlib.suppress(OSError):  # deleted since the folder was listed
+            found = path.stat()
+            marks[path] = path.name, found.st_ino, found.st_ctime_ns, found.st_size
+    return marks
 
 
 def key_files() -> list[Path]:
@@ -150,7 +168,7 @@ def publish(delay: float) -> Key:
 
 def record_published() -> None:
     """Tell the database of this host's keys that it does not know yet."""
-    for key in key_ring().keys.values():
+    for key in key_folder.current().keys.values():
         PublishedKey.objects.record(key.kid, key.signs_from)
 
 

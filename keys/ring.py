@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,6 +92,12 @@ class KeyRing:
 
     def verifying_key(self, kid: str) -> Key | None:
         return self.keys.get(kid)
+
+    def without(self, kids: Collection[str]) -> "KeyRing":
+        """The ring of the other keys: itself where it has none of these."""
+        if self.keys.keys().isdisjoint(kids):
+            return self
+        return KeyRing(key for key in self.keys.values() if key.kid not in kids)
 
     def jwks(self) -> dict[str, list[dict[str, str]]]:
         """The public keys as a JWK Set (RFC 7517 §5)."""

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from django.apps import apps
 from django.contrib import admin
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from audit.admin import ReadOnlyAdmin, each
-from mail.links import EmailedLink
+from mail.kinds import known_kinds
+from mail.notices import PREFIX
 from mail.outbox import OutgoingMail, State
 
 
@@ -20,10 +20,13 @@ class KindFilter(admin.SimpleListFilter):
     parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        links = [model for model in apps.get_models() if issubclass(model, EmailedLink)]
-        return [(m._meta.label_lower, str(m._meta.verbose_name).capitalize()) for m in links]
+        links = [model for model in known_kinds().values() if model]
+        kinds = [(m._meta.label_lower, str(m._meta.verbose_name).capitalize()) for m in links]
+        return [*kinds, (PREFIX, "Notices")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() == PREFIX:
+            return queryset.filter(kind__startswith=PREFIX)
         return queryset.filter(kind=self.value()) if self.value() else queryset
 
 
@@ -45,7 +48,9 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         actor: Any = request.user
         with transaction.atomic():
-            mails = queryset.filter(state__in=[State.READY, State.FAILED], link_id__isnull=False)
+            decided = Q(link_id__isnull=False) | Q(kind__startswith=PREFIX)
+            states = [State.READY, State.FAILED, State.REFUSED]
+            mails = queryset.filter(decided, state__in=states, kind__in=known_kinds())
             unsent = mails.select_for_update(skip_locked=True)  # not what is just being sent
             again = each(request, unsent, lambda mail: mail.try_again(actor))
         self.message_user(request, f"Mails to be tried again: {again}.")

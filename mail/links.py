@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
+from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.crypto import constant_time_compare, salted_hmac
 
+from audit.macs import is_mac, mac
 from audit.pruning import delete_in_batches
 from mail.emails import CanonicalEmailField
 from mail.exceptions import InvalidLink
@@ -42,8 +43,9 @@ class LinkQuerySet(models.QuerySet[Any]):
         """The live link that a token belongs to; InvalidLink for any other token."""
         if not TOKEN.fullmatch(token):
             raise InvalidLink
-        link = self.live().filter(pk=UUID(bytes=base64.urlsafe_b64decode(token)[:16])).first()
-        if link is None or not constant_time_compare(link.token, token):
+        octets = base64.urlsafe_b64decode(token)
+        link = self.live().filter(pk=UUID(bytes=octets[:16])).first()
+        if link is None or not is_mac(octets[16:], *link.signed):
             raise InvalidLink
         return link
 
@@ -60,6 +62,7 @@ class EmailedLink(models.Model):
     mail_name: ClassVar[str]  # templates/emails/<mail_name>.*
     seconds_setting: ClassVar[str]  # how long it lives, from when its mail is sent
     per_hour: ClassVar[int | None] = None  # requests for an address; None: as the settings say
+    ends_with_the_email: ClassVar[bool] = True  # once its address is no longer the person's
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = CanonicalEmailField("e-mail address")
@@ -83,16 +86,23 @@ class EmailedLink(models.Model):
         return False
 
     @property
+    def signed(self) -> tuple[str, str]:
+        """What the token's MAC is of: a salt and a text."""
+        return f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}"
+
+    @property
     def token(self) -> str:
-        mac = salted_hmac(
-            f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}", algorithm="sha256"
-        )
-        return base64.urlsafe_b64encode(self.pk.bytes + mac.digest()).decode()
+        return base64.urlsafe_b64encode(self.pk.bytes + mac(*self.signed)).decode()
 
     @property
     def url(self) -> str:
         """The token is in the fragment, which browsers send to no server."""
         return f"{settings.FRONTEND_URL}/{self.page}#token={self.token}"
+
+    @staticmethod
+    def kinds() -> list[type["EmailedLink"]]:
+        """Every kind of link."""
+        return [model for model in apps.get_models() if issubclass(model, EmailedLink)]
 
     @classmethod
     def life(cls) -> timedelta:

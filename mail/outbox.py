@@ -1,24 +1,25 @@
 """The outbox: mails that were asked for, and what has become of each.
 
 What a stranger asks for is *requested*: the worker finds out what it comes to, a link or nothing.
-The mail of a link that exists already is *announced*, in the transaction that makes the link. The
-worker can be cut off at any point, and the mail is taken up again. Only a kill between the mail
-server's acceptance and our note of it sends a mail twice, with the same link and Message-ID.
+The mail of a link that exists already is *announced*, in the transaction that makes the link. A
+mail without a link *tells* of what was done, asked for in the transaction that does it. The worker
+can be cut off at any point, and the mail is taken up again. Only a kill between the mail server's
+acceptance and our note of it sends a mail twice, with the same link and Message-ID.
 """
 
 import contextlib
 import logging
+import re
 import smtplib
 import uuid
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.apps import apps
 from django.conf import settings
-from django.db import DatabaseError, models, transaction
-from django.db.models import Q
+from django.db import connection, models, transaction
+from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
 
 from audit import trail
@@ -27,8 +28,10 @@ from audit.origin import current
 from audit.pruning import delete_in_batches
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import CanonicalEmailField
+from mail.kinds import known_kinds
 from mail.links import KEPT_FOR, EmailedLink
-from mail.message import compose
+from mail.message import compose, origin_context
+from mail.notices import PREFIX, Notice
 from mail.tally import MailTally
 
 logger = logging.getLogger(__name__)
@@ -36,6 +39,9 @@ logger = logging.getLogger(__name__)
 LONGEST_PAUSE = timedelta(minutes=15)
 GIVE_UP_AFTER = timedelta(days=3)
 PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
+NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
+STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
+OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
 
 
 def pause(attempts: int) -> timedelta:
@@ -49,6 +55,7 @@ class State(models.TextChoices):
     SENT = "sent", "sent"
     DROPPED = "dropped", "dropped"
     FAILED = "failed", "given up"
+    REFUSED = "refused", "refused for good"
 
 
 def states() -> list[tuple[str, str]]:
@@ -56,12 +63,35 @@ def states() -> list[tuple[str, str]]:
     return State.choices
 
 
-ENDS = {State.SENT, State.DROPPED, State.FAILED}
+WAITING = [State.REQUESTED, State.READY]
+COUNTED = 10_000  # mails; of more it matters no longer how many
+ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
+
+
+class Queue(NamedTuple):
+    """What waits in the outbox."""
+
+    due: int  # mails that wait for nobody but us
+    longest: timedelta  # for how long the first of them has; zero when there is none
+    put_off: int  # mails that have failed, and are tried again later
+    unknown: int  # mails that are left to a release that knows their kind
+
+
+def present_origin() -> dict[str, Any]:
+    """Where the work in hand comes from, as JSON can hold it."""
+    return asdict(current.get().bounded())
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
-    def request(self, kind: type[EmailedLink], email: str, language: str) -> None:
-        """Ask for a mail with a link of this kind to a canonical address, for a stranger.
+    def request(
+        self,
+        kind: type[EmailedLink],
+        email: str,
+        language: str,
+        context: dict[str, Any] | None = None,
+    ) -> bool:
+        """Ask for a mail with a link of this kind to a canonical address, for a stranger; False
+        where it is dropped. `context` is for the kind's `for_mail`.
 
         MAIL_PER_ADDRESS_PER_HOUR of each kind are taken for each address, and more are dropped.
         They count whether or not a mail comes of them: if only the mails that were sent did, the
@@ -70,10 +100,11 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
-            origin = asdict(current.get().bounded())
-            self.create(kind=label, email=email, language=language, origin=origin)
+            told = {"origin": present_origin(), "context": context}
+            self.create(kind=label, email=email, language=language, **told)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
+        return number <= limit
 
     def announce(self, link: EmailedLink) -> None:
         """Ask for the mail of a link, in the transaction that has made or renewed it."""
@@ -85,27 +116,60 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             state=State.READY,
         )
 
-    def waiting(self) -> models.QuerySet["OutgoingMail"]:
-        """What is still to be decided or sent, what is tried again later included."""
-        return self.filter(state__in=[State.REQUESTED, State.READY])
+    def tell(self, notice: Notice) -> None:
+        """Ask for a mail that tells of what is done in this transaction, by whoever is at work."""
+        self.create(
+            kind=PREFIX + notice.kind,
+            email=notice.email,
+            language=notice.language,
+            context=notice.context,
+            origin=present_origin(),
+            state=State.READY,
+        )
 
-    def due(self, state: State, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
-        """Those in this state that are due by then, by default by now; due longest comes first."""
-        return self.filter(state=state, due_at__lte=by or timezone.now()).order_by("due_at")
+    def fates(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
+        """What has become of a link's newest mail, a value of at most one row: `sent`; `refused`,
+        given up, dropped or refused for good; or `waiting`."""
+        never = Q(state__in=[State.FAILED, State.DROPPED, State.REFUSED])
+        fate = Case(
+            When(state=State.SENT, then=Value("sent")),
+            When(never, then=Value("refused")),
+            default=Value("waiting"),
+        )
+        mails = self.filter(link_id=link_id).order_by("-created_at").annotate(fate=fate)
+        return mails.values_list("fate", flat=True)[:1]
 
-    def oldest_waiting(self) -> timedelta:
-        """The age of the mail that has waited longest; zero when none waits."""
-        oldest = self.waiting().order_by("created_at").first()
-        return timezone.now() - oldest.created_at if oldest else timedelta()
+    def unended(self) -> models.QuerySet["OutgoingMail"]:
+        """What is still to be decided or sent, of the kinds that this release knows."""
+        return self.filter(state__in=WAITING, kind__in=known_kinds())
+
+    def due(self, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
+        """Those of them that wait for nobody but us since then, by default now; due longest comes
+        first."""
+        return self.unended().filter(due_at__lte=by or timezone.now()).order_by("due_at")
+
+    def queue(self) -> Queue:
+        """What waits, by one statement, which counts COUNTED mails at most."""
+        now = timezone.now()
+        known, is_due = Q(kind__in=known_kinds()), Q(due_at__lte=now)
+        waiting = self.filter(state__in=WAITING).order_by("due_at")[:COUNTED]
+        found = waiting.aggregate(
+            due=Count("pk", filter=known & is_due),
+            first=Min("due_at", filter=known & is_due),
+            put_off=Count("pk", filter=known & ~is_due),
+            unknown=Count("pk", filter=~known),
+        )
+        first = found.pop("first")
+        return Queue(**found, longest=now - first if first else timedelta())
 
     def prune(self) -> int:
-        """Delete what was dropped a day ago, and what was sent or given up 30 days ago; how many.
+        """Delete what was dropped a day ago, and what ended otherwise 30 days ago; how many.
 
         Anybody can ask for mails that come to nothing, so those go sooner.
         """
         now = timezone.now()
         dropped = Q(state=State.DROPPED, created_at__lte=now - DAY)
-        ended = Q(state__in=[State.SENT, State.FAILED], created_at__lte=now - KEPT_FOR)
+        ended = Q(state__in=ENDS, created_at__lte=now - KEPT_FOR)
         return delete_in_batches(self.filter(dropped | ended))
 
 
@@ -113,7 +177,7 @@ class OutgoingMail(models.Model):
     """A mail that was asked for, and what has become of it. Its text is made when it is sent."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(max_length=60)  # the label of the link's model
+    kind = models.CharField(max_length=60)  # the label of the link's model, or notice.<kind>
     link_id = models.UUIDField(null=True, editable=False)
     email = CanonicalEmailField("e-mail address")
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
@@ -124,6 +188,9 @@ class OutgoingMail(models.Model):
     attempts = models.PositiveIntegerField(default=0, editable=False)
     problem = models.CharField(max_length=200, blank=True, editable=False)
     origin = models.JSONField(default=dict, editable=False)  # of the request: audit.origin.Origin
+    context = models.JSONField(
+        null=True, editable=False, db_default=None
+    )  # of a notice or a request
 
     objects = OutgoingMailManager()
 
@@ -138,6 +205,7 @@ class OutgoingMail(models.Model):
                 name="mail_waiting",
             ),
             models.Index(fields=["created_at"], name="mail_by_age"),
+            models.Index(fields=["link_id"], name="mail_of_link"),
         ]
 
     def __str__(self) -> str:
@@ -145,19 +213,37 @@ class OutgoingMail(models.Model):
 
     @property
     def kind_name(self) -> str:
-        """What the mail is about, in words: "invitation"."""
-        return str(self.model._meta.verbose_name)
+        """What the mail is about, in words: "invitation", "password changed"; the kind itself where
+        only another release knows it."""
+        if self.kind.startswith(PREFIX):
+            return self.kind.removeprefix(PREFIX).replace("_", " ")
+        return str(self.model._meta.verbose_name) if self.model else self.kind
 
     @property
-    def model(self) -> type[EmailedLink]:
-        return apps.get_model(self.kind)
+    def model(self) -> type[EmailedLink] | None:
+        return known_kinds().get(self.kind)
 
     def link(self) -> EmailedLink | None:
-        if self.link_id is None:
+        if self.link_id is None or self.model is None:
             return None
         return self.model._default_manager.filter(pk=self.link_id).first()
 
+    def notice(self) -> Notice | None:
+        if not self.kind.startswith(PREFIX):
+            return None
+        kind = self.kind.removeprefix(PREFIX)
+        return Notice(kind, self.email, self.language, self.context or {})
+
+    def subject_matter(self) -> EmailedLink | Notice | None:
+        """What there is to send: a notice, or a link that still works."""
+        if notice := self.notice():
+            return notice
+        link = self.link()
+        return link if link is not None and link.is_live() else None
+
     def set_state(self, state: State, **fields: Any) -> None:
+        if state in {State.SENT, State.DROPPED}:
+            fields["context"] = None  # whom it named need not be known any longer
         self.state = state
         for name, value in fields.items():
             setattr(self, name, value)
@@ -166,39 +252,45 @@ class OutgoingMail(models.Model):
             # Once it is committed: a worker that stops before that would hold up all the others.
             transaction.on_commit(partial(MailTally.objects.add, state))
 
+    def take_on(self, server: Any) -> bool:
+        """Decide on a request, or send what is ready through an open connection. What goes wrong is
+        noted on this mail; only the loss of the database is raised.
+
+        False when the mail server itself, rather than this mail, seems to be in trouble.
+        """
+        before = self.state
+        # A transaction of its own for deciding, and a savepoint where a lock is held meanwhile.
+        apart = before == State.REQUESTED or connection.in_atomic_block
+        try:
+            with transaction.atomic() if apart else contextlib.nullcontext():
+                self.decide() if before == State.REQUESTED else self.send(server)
+        except Exception as error:
+            with contextlib.suppress(*PROBLEMS):
+                server.close()  # the next mail gets a new connection
+            self.state = before
+            self.note_failure(error)
+            return not is_trouble_of_server(error)
+        return True
+
     def decide(self) -> None:
         """Find out what a request comes to: a mail that is ready to be sent, or nothing."""
-        link = self.model.for_mail(self)
+        link = self.model.for_mail(self) if self.model else None
         if link is None:
             self.set_state(State.DROPPED, problem="nothing to send")
         else:
             self.set_state(State.READY, link_id=link.pk, language=link.language)
 
-    def send(self, server: Any) -> bool:
-        """Send through an open connection, and note what came of it.
-
-        False when the server itself, rather than this mail, seems to be in trouble.
-        """
-        link = self.link()
-        if link is None or not link.is_live():
+    def send(self, server: Any) -> None:
+        matter = self.subject_matter()
+        if matter is None:
             self.set_state(State.DROPPED, problem="its link is no longer live")
-            return True
-        try:
-            server.send_messages([compose(self.pk, link, self.language)])
-        except DatabaseError:
-            raise
-        except Exception as error:
-            with contextlib.suppress(*PROBLEMS):
-                server.close()  # the next mail gets a new connection
-            self.note_failure(error)
-            return isinstance(error, smtplib.SMTPException) and not isinstance(
-                error, smtplib.SMTPServerDisconnected
-            )
+            return
+        told = origin_context(self.created_at, self.origin)
+        server.send_messages([compose(self.pk, matter, self.language, told)])
         now = timezone.now()
-        link.mail_was_sent(now)
+        matter.mail_was_sent(now)
         self.set_state(State.SENT, sent_at=now, attempts=self.attempts + 1, problem="")
         logger.info("mail %s sent", self.pk)
-        return True
 
     def try_again(self, actor: trail.Actor) -> None:
         """Have it sent as soon as can be. In a transaction; PermissionDenied where the actor may
@@ -209,22 +301,46 @@ class OutgoingMail(models.Model):
         trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
 
     def note_failure(self, error: Exception) -> None:
-        """Try again later; give up after three days. Only the error's kind and code are kept: a
-        server's words may repeat what we sent."""
+        """Try again later; give up after three days, or at once where there is no such mailbox.
+        Only the error's kind and code are kept: a server's words may repeat what we sent."""
         now = timezone.now()
-        attempts = self.attempts + 1
-        state = State.READY if now - self.created_at < GIVE_UP_AFTER else State.FAILED
-        problem = failure_summary(error)
+        attempts, problem = self.attempts + 1, failure_summary(error)
+        late = now - self.created_at >= GIVE_UP_AFTER
+        state = State.REFUSED if is_final(error) else State.FAILED if late else State(self.state)
+        self.set_state(state, attempts=attempts, due_at=now + pause(attempts), problem=problem)
         unexpected = None if isinstance(error, PROBLEMS) else error
         logger.warning(
             "mail %s not sent (%s), attempt %d", self.pk, problem, attempts, exc_info=unexpected
         )
-        self.set_state(state, attempts=attempts, due_at=now + pause(attempts), problem=problem)
+
+
+def reply(error: Exception) -> tuple[int, bytes]:
+    """A mail server's reply code and words (RFC 5321 §4.2); 0 where it gave none."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return next(iter(error.recipients.values()))
+    return getattr(error, "smtp_code", 0), getattr(error, "smtp_error", b"")
 
 
 def failure_summary(error: Exception) -> str:
-    """The kind of a mail server's refusal and its reply code (RFC 5321 §4.2), if it gave one."""
-    code = getattr(error, "smtp_code", None)
-    if isinstance(error, smtplib.SMTPRecipientsRefused):
-        code = next(iter(error.recipients.values()))[0]
+    """The kind of an error, and the mail server's reply code, if it gave one."""
+    code, _ = reply(error)
     return type(error).__name__ + (f" {code}" if code else "")
+
+
+def is_final(error: Exception) -> bool:
+    """Whether a mail server says that the recipient's mailbox takes nothing, now or later.
+
+    Other refusals (5.7.x, 554) may be of us: credentials that are wrong for a quarter of an hour
+    must not cost the mails of that time.
+    """
+    code, words = reply(error)
+    if status := STATUS.match(words):
+        return bool(OF_MAILBOX.match(status[0]))
+    return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX
+
+
+def is_trouble_of_server(error: Exception) -> bool:
+    """Whether it broke off, rather than refuse a mail."""
+    refused = isinstance(error, smtplib.SMTPException)
+    lost = isinstance(error, smtplib.SMTPServerDisconnected)
+    return isinstance(error, OSError) and (lost or not refused)

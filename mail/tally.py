@@ -18,7 +18,7 @@ class MailTallyManager(models.Manager["MailTally"]):
 
 
 class MailTally(models.Model):
-    """The mails that were sent, dropped or given up."""
+    """The mails that were sent, dropped, given up or refused."""
 
     state = models.CharField(max_length=10, primary_key=True)
     mails = models.PositiveBigIntegerField()

@@ -13,7 +13,7 @@ from typing import Any
 from django.core.mail import get_connection
 from django.db import DatabaseError, close_old_connections, connection, transaction
 
-from mail.outbox import PROBLEMS, OutgoingMail, State, failure_summary, pause
+from mail.outbox import PROBLEMS, WAITING, OutgoingMail, State, failure_summary, pause
 from mail.systemd import notify
 
 logger = logging.getLogger(__name__)
@@ -33,18 +33,12 @@ def one_sender() -> Iterator[None]:
         yield
 
 
-def decide_next(by: datetime | None = None) -> bool:
-    """Decide on the request due longest of those that no other worker has in hand, if any."""
-    with transaction.atomic():
-        requests = OutgoingMail.objects.due(State.REQUESTED, by)
-        mail = requests.select_for_update(skip_locked=True).first()
-        if mail is not None:
-            mail.decide()
-    return mail is not None
+BATCH = 20  # mails
 
 
-def send_next(server: Any, by: datetime | None = None) -> bool:
-    """Send the mail that has been due longest; False when none is, or the server is in trouble.
+def take_next(state: State, server: Any, by: datetime | None = None) -> bool:
+    """Take on the mail due longest of those in this state that no other worker has in hand; False
+    when there is none, or the server is in trouble. Its PROBLEMS when it cannot be reached.
 
     The row is locked for as long as the mail server takes, so that a worker that is killed lets go
     of it at once. Nobody waits for that lock: everybody who changes a waiting mail skips locked
@@ -53,9 +47,11 @@ def send_next(server: Any, by: datetime | None = None) -> bool:
     """
     lockable = connection.features.has_select_for_update_skip_locked
     with transaction.atomic() if lockable else contextlib.nullcontext():
-        due = OutgoingMail.objects.due(State.READY, by)
+        due = OutgoingMail.objects.due(by).filter(state=state)
         mail = due.select_for_update(skip_locked=True).first()
-        return mail is not None and mail.send(server)
+        if mail is not None and state == State.READY:
+            server.open()
+        return mail is not None and mail.take_on(server)
 
 
 class Worker:
@@ -85,48 +81,52 @@ class Worker:
         logger.info("mail worker started")
         notify("READY=1")
         while self.goes_on():
-            seconds = self.POLL_SECONDS
-            try:
-                close_old_connections()
-                if not self.round():
-                    seconds = min(pause(self.refusals).total_seconds(), 60)
-                self.do_hourly()
-            except DatabaseError as error:
-                logger.error("mail worker: the database failed (%s)", type(error).__name__)
-                connection.close()
-            self.stopping.wait(seconds)
+            close_old_connections()
+            reached = self.survive(self.round)
+            self.survive(self.do_hourly)
+            patience = self.POLL_SECONDS if reached else pause(self.refusals).total_seconds()
+            self.stopping.wait(min(patience, 60))
         logger.info("mail worker stopped")
 
+    def survive(self, work: Callable[[], bool | None]) -> bool:
+        """Whether the work was done, or has failed by no fault of the mail server."""
+        try:
+            return work() is not False
+        except DatabaseError as error:
+            logger.error("mail worker: the database failed (%s)", type(error).__name__)
+        except Exception:
+            logger.exception("mail worker: it goes on")
+        connection.close()
+        return True
+
     def round(self, by: datetime | None = None) -> bool:
-        """Decide on what was requested and send what is due; False if the server refused us.
+        """Decide on what was requested and send what is due, by turns, so that neither waits for
+        the end of the other; False if the mail server could not be reached.
 
         Goes on for as long as more comes in, but for what falls due after `by`.
         """
-        while self.goes_on() and decide_next(by):
-            pass
-        with one_sender():
-            if not OutgoingMail.objects.due(State.READY, by).exists():
-                return True
-            return self.send_due(by)
-
-    def send_due(self, by: datetime | None) -> bool:
         server = get_connection()
         try:
-            server.open()
+            with one_sender():
+                while any([self.batch(state, server, by) for state in WAITING]):  # noqa: C419
+                    pass
         except PROBLEMS as error:
             self.refusals += 1
-            logger.warning(
-                "mail server not reached (%s), try %d", failure_summary(error), self.refusals
-            )
+            problem = failure_summary(error)
+            logger.warning("mail server not reached (%s), try %d", problem, self.refusals)
             return False
-        self.refusals = 0
-        try:
-            while self.goes_on() and send_next(server, by):
-                pass
         finally:
             with contextlib.suppress(*PROBLEMS):
                 server.close()
+        self.refusals = 0
         return True
+
+    def batch(self, state: State, server: Any, by: datetime | None) -> bool:
+        """Take on up to BATCH mails in this state, those due longest; whether there was one."""
+        taken = 0
+        while taken < BATCH and self.goes_on() and take_next(state, server, by):
+            taken += 1
+        return taken > 0
 
     def do_hourly(self) -> None:
         if self.hourly is not None and time.monotonic() >= self.next_hour:

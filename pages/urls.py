@@ -16,6 +16,8 @@ PAGE_NAMES = [
     "forgot-password",
     "change-password",
     "unlock",
+    "change-email",
+    "undo-email-change",
 ]
 
 

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
+from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from pages.words import WORDS
 from passwords.models import PasswordChange
@@ -21,8 +22,9 @@ from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.
-SCRIPTS = ["client", "forms", "lists", "navigation", "screen"]
-LINKS = {kind.page: kind for kind in (SignupLink, Invitation, PasswordChange, UnlockLink)}
+SCRIPTS = ["client", "email", "forms", "lists", "navigation", "people", "screen"]
+MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
+LINKS = {kind.page: kind for kind in MAILED}
 
 
 def page(request: Request, name: str, status: int = 200, **context: Any) -> HttpResponse:

@@ -13,6 +13,7 @@ from audit.models import Kind
 from audit.origin import Origin
 from mail.exceptions import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
+from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
 
@@ -80,7 +81,7 @@ class PasswordChange(EmailedLink):
         user = User.objects.filter(email=mail.email, is_active=True).first()
         if user is None:
             return None
-        origin = Origin(**mail.origin)
+        origin = Origin.read(mail.origin)
         trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user.email, origin=origin)
         return cls.objects.make(user)
 
@@ -105,4 +106,6 @@ class PasswordChange(EmailedLink):
         self.use()
         if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink
-        return cast(User, User.objects.with_profile().get(pk=self.user_id))
+        user = cast(User, User.objects.with_profile().get(pk=self.user_id))
+        OutgoingMail.objects.tell(Notice("password_changed", user.email, user.language))
+        return user

@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -20,7 +20,7 @@ from audit.models import Kind
 from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from signin.devices import STRANGER, Devices
-from signin.exceptions import TooManyHashes, WrongCredentials
+from signin.exceptions import TooManyHashes, WrongCredentials, WrongPassword
 from signin.models import UnlockLink
 from throttling.exceptions import TooManyAttempts
 from throttling.models import Lockout
@@ -34,9 +34,15 @@ def dummy_hash() -> str:
 
 
 def check_credentials(
-    request: HttpRequest | Request | None, email: str, password: str, *, staff: bool = False
+    request: HttpRequest | Request | None,
+    email: str,
+    password: str,
+    *,
+    staff: bool = False,
+    proof: bool = False,
 ) -> User:
-    """The user whose canonical address and password these are; with `staff`, one of the staff.
+    """The user whose canonical address and password these are; with `staff`, one of the staff; as
+    a `proof`, of somebody who is signed in already.
 
     The request's cookie says which devices the browser is known as; without one for the address the
     caller is a stranger. Whose failures count, and whose lock holds, follows from it.
@@ -65,8 +71,18 @@ def check_credentials(
     if staff and not user.is_staff:  # the password is right: no guess to be counted
         trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
+    if not proof:
+        trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
     return user
+
+
+def check_proof(request: Request, user: User, shown: Mapping[str, Any]) -> None:
+    """Check what a signed-in caller shows of themselves (`ProofSerializer`) as a log-in does,
+    lockout included. Raises WrongPassword or TooManyAttempts."""
+    try:
+        check_credentials(request, user.email, shown["password"], proof=True)
+    except WrongCredentials:
+        raise WrongPassword from None
 
 
 def count_failure(email: str, device: str = STRANGER) -> bool:

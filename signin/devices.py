@@ -18,11 +18,11 @@ from typing import Self
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.crypto import constant_time_compare, salted_hmac
 from rest_framework.request import Request
 
 from accounts.models import User
 from audit import trail
+from audit.macs import is_mac, mac
 from audit.models import Kind
 
 NAME = "service_device"
@@ -43,6 +43,11 @@ def nobody() -> User:
     return User(email="nobody@example.com")
 
 
+def signed(user: User, device: bytes, day: int) -> str:
+    """What an entry's MAC is of."""
+    return f"{user.pk}:{user.email}:{user.token_version}:{device.hex()}:{day}"
+
+
 @dataclass(frozen=True)
 class Entry:
     """One address's part of the cookie."""
@@ -53,8 +58,7 @@ class Entry:
 
     @classmethod
     def of(cls, user: User, device: bytes, day: int) -> Self:
-        text = f"{user.pk}:{user.email}:{user.token_version}:{device.hex()}:{day}"
-        return cls(device, day, salted_hmac(NAME, text, algorithm="sha256").digest())
+        return cls(device, day, mac(NAME, signed(user, device, day)))
 
     @classmethod
     def read(cls, text: str) -> Self | None:
@@ -63,13 +67,13 @@ class Entry:
             entry = cls(*FORM.unpack(base64.urlsafe_b64decode(text)))
         except (ValueError, struct.error):
             return None
-        return entry if 0 <= today() - entry.day < LIFE else None
+        return entry if today() - entry.day < LIFE else None
 
     def write(self) -> str:
         return base64.urlsafe_b64encode(FORM.pack(self.device, self.day, self.mac)).decode()
 
     def belongs_to(self, user: User) -> bool:
-        return constant_time_compare(self.mac, Entry.of(user, self.device, self.day).mac)
+        return is_mac(self.mac, NAME, signed(user, self.device, self.day))
 
 
 class Devices:
@@ -100,8 +104,8 @@ class Devices:
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
     """Make the browser known for the user's address, after a sign-in or by a mailed link.
 
-    Known already, it keeps its id, and the entry is renewed when it is a month old. The newest
-    five addresses of a browser keep theirs.
+    Known already, it keeps its id, and the entry is signed anew, with a new day when it is a month
+    old. The newest five addresses of a browser keep theirs.
     """
     if not settings.LOCKOUT_RELIEF:
         return
@@ -110,10 +114,9 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     if known is None:
         newest = Entry.of(user, secrets.token_bytes(12), today())
         trail.record(Kind.DEVICE_KNOWN, actor=user)
-    elif today() - known.day >= RENEWED_AFTER:
-        newest = Entry.of(user, known.device, today())
     else:
-        newest = known
+        is_old = today() - known.day >= RENEWED_AFTER
+        newest = Entry.of(user, known.device, today() if is_old else known.day)
     others = [entry for entry in devices.entries if entry is not known]
     write_device_cookie(response, [newest, *others][:MOST_ADDRESSES])
 

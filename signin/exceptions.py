@@ -8,6 +8,14 @@ class WrongCredentials(APIException):
     default_detail = "wrong e-mail or password"
 
 
+class WrongPassword(APIException):
+    """Of a call that has a bearer token: a 401 there would have the client refresh, and send the
+    guess again."""
+
+    status_code = 403
+    default_detail = "wrong password"
+
+
 class InvalidRefreshToken(APIException):
     status_code = 401
     default_detail = "invalid or expired refresh token"

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from accounts import tokens
-from accounts.generics import CredentialView, valid
+from accounts.generics import CredentialView, ProtectedView, valid
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -18,6 +18,13 @@ from signin.backends import clear_lockout, hash_password
 from signin.cookies import set_refresh_cookie
 from signin.devices import STRANGER, remember_device
 from signin.serializers import auth_response
+from throttling.throttles import CredentialThrottle
+
+
+class ProofView(ProtectedView):
+    """A call of somebody signed in that asks for the password again: counted as every guess is."""
+
+    throttle_classes = [CredentialThrottle]
 
 
 class SignInView(CredentialView):

@@ -29,6 +29,13 @@ class LoginSerializer(serializers.Serializer[Any]):
     password = PasswordField()
 
 
+@example({"password": ADA["password"]})
+class ProofSerializer(serializers.Serializer[Any]):
+    """What somebody who is signed in shows before what matters is changed."""
+
+    password = PasswordField()
+
+
 @example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
 class CompleteSignupSerializer(serializers.Serializer[Any]):
     token = TextField(max_length=512)

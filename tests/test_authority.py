@@ -116,12 +116,17 @@ def delete(model: type[Row]) -> Do:
 
 
 def person_form(user: User, **changes: Any) -> dict[str, Any]:
-    return {"first_name": "Mallory", "last_name": "M", "language": "sv"} | changes
+    own = {"email": user.email}
+    return own | {"first_name": "Mallory", "last_name": "M", "language": "sv"} | changes
+
+
+def same_person(user: User) -> dict[str, Any]:
+    return {name: getattr(user, name) for name in ("email", "first_name", "last_name", "language")}
 
 
 def privileges(user: User) -> dict[str, Any]:
     """The name stays, and what can be given is given, or taken."""
-    same = {name: getattr(user, name) for name in ("first_name", "last_name", "language")}
+    same = same_person(user)
     given = {} if user.is_staff else {"is_staff": "on", "is_superuser": "on"}
     return same | given | {"user_permissions": [Permission.objects.first().pk]}
 
@@ -242,6 +247,11 @@ PAGES = {
     ],
     (User, "change"): [
         Act("person: rename", save(User, person_form), CHANGE_USER),
+        Act(
+            "person: e-mail address",
+            save(User, lambda user: same_person(user) | {"email": "new@example.net"}),
+            who=SUPERUSER,
+        ),
         Act("person: privileges", save(User, privileges), own=NOBODY, who=SUPERUSER),
         *on_user("button", press),
     ],
@@ -411,6 +421,9 @@ OF_ONESELF = {
     "POST /lockouts/redeem",
     "POST /invitations/accept",
     "POST /password-changes",
+    "POST /auth/email-changes",
+    "POST /email-changes/redeem",
+    "POST /email-changes/undo",
     "POST /password-changes/redeem",
     "POST /pages/link",
     "POST /oauth/register",

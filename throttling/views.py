@@ -46,6 +46,11 @@ class CountedView(APIView):
         check_body_size(request)
         super().initial(request, *args, **kwargs)
 
+    def count_one_more(self, request: Request) -> None:
+        """Count as a further request what one request asks for again. Raises what refuses it."""
+        request.rate_limit_tier = None  # type: ignore[attr-defined]
+        self.check_throttles(request)
+
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:

@@ -41,7 +41,8 @@ def error_examples(schema: Part) -> Part:
     properties = schema["properties"]
     values = {word: {"error": word} for word in properties["error"]["enum"]}
     if "fields" in properties:
-        values["invalid request"] |= {"fields": {"email": ["This field is required."]}}
+        wrong = {"fields": {"email": ["This field is required."]}, "codes": {"email": ["required"]}}
+        values["invalid request"] |= wrong
     if "message" in properties:
         values = {word: value | {"message": RateLimited.message} for word, value in values.items()}
     return {word: {"value": value} for word, value in values.items()}
@@ -60,7 +61,15 @@ SCHEMAS = {
             "anyOf": [STRINGS, {"type": "object", "additionalProperties": STRINGS}]
         },
         "examples": [{"password": ["This field is required."]}],
-    }
+    },
+    "FieldCodes": {
+        "type": "object",
+        "description": "The same for programs: a code for each sentence, in any language the same.",
+        "additionalProperties": {
+            "anyOf": [STRINGS, {"type": "object", "additionalProperties": STRINGS}]
+        },
+        "examples": [{"password": ["required"]}],
+    },
 }
 HEADERS = {
     "x-ratelimit-limit": number_header("Requests allowed in the window.", 1),

@@ -17,7 +17,8 @@ from throttling.throttles import CredentialThrottle
 from throttling.views import CountedView
 
 KNOWN_WORDS = dict(KNOWN.values())
-TAGS = {"auth", "invitations", "oauth", "password-changes", "users"}
+TAGS = {"account", "auth", "email-changes", "invitations", "oauth", "password-changes", "users"}
+FIELDS = {"fields": "FieldErrors", "codes": "FieldCodes"}
 DESCRIPTIONS = {
     400: "The request is not understood, or its token does not hold.",
     401: "Not signed in, or the credentials do not hold.",
@@ -83,7 +84,7 @@ class Schema(AutoSchema):
     def errors(self, operation: Part) -> dict[int, Part]:
         """Every error answer of the call by its status."""
         valid = "requestBody" in operation or "parameters" in operation
-        fields = {"fields": ref("schemas", "FieldErrors")} if valid else {}
+        fields = {name: ref("schemas", kind) for name, kind in FIELDS.items()} if valid else {}
         more = {name: {"type": "string"} for one in self.named() for name in one.more}
         besides = {400: fields | more, 429: more}
         strict = any(issubclass(kind, CredentialThrottle) for kind in self.view.throttle_classes)

@@ -51,7 +51,11 @@ def test_sign_up_refuses_the_name_and_uses_no_link_up(api, signup_link):
 
     answer = api.post("/auth/complete-signup", body)
 
-    assert answer.json() == {"error": "invalid request", "fields": {"account_name": REFUSED}}
+    assert answer.json() == {
+        "error": "invalid request",
+        "fields": {"account_name": REFUSED},
+        "codes": {"account_name": ["reserved"]},
+    }
     assert not User.objects.exists()
     assert api.post("/auth/complete-signup", body | {"account_name": "Free"}).status_code == 200
 

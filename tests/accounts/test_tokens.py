@@ -4,6 +4,7 @@ import base64
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -20,6 +21,7 @@ from joserfc.jwk import KeySet
 from accounts import tokens
 from accounts.models import User
 from keys import folder
+from keys.ring import Key
 from tests.conftest import API
 
 pytestmark = pytest.mark.django_db
@@ -223,7 +225,8 @@ def test_access_token_does_not_refresh(api: API, ada: User) -> None:
         {"exp": 2**70},
         {"exp": 2_000_000_000.5},
         {"iat": "0"},
-        {"iat": int(time.time()) + 3600},
+        {"iat": 2_000_000_000.5},
+        {"iat": -1},
         {"sub": "not-a-uuid"},
         {"sub": 7},
         {"jti": 7},
@@ -260,6 +263,37 @@ def test_leeway_is_allowed_and_no_more(ada: User, age: int, accepted: bool) -> N
         encoded = str(tokens.issue(ada)[0])
     with time_machine.travel(begun + age, tick=False):
         assert is_accepted(encoded) is accepted
+
+
+@pytest.mark.parametrize("ahead", [40, 3600])
+def test_token_of_a_clock_that_is_ahead_or_was_set_back_holds(
+    ada: User, api: API, ahead: int
+) -> None:
+    now = 1_900_000_000
+    with time_machine.travel(now + ahead, tick=False):
+        access, refresh = map(str, tokens.issue(ada))
+    with time_machine.travel(now, tick=False):
+        assert is_accepted(access)
+        assert api.post("/auth/refresh", {"refresh_token": refresh}).status_code == 200
+
+    with time_machine.travel(now + ahead + 3606, tick=False):
+        assert not is_accepted(access)
+
+
+def test_token_of_a_key_that_has_begun_to_sign_too_early_holds(
+    ada: User, settings: Any, tmp_path: Path
+) -> None:
+    settings.JWT_KEYS_DIR = tmp_path
+    folder.key_folder.reset()
+    now = time.time()
+    first, early = folder.make_first(), folder.publish(600)
+    folder.key_folder.reset()
+    with time_machine.travel(now + 640, tick=False):
+        access = str(tokens.issue(ada)[0])
+    assert jwt.get_unverified_header(access)["kid"] == early.kid != Key.read(first).kid
+
+    assert is_accepted(access)
+    folder.key_folder.reset()
 
 
 def test_token_that_was_found_good_still_expires(ada: User) -> None:

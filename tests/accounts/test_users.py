@@ -11,6 +11,7 @@ from tests.conftest import PASSWORD, bearer
 
 pytestmark = pytest.mark.django_db
 NOT_FOUND = {"error": "not found"}
+OF_COLLEAGUES = {"is_active": True, "last_sign_in_at": None}
 
 
 def emails(response) -> list[str]:
@@ -48,7 +49,7 @@ def test_items_are_user_responses_with_is_active(as_ada, ada):
 
     (item,) = as_ada.get("/users").json()["items"]
 
-    assert item == as_ada.get("/auth/me").json() | {"is_active": True, "last_sign_in_at": None}
+    assert item == as_ada.get("/auth/me").json() | OF_COLLEAGUES
     assert (item["consultant_id"], item["is_manager"]) == (str(profile.pk), True)
 
 
@@ -114,6 +115,19 @@ def test_is_active_filter(as_ada, ada, bob):
     assert emails(as_ada.get("/users?is_active=true")) == [ada.email]
 
 
+def test_sorted_by_name_or_last_sign_in(api, as_ada, bob, people):
+    for user in (people[1], bob):
+        api.post("/auth/login", {"email": user.email, "password": PASSWORD})
+
+    by_name = emails(as_ada.get("/users?sort=name"))
+    assert emails(as_ada.get("/users")) == by_name
+    assert emails(as_ada.get("/users?sort=-name")) == by_name[::-1]
+    assert emails(as_ada.get("/users?sort=last_sign_in"))[:2] == [people[1].email, bob.email]
+    newest = as_ada.get("/users?sort=-last_sign_in&per_page=2").json()["items"]
+    assert [item["email"] for item in newest] == [bob.email, people[1].email]
+    assert newest[0]["last_sign_in_at"] > newest[1]["last_sign_in_at"]
+
+
 def test_role_filter(as_ada, ada, bob, eve):
     assert emails(as_ada.get("/users?role=admin")) == [ada.email]
     assert emails(as_ada.get("/users?role=member&search=b")) == [bob.email]
@@ -128,7 +142,7 @@ def test_any_page_costs_three_queries(as_ada, people, query):
 
 
 def test_user_is_shown(as_ada, as_bob, bob):
-    shown = as_bob.get("/auth/me").json() | {"is_active": True, "last_sign_in_at": None}
+    shown = as_bob.get("/auth/me").json() | OF_COLLEAGUES
 
     assert as_ada.get(f"/users/{bob.pk}").json() == shown
 

@@ -15,6 +15,7 @@ from assistants.models import Client as Assistant
 from assistants.models import Grant
 from audit.models import Record
 from backoffice.lookups import GuardedAdmin
+from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
@@ -35,6 +36,8 @@ OFFERED = {
     OutgoingMail: {"state__exact", "state__isnull", "kind"},
     PasswordChange: {"status"},
     Record: {"kind__exact", "kind__isnull", "day"},
+    EmailChange: set(),
+    UndoEmailChange: set(),
     SignupLink: set(),
     UnlockLink: set(),
     User: {f"{name}__{look}" for name in ("is_active", "is_staff", "role")

@@ -136,7 +136,7 @@ def test_index_shows_what_needs_a_hand(operator, locked, bob):
     OutgoingMail.objects.create(
         kind="passwords.passwordchange",
         email=bob.email,
-        created_at=timezone.now() - timezone.timedelta(minutes=6),
+        due_at=timezone.now() - timezone.timedelta(minutes=6),
     )
     shown = text(operator, "/admin/")
 

@@ -4,9 +4,12 @@ import json
 import os
 import subprocess
 import sys
+import time
+from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from backoffice import status
 from keys import folder
@@ -44,6 +47,29 @@ def test_mail_that_waits_is_told(time_machine):
     found = {finding.part: finding for finding in status.find()}["mail"]
 
     assert (found.state, found.words) == ("degraded", "1 waiting, the oldest for 301 s")
+
+
+@pytest.mark.parametrize(
+    ("shift", "state", "side"),
+    [(40, "degraded", "ahead of"), (-3600, "degraded", "behind"), (3, "ok", "ahead of")],
+)
+def test_clock_is_compared_with_the_databases(time_machine, shift, state, side):
+    time_machine.move_to(time.time() + shift)
+    clock = {finding.part: finding for finding in status.find()}["clock"]
+    seconds, words = clock.words.split(" s ", 1)
+
+    assert (clock.state, words) == (state, f"{side} the database's")
+    assert abs(float(seconds) - abs(shift)) < 1
+
+
+def test_mails_that_are_put_off_or_not_known_are_told():
+    later = timezone.now() + timedelta(hours=1)
+    OutgoingMail.objects.create(kind="signin.signuplink", email="new@example.com", due_at=later)
+    OutgoingMail.objects.create(kind="later.link", email="new@example.com")
+    found = {finding.part: finding for finding in status.find()}["mail"]
+
+    words = "0 waiting, 1 put off, 1 of a kind that this release does not know"
+    assert (found.state, found.words) == ("degraded", words)
 
 
 def test_lost_store_is_told(settings):

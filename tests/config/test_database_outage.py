@@ -17,6 +17,7 @@ from django.db import connection as default_connection
 
 from config.postgresql.base import Connection
 from config.postgresql.breaker import Breaker, breaker
+from keys.ring import new_pem
 from tests.conftest import Service, query
 from tests.requests import Answer, ask
 from tests.servers import PostgresServer
@@ -34,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
 def key_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The signing keys of all services on the one database."""
     folder = tmp_path_factory.mktemp("keys")
-    (folder / "one.pem").write_bytes(folder.new_pem())
+    (folder / "one.pem").write_bytes(new_pem())
     return str(folder)
 
 

@@ -12,6 +12,7 @@ from config import environment
 BAD = {
     "PORT": ["0", "65536", "http", "-1", "1.5", "", "\uff18\uff10"],
     "SECRET_KEY": ["", "short"],
+    "SECRET_KEY_FALLBACKS": ["short", f"{'x' * 32},short", f"{'x' * 32}\n{'y' * 32}"],
     "DATABASE_URL": [
         *["", "mysql://x/y", "nonsense", "postgres://u@host:port/db"],
         "postgres://u@host/db?sslmode=verify-ful",
@@ -23,6 +24,7 @@ BAD = {
     "EMAIL_URL": ["", "smpt://x", "smtp://host:port", "smtp://", "filemail://", "filemail:///"],
     "ALLOWED_HOSTS": ["https://api.test", "api.test:443", "api.test/path", "[::1]:80", "a b"],
     "SECRET_KEY_FILE": ["/nowhere", "/"],
+    "SECRET_KEY_FALLBACKS_FILE": ["/nowhere", "/"],
     "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee"],
     "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
     "SERVICE_URL": ["", "api.example.com", "https://x/path"],
@@ -129,6 +131,21 @@ def test_secret_may_stand_in_a_file(tmp_path: Path) -> None:
 
     assert (done.returncode, both.returncode) == (0, 1)
     assert both.stderr.startswith("EMAIL_URL_FILE: is set, and EMAIL_URL too")
+
+
+def test_fallbacks_of_the_secret_may_stand_in_a_file(tmp_path: Path) -> None:
+    older, oldest = "x" * 32, "y" * 40
+    path = tmp_path / "fallbacks"
+    path.write_text(f"{older}, {oldest}\n")
+    ask = [sys.executable, "-c", "import config.settings as s; print(s.SECRET_KEY_FALLBACKS)"]
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
+    given = {"SECRET_KEY_FALLBACKS_FILE": str(path)}, {"SECRET_KEY_FALLBACKS": ""}, {}
+    read = [
+        subprocess.run(ask, env=environment | more, capture_output=True, check=True, text=True)
+        for more in given
+    ]
+
+    assert [done.stdout for done in read] == [f"{[older, oldest]}\n", "[]\n", "[]\n"]
 
 
 def test_tls_from_the_first_byte_has_its_own_port(tmp_path: Path) -> None:

@@ -194,3 +194,35 @@ def test_nothing_changes_by_bad_input(api: API, ada: User) -> None:
         send(body, "/auth/signup")
 
     assert (Account.objects.count(), User.objects.count()) == before
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ({}, {"token": ["required"], "password": ["required"]}),
+        ({"token": "x", "password": "short"}, {"password": ["min_length"]}),
+        ({"token": "x", "password": "a" * 257}, {"password": ["max_length"]}),
+        ({"token": "", "password": 7}, {"token": ["blank"], "password": ["invalid"]}),
+    ],
+)
+def test_every_sentence_has_a_code(db: None, body: dict, codes: dict) -> None:
+    answer = API().post("/password-changes/redeem", body).json()
+
+    assert answer["codes"] == codes
+    assert answer["fields"].keys() == codes.keys()
+
+
+def test_common_password_has_its_code(db: None, settings: Any) -> None:
+    common = "django.contrib.auth.password_validation.CommonPasswordValidator"
+    settings.AUTH_PASSWORD_VALIDATORS = [{"NAME": common}]
+    body = {"token": "x", "password": "password1"}
+
+    answer = API().post("/password-changes/redeem", body).json()
+
+    assert answer["codes"] == {"password": ["password_too_common"]}
+
+
+def test_code_of_a_member_of_a_member(as_ada: API) -> None:
+    answer = as_ada.patch("/auth/me", {"settings": {"language": "xx"}}).json()
+
+    assert answer["codes"] == {"settings": {"language": ["choice"]}}

@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from config.schema.document import document
 from tests.conftest import API
 
-APPS = ["accounts", "invitations", "passwords", "assistants"]
+APPS = ["accounts", "invitations", "passwords", "emailchanges", "privacy", "assistants"]
 
 
 def test_schema_is_served_and_counted(api: API) -> None:

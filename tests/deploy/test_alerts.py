@@ -58,6 +58,15 @@ OUTAGES: list[Outage] = [
     ),
     ("MailsWait", 20, {}, {f"mails_oldest_waiting_seconds{{{JOB}}}": "0+60x30"}),
     (
+        "MailsRefused",
+        45,
+        {},
+        {f"mails_put_off{{{JOB}}}": "3x60", f'mails_total{{{JOB}, state="sent"}}': "7x60"},
+    ),
+    ("MailsRefused", 45, {}, {f"mails_put_off{{{JOB}}}": "3x60"}),
+    ("MailsUnknown", 65, {}, {f"mails_unknown{{{JOB}}}": "1x70"}),
+    ("ClockOff", 10, {}, {f"clock_ahead_seconds{{{JOB}}}": "-40x20"}),
+    (
         "MailsGivenUp",
         35,
         {"job": "consulting", "state": "failed"},
@@ -101,6 +110,9 @@ QUIET_NIGHT = {
     f"limiter_store_lost{{{JOB}}}": "0x300 1 0x180",
     f'limiter_store_failures_total{{{JOB}, reason="TimeoutError"}}': "0x100 0+1x20 20x360",
     f"mails_oldest_waiting_seconds{{{JOB}}}": "0x100 0+30x10 0x370",
+    f"mails_put_off{{{JOB}}}": "0x100 9x60 1x320",  # one address is refused, others are not
+    f"mails_unknown{{{JOB}}}": "0x200 1x50 0x230",  # a release goes out
+    f"clock_ahead_seconds{{{JOB}}}": "0.2x480",
     f'mails_total{{{JOB}, state="failed"}}': "7x480",
     f'mails_total{{{JOB}, state="sent"}}': "100+1x480",
     f'password_hashes{{{JOB}, state="waiting"}}': "0x100 9x2 0x380",

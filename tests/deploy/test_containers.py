@@ -60,7 +60,14 @@ def config_map() -> dict[str, str]:
 def test_variables_are_settings(environment: dict[str, str]) -> None:
     table = Path("README.md").read_text(encoding="utf-8")
     known = set(re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE))
-    secrets = {"SECRET_KEY", "DATABASE_URL", "REDIS_URL", "EMAIL_URL", "METRICS_TOKEN"}
+    secrets = {
+        "SECRET_KEY",
+        "SECRET_KEY_FALLBACKS",
+        "DATABASE_URL",
+        "REDIS_URL",
+        "EMAIL_URL",
+        "METRICS_TOKEN",
+    }
     known |= {f"{name}_FILE" for name in secrets}
     known |= {"PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
 

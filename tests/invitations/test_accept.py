@@ -65,10 +65,24 @@ def test_profile_that_has_got_a_user_meanwhile_stays_theirs(api, ada, bob):
     assert Consultant.objects.get().user == bob
 
 
-def test_outlives_its_inviters_role_and_account(api, ada, invitation):
-    User.objects.filter(pk=ada.pk).update(is_active=False, role=Role.MEMBER)
+def test_invitation_of_the_operators_needs_no_inviter(api, invitation):
+    Invitation.objects.update(invited_by=None)
 
     assert accept(api, invitation).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "language"),
+    [({}, {}, "en"), ({}, {"Accept-Language": "de-AT,de;q=0.9"}, "de"),
+     ({"language": "sv"}, {"Accept-Language": "de"}, "sv")],
+)  # fmt: skip
+def test_language_is_the_pages_not_the_inviters(api, invitation, body, headers, language):
+    new = {"token": invitation.token, "first_name": "C", "last_name": "B", "password": PASSWORD}
+
+    answer = api.post("/invitations/accept", new | body, headers=headers)
+
+    assert answer.json()["user"]["settings"]["language"] == language
+    assert User.objects.get(email=invitation.email).language == language
 
 
 def test_works_once(api, invitation):

@@ -62,7 +62,8 @@ def test_consultant_must_be_free_and_of_the_company(as_ada, ada, bob, eve):
         response = as_ada.post("/invitations", body)
         fields = {"consultant_id": ["No consultant without a user has this id."]}
         assert response.status_code == 400
-        assert response.json() == {"error": "invalid request", "fields": fields}
+        codes = {"consultant_id": ["invalid"]}
+        assert response.json() == {"error": "invalid request", "fields": fields, "codes": codes}
     assert not Invitation.objects.exists()
 
 

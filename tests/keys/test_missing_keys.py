@@ -16,8 +16,9 @@ from accounts.models import User
 from config.health import database_answers
 from keys import folder
 from keys.models import PublishedKey
-from keys.published import published, survey
+from keys.published import published
 from keys.ring import Key
+from keys.survey import survey
 from tests.conftest import API, PASSWORD, Service, bearer
 from tests.requests import ask
 
@@ -99,7 +100,7 @@ def test_made_up_kids_are_401_and_cost_one_query_in_all(away, django_assert_num_
 
 
 def test_what_was_known_before_an_outage_still_holds(away, monkeypatch) -> None:
-    assert published.missing() == {away["kid"]}
+    assert folder.missing() == {away["kid"]}
 
     def fail() -> None:
         raise OperationalError("away")
@@ -167,6 +168,77 @@ def test_command_tells_a_withdrawn_key_whose_file_came_back(away, keys_dir) -> N
     assert {key.file: key.state for key in survey()}["back.pem"] == "withdrawn"
 
 
+@pytest.fixture
+def leaked(keys_dir, ada: User) -> dict[str, str]:
+    """A key of this host, the tokens that it gave Ada, and one that signs since."""
+    kid = folder.key_ring().signing_key().kid
+    access, refresh = map(str, tokens.issue(ada))
+    folder.publish(-1)
+    folder.key_folder.next_look = float("-inf")
+    published.forget()
+    assert API(authorization=f"Bearer {access}").get("/auth/me").status_code == 200
+    return {"kid": kid, "access": access, "refresh": refresh}
+
+
+def test_withdrawn_key_is_refused_though_its_file_is_here(leaked, keys_dir, api) -> None:
+    PublishedKey.objects.withdraw(leaked["kid"])
+    published.next_look = float("-inf")
+
+    assert API(authorization=f"Bearer {leaked['access']}").get("/auth/me").status_code == 401
+    body = {"refresh_token": leaked["refresh"]}
+    assert api.post("/auth/refresh", body).status_code == 401
+    jwks = {key["kid"] for key in api.get("/.well-known/jwks.json").json()["keys"]}
+    assert (len(jwks), leaked["kid"] in jwks) == (1, False)
+    assert len(folder.key_files()) == 2
+
+
+def test_withdrawn_key_signs_nothing(keys_dir, ada: User) -> None:
+    later = folder.publish(-1)
+    first = folder.key_ring().signing_key().kid
+    folder.key_folder.next_look = float("-inf")
+    assert folder.key_ring().signing_key().kid == later.kid
+    PublishedKey.objects.withdraw(later.kid)
+    published.forget()
+
+    assert folder.key_ring().signing_key().kid == first
+    assert {key.kid: key.state for key in survey()} == {first: "signing", later.kid: "withdrawn"}
+
+
+def test_look_at_what_is_withdrawn_is_shared(leaked, django_assert_num_queries) -> None:
+    caller = API(authorization=f"Bearer {leaked['access']}")
+    published.next_look = float("-inf")
+    with django_assert_num_queries(2):  # the user, and the look
+        caller.get("/auth/me")
+    published.next_look = time.monotonic() + 60
+
+    with django_assert_num_queries(10):
+        for _ in range(10):
+            caller.get("/auth/me")
+
+
+def test_what_was_withdrawn_before_an_outage_stays_so(leaked, monkeypatch) -> None:
+    PublishedKey.objects.withdraw(leaked["kid"])
+    published.refresh()
+    monkeypatch.setattr(PublishedKey.objects, "values_list", fail)
+    published.next_look = float("-inf")
+
+    assert API(authorization=f"Bearer {leaked['access']}").get("/auth/me").status_code == 401
+    assert published.next_look > time.monotonic()  # not asked again by each request
+
+
+def test_host_that_has_never_seen_the_database_takes_what_is_here(leaked, monkeypatch) -> None:
+    monkeypatch.setattr(PublishedKey.objects, "values_list", fail)
+    published.forget()
+
+    assert API(authorization=f"Bearer {leaked['access']}").get("/auth/me").status_code == 200
+    with pytest.raises(OperationalError):
+        published.current()
+
+
+def fail(*_: Any) -> None:
+    raise OperationalError("away")
+
+
 def test_id_may_begin_with_a_hyphen(keys_dir) -> None:
     with pytest.raises(CommandError, match="-Lyu8 is no key of this host"):
         call_command("rotatekeys", "--withdraw=-Lyu8")
@@ -211,13 +283,19 @@ def test_leaked_key_dies_on_every_host(new_service: Any) -> None:
     leaked_kid = jwt.get_unverified_header(forged)["kid"]
     one.manage("rotatekeys", "--delay", "0")
     one.manage("rotatekeys", f"--withdraw={leaked_kid}")
-    (two.folder / "data/keys" / leaked.name).unlink()  # which had no copy of the new one yet
+    two_has = two.folder / "data/keys" / leaked.name  # still, and no copy of the new one yet
 
     assert wait_for_status(one.url, bearer, 401) < folder.LOOK_SECONDS + 2
     assert wait_for_status(two.url, bearer, 503) < folder.LOOK_SECONDS + 2
     assert ask(two.url, "GET", "/health").json()["keys"] == "missing"
-    assert "no signing key is left in" in two.log
-    assert leaked_kid not in json.dumps(json.loads(two.manage("keys", "--json")))
+    assert two_has.exists()
+    assert states(two)[leaked_kid] == "withdrawn"
+    two_has.unlink()
+    assert leaked_kid not in states(two)
+
+
+def states(host: Service) -> dict[str, str]:
+    return {key["kid"]: key["state"] for key in json.loads(host.manage("keys", "--json"))["keys"]}
 
 
 ADA = "from accounts.models import User; u = User.objects.get(); print(u.pk, u.token_version)"

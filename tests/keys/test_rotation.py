@@ -1,5 +1,6 @@
 """Key rotation: published first, signing later, gone when the last token has died."""
 
+import os
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,7 @@ from django.core.management import CommandError, call_command
 from audit.models import Record
 from keys import folder
 from keys.exceptions import SigningKeyMissing
-from keys.ring import KeyRing
+from keys.ring import Key, KeyRing
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -78,6 +79,31 @@ def test_running_process_notices_new_and_removed_keys(key_folder, clock):
     (key_folder / "20300101T000000Z.pem").unlink()
 
     assert len(clock(kept).keys) == 1
+
+
+@pytest.mark.parametrize("keep_time", [False, True])
+def test_file_that_is_overwritten_in_place_is_noticed(key_folder, clock, keep_time):
+    kept = folder.KeyFolder()
+    old = kept.current().signing_key().kid
+    path = key_folder / folder.FIRST_NAME
+    before = path.stat()
+    pem = folder.new_pem()
+    while len(pem) != before.st_size:
+        pem = folder.new_pem()
+    path.write_bytes(pem)
+    if keep_time:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert clock(kept).verifying_key(old) is None
+    assert clock(kept).signing_key().kid == Key.read(path).kid
+
+
+def test_file_that_has_not_changed_is_not_read_again(key_folder, clock, monkeypatch):
+    kept = folder.KeyFolder()
+    ring = kept.current()
+    monkeypatch.delattr(folder.Key, "read")
+
+    assert clock(kept) is ring
 
 
 @pytest.mark.parametrize("content", [b"", b"-----BEGIN PRIVATE KEY-----\nMII", b"\xff\x00"])

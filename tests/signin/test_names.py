@@ -21,7 +21,12 @@ def test_sign_up_refuses_them(api: API, signup_link: SignupLink, field: str, nam
     answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token, field: name})
 
     assert answer.status_code == 400
-    assert answer.json() == {"error": "invalid request", "fields": {field: REFUSED}}
+    codes = {field: ["link"]}
+    assert answer.json() == {
+        "error": "invalid request",
+        "fields": {field: REFUSED},
+        "codes": codes,
+    }
 
 
 @pytest.mark.parametrize("field", ["first_name", "last_name"])

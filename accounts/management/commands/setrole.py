@@ -25,10 +25,13 @@ class Command(BaseCommand):
             raise CommandError(f"{email} is no user's address.")
         try:
             with transaction.atomic():
-                if user.update_role_or_active(None, role=role):
+                changed, revoked = user.update_role_or_active(None, role=role)
+                if changed:
                     trail.record(
                         Kind.ROLE_CHANGED, subject=user.email, account_id=user.account_id, role=role
                     )
         except LastAdmin as error:
             raise CommandError(f"{user.email}: {error.detail}.") from None
         self.stdout.write(f"{user.email} is {role} of {user.account}")
+        if revoked:
+            self.stdout.write(f"Revoked, since they had sent them: {', '.join(revoked)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from keys.published import KeyState, survey
+from keys.survey import KeyState, survey
 
 
 class Command(BaseCommand):

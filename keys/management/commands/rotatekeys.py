@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from keys import folder
+from keys.published import LOOK_SECONDS
 from keys.ring import Key
 
 
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         publishes = not options["only_remove"] and not options["withdraw"]
         if options["delay"] < 0:
             raise CommandError("--delay must not be negative.")
-        if publishes and options["delay"] < folder.JWKS_SECONDS + folder.LOOK_SECONDS:
+        if publishes and options["delay"] < folder.JWKS_SECONDS + LOOK_SECONDS:
             self.stderr.write("Some clients may meet the key before they have heard of it.")
         try:
             with transaction.atomic():

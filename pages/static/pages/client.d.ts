@@ -20,11 +20,12 @@
  * @property {User} user
  */
 /**
- * The body of an error; `fields` where the request failed validation, by field.
+ * The body of an error; where the request failed validation `fields` has sentences by field, and `codes` their codes.
  * @typedef {object} ErrorBody
  * @property {string} error
  * @property {string} [message]
  * @property {Record<string, any>} [fields]
+ * @property {Record<string, any>} [codes]
  */
 /** @typedef {{ access: string, ends: number, user: User }} Session */
 /**
@@ -129,12 +130,13 @@ export type AuthResponse = {
     user: User;
 };
 /**
- * The body of an error; `fields` where the request failed validation, by field.
+ * The body of an error; where the request failed validation `fields` has sentences by field, and `codes` their codes.
  */
 export type ErrorBody = {
     error: string;
     message?: string | undefined;
     fields?: Record<string, any> | undefined;
+    codes?: Record<string, any> | undefined;
 };
 export type Session = {
     access: string;

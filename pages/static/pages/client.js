@@ -35,11 +35,12 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
  */
 
 /**
- * The body of an error; `fields` where the request failed validation, by field.
+ * The body of an error; where the request failed validation `fields` has sentences by field, and `codes` their codes.
  * @typedef {object} ErrorBody
  * @property {string} error
  * @property {string} [message]
  * @property {Record<string, any>} [fields]
+ * @property {Record<string, any>} [codes]
  */
 
 /** @typedef {{ access: string, ends: number, user: User }} Session */

@@ -157,7 +157,7 @@ async function submit(form) {
   const [method, path] = form.dataset.call.split(" ");
   const send = form.closest("[data-members]") ? call : client.send.bind(client);
   let answer;
-  const error = await attempt(one("button:not([type])", form), async () => {
+  const error = await attempt(one("button:not([type]), button[type=submit]", form), async () => {
     answer = await send(method, path, body(form));
   });
   if (!error) return succeed(form, answer);

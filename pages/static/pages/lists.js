@@ -69,7 +69,11 @@ function standing(item) {
   }
   if (item.expires_at) {
     const date = day.format(new Date(item.expires_at));
-    const until = say(item.status === "expired" ? "expired on" : "open until", { date });
+    if (item.status === "revoked") {
+      return { kind: "inactive", standing: "revoked", until: "", acts: ["invite again"] };
+    }
+    const life = say(item.status === "expired" ? "expired on" : "open until", { date });
+    const until = item.mail === "refused" ? say("mail refused") : life;
     return { kind: item.status, standing: item.status, until, acts: ["resend", "revoke"] };
   }
   const date = item.last_sign_in_at && day.format(new Date(item.last_sign_in_at));
@@ -96,6 +100,9 @@ const ACTS = {
   "mail password": { call: (id) => ["POST", `/users/${id}/password-change`] },
   "sign out": { call: (id) => ["POST", `/users/${id}/sign-out`], ask: true },
   resend: { call: (id) => ["POST", `/invitations/${id}/resend`] },
+  "invite again": {
+    call: (_, { email, role, consultant_id }) => ["POST", "/invitations", { email, role, consultant_id }],
+  },
   "end access": { call: (id) => ["DELETE", `/auth/grants/${id}`], ask: true },
   revoke: { call: (id) => ["DELETE", `/invitations/${id}`], ask: true },
 };
@@ -107,7 +114,7 @@ async function act(button) {
   menu.open = false;
   one("summary", menu).focus();
   if (ask && !(await confirmed(button, ...question(button, facts)))) return;
-  const error = await attempt(one("summary", menu), () => change(facts, of(facts.id)));
+  const error = await attempt(one("summary", menu), () => change(facts, of(facts.id, facts)));
   if (error || !mayStay()) return; // who is no admin any more is led away
   announce(say(`${button.dataset.for}: done`, facts));
   const again = one(`tr[data-id="${facts.id}"] summary`) ?? one("main h1");
@@ -156,7 +163,7 @@ document.addEventListener("input", ({ target }) => {
 });
 
 function search(field) {
-  const list = document.getElementById(field.getAttribute("aria-controls"));
-  list.dataset.search = field.value.trim();
-  return attempt(list, () => load(list));
+  const lists = field.getAttribute("aria-controls").split(" ").map((id) => document.getElementById(id));
+  for (const list of lists) list.dataset.search = field.value.trim();
+  return attempt(lists[0], () => Promise.all(lists.map((list) => load(list))));
 }

@@ -1,7 +1,9 @@
 /* Brings the pages to life. */
 
 import { takeToken } from "./forms.js";
+import "./email.js";
 import "./lists.js";
+import "./people.js";
 import { call, client, show, signOut, speak } from "./navigation.js";
 import { announceKept, attempt, confirmed, say } from "./screen.js";
 

@@ -1,0 +1,188 @@
+"""A new e-mail address: a link to the new one makes the change, a link to the old one undoes it.
+
+Whoever changes links or the address of a person locks the person's row first, so that changes,
+undoings and erasures come one after another and never wait for each other in a circle.
+"""
+
+from datetime import timedelta
+from typing import Any, ClassVar, cast
+
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+from rest_framework.exceptions import NotAuthenticated
+
+from accounts.exceptions import EmailTaken
+from accounts.models import User, next_token_version
+from audit import trail
+from audit.models import Kind
+from mail.emails import CanonicalEmailField, canonical_email
+from mail.exceptions import InvalidLink
+from mail.links import EmailedLink
+from mail.notices import Notice
+from mail.outbox import OutgoingMail
+from mail.words import harmless
+from throttling.models import Lockout
+
+
+def hold(user_id: Any) -> User:
+    """The user, whose row nobody else changes until the transaction ends; InvalidLink if gone."""
+    user: User | None = User.objects.select_for_update().filter(pk=user_id).first()
+    if user is None:
+        raise InvalidLink
+    return user
+
+
+def set_email(user: User, email: str, **changes: Any) -> None:
+    """Give the user another address: known devices, locks and open links of the old one end.
+    Sessions go on, since tokens carry no address. Raises EmailTaken.
+
+    In a transaction that holds the user; it cannot go on after EmailTaken.
+    """
+    old = str(user.email)
+    try:
+        User.objects.filter(pk=user.pk).update(email=email, **changes)
+    except IntegrityError:
+        raise EmailTaken from None
+    end_links(old)
+    Lockout.objects.unlock(old, user)
+    user.refresh_from_db(fields=["email", *changes])
+
+
+def end_links(email: str) -> None:
+    """End the open links that were mailed to an address whose owner has another now. One that is
+    just being used is left to its use, which finds that the owner has another address."""
+    for model in EmailedLink.kinds():
+        if model.ends_with_the_email:
+            links = model._default_manager.live().filter(email=email)
+            free = links.select_for_update(skip_locked=True).values_list("pk", flat=True)
+            model._default_manager.filter(pk__in=list(free)).update(expires_at=timezone.now())
+
+
+def change_by_operator(user: User, email: str, actor: User | None) -> None:
+    """Give the user another address at once, and tell both; `actor` is a superuser, None a command.
+
+    No link undoes it: that the old mailbox is no longer the person's may be why it is done.
+    Raises EmailTaken, or ValidationError for what is no address.
+    """
+    email = canonical_email(email)
+    with transaction.atomic():
+        user = hold(user.pk)
+        old = str(user.email)
+        if email == old:
+            return
+        set_email(user, email)
+        trail.record(
+            Kind.EMAIL_CHANGED, actor=actor, subject=email, account_id=user.account_id, old=old
+        )
+        for address in (old, user.email):
+            told = {"old": old, "new": email, "operator": True}
+            OutgoingMail.objects.tell(Notice("email_is_changed", address, user.language, told))
+
+
+class EmailChange(EmailedLink):
+    """A person's way to a new address; `email` is the new one."""
+
+    page = "change-email"
+    mail_name = "email_change"
+    seconds_setting = "PASSWORD_CHANGE_SECONDS"
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
+    old_email = CanonicalEmailField("old e-mail address", editable=False)
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "e-mail change"
+
+    @property
+    def is_protected(self) -> bool:
+        return self.user.is_protected
+
+    @classmethod
+    def request(cls, user: User, email: str) -> None:
+        """Ask for a link to the new address, and tell the old one. Whether the new one is taken is
+        found out by the worker, so that nothing here depends on it."""
+        with transaction.atomic():
+            if not User.objects.select_for_update().filter(pk=user.pk, email=user.email).exists():
+                raise NotAuthenticated  # erased just now, or no longer of this address
+            about = {"user": str(user.pk), "old": user.email}
+            if OutgoingMail.objects.request(cls, email, user.language, about):
+                trail.record(Kind.EMAIL_CHANGE_REQUESTED, actor=user, new=email)
+                user.tell("email_change_requested", new=email)
+
+    @classmethod
+    def for_mail(cls, mail: OutgoingMail) -> "EmailChange | None":
+        """A link to the new address, unless it is taken or the person has changed meanwhile."""
+        about = mail.context or {}
+        user = User.objects.filter(pk=about["user"], email=about["old"], is_active=True).first()
+        if user is None or User.objects.filter(email=mail.email).exists():
+            return None
+        return cls.objects.create(
+            user=user, email=mail.email, old_email=user.email, language=user.language
+        )
+
+    def redeem(self) -> None:
+        """Use the link up and change the address; both are told, the old one with a link that
+        undoes it. Raises InvalidLink, or EmailTaken, and changes nothing then."""
+        with transaction.atomic():
+            user = hold(self.user_id)
+            self.use()
+            if user.email != self.old_email or not user.is_active:
+                raise InvalidLink
+            set_email(user, self.email)
+            trail.record(Kind.EMAIL_CHANGED, actor=user, old=self.old_email)
+            undo = UndoEmailChange(user=user, email=self.old_email, new_email=self.email)
+            undo.language = user.language
+            undo.save(force_insert=True)
+            OutgoingMail.objects.announce(undo)
+            user.tell("email_is_changed", old=self.old_email, new=self.email)
+
+    def mail_context(self) -> dict[str, Any]:
+        return {"old": harmless(self.old_email)}
+
+
+class UndoEmailChange(EmailedLink):
+    """The way back to an address, mailed to it. It outlives every later change: whoever has taken
+    an account over may change the address twice."""
+
+    page = "undo-email-change"
+    mail_name = "email_changed"
+    ends_with_the_email = False
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
+    new_email = CanonicalEmailField("new e-mail address", editable=False)
+
+    LIFE: ClassVar[timedelta] = timedelta(days=7)
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "undoing of an e-mail change"
+        verbose_name_plural = "undoings of e-mail changes"
+
+    @classmethod
+    def life(cls) -> timedelta:
+        return cls.LIFE
+
+    @property
+    def is_protected(self) -> bool:
+        return self.user.is_protected
+
+    def redeem(self) -> None:
+        """Use the link up, give the user this address again, and end every session and the links
+        of all that came after. Raises InvalidLink, also where somebody else has the address now."""
+        with transaction.atomic():
+            user = hold(self.user_id)
+            self.use()
+            later = UndoEmailChange.objects.live().filter(user=user, created_at__gt=self.created_at)
+            later.update(expires_at=timezone.now())
+            changes = EmailChange.objects.live().filter(user=user)
+            changes.update(expires_at=timezone.now())
+            try:
+                set_email(user, self.email, token_version=next_token_version())
+            except EmailTaken:
+                raise InvalidLink from None
+            trail.record(Kind.EMAIL_CHANGE_UNDONE, actor=user, undone=self.new_email)
+            user.tell("email_change_undone", new=self.new_email)
+
+    def mail_context(self) -> dict[str, Any]:
+        return {"new": harmless(cast(str, self.new_email))}

@@ -1,0 +1,20 @@
+"""What a person who changes an e-mail address may send."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from accounts.fields import EmailField, TextField
+from signin.openapi import ADA, LINK
+from signin.serializers import ProofSerializer
+from throttling.openapi import example
+
+
+@example({"email": "ada@example.net", "password": ADA["password"]})
+class EmailChangeSerializer(ProofSerializer):
+    email = EmailField()
+
+
+@example({"token": LINK})
+class TokenSerializer(serializers.Serializer[Any]):
+    token = TextField(max_length=512)

@@ -1,0 +1,74 @@
+"""The calls that change an e-mail address."""
+
+from typing import ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.exceptions import EmailTaken
+from accounts.generics import CredentialView, SignedInRequest, valid
+from emailchanges.models import EmailChange, UndoEmailChange
+from emailchanges.serializers import EmailChangeSerializer, TokenSerializer
+from mail.exceptions import InvalidLink
+from signin.backends import check_proof
+from signin.exceptions import WrongPassword
+from signin.generics import ProofView
+from signin.serializers import Message
+from throttling.openapi import Raises
+
+
+class EmailChangesView(ProofView):
+    """POST /auth/email-changes: record that the caller wants another address. Whether it is taken
+    is found out by the mail worker, so that nothing here depends on it."""
+
+    @extend_schema(
+        operation_id="requestEmailChange",
+        summary="Ask for another e-mail address",
+        description="Mails a link to the new address, unless it is taken, and a notice to the "
+        "present one; the answer is the same. The address changes when the link is used.",
+        request=EmailChangeSerializer,
+        responses={200: Message, 403: Raises(WrongPassword)},
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        data = valid(EmailChangeSerializer, request)
+        email = data.pop("email")
+        check_proof(request, request.user, data)
+        EmailChange.request(request.user, email)
+        said = "If the address can be used, a link is on its way to it."
+        return Response(Message({"message": said}).data)
+
+
+class RedeemView(CredentialView):
+    """POST /email-changes/redeem: the new address, from now on. Signs nobody in."""
+
+    link_class: ClassVar[type[EmailChange | UndoEmailChange]] = EmailChange
+
+    @extend_schema(
+        operation_id="redeemEmailChange",
+        summary="Change an e-mail address by link",
+        description="Uses the token up. Sessions go on; the old address is mailed a link that "
+        "undoes it for seven days.",
+        request=TokenSerializer,
+        responses={204: None, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
+    )
+    def post(self, request: Request) -> Response:
+        self.link_class.objects.find(valid(TokenSerializer, request)["token"]).redeem()
+        return Response(status=204)
+
+
+class UndoView(RedeemView):
+    """POST /email-changes/undo: the address before, again, and an end to every session."""
+
+    link_class = UndoEmailChange
+
+    @extend_schema(
+        operation_id="undoEmailChange",
+        summary="Undo a change of an e-mail address by link",
+        description="Uses the token up, gives the user the address again that the link was mailed "
+        "to, and ends every session.",
+        request=TokenSerializer,
+        responses={204: None, 400: Raises(InvalidLink)},
+    )
+    def post(self, request: Request) -> Response:
+        return super().post(request)

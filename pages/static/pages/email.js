@@ -1,0 +1,30 @@
+/* A new e-mail address: after its link was used, and the person's data as a file. */
+
+import { call, client, signOut, visit } from "./navigation.js";
+import { attempt, say } from "./screen.js";
+import { download } from "./people.js";
+
+/* The link is used up. The session goes on under the new address, or has ended with all others. */
+async function used(form) {
+  sessionStorage.removeItem(`link:${location.pathname}`);
+  const text = say(form.dataset.say);
+  if (form.dataset.emailChange === "undo") {
+    if (client.lastRole) await signOut();
+    return visit("/login", { text });
+  }
+  if (client.user) client.update(await call("GET", "/auth/me"));
+  return visit(client.lastRole ? "/account" : "/login", { text });
+}
+
+document.addEventListener("done", ({ target }) => {
+  if (target.matches("form[data-email-change]")) used(target);
+});
+
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest("button[data-own-data]");
+  if (!button) return;
+  attempt(button, async () => {
+    const data = await call("GET", "/auth/me/data");
+    download("my-data.json", "application/json", JSON.stringify(data, null, 2));
+  });
+});

@@ -1,0 +1,72 @@
+"""All that is stored on a person, as JSON: for themselves, and for whoever answers them by law."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Model, Q, QuerySet
+
+from accounts.models import Consultant, User
+from assistants.models import Grant
+from audit.models import Record
+from emailchanges.models import EmailChange, UndoEmailChange
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail
+from passwords.models import PasswordChange
+from signin.models import SignupLink, UnlockLink
+from throttling.models import Lockout
+
+LINK = ["email", "language", "created_at", "expires_at", "used_at"]
+TRAIL = ["at", "kind", "actor_email", "subject", "address", "agent", "request_id", "detail"]
+
+PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
+PROFILE += ["is_superuser", "created_at", "account_id", "account__name"]
+
+# What is exported of each model. That no field which points to a person is missing, a test sees to.
+FIELDS: dict[type[Model], list[str]] = {
+    User: PROFILE,
+    Consultant: ["id", "name", "account_id", "user_id", "manager_id"],
+    Grant: ["client__name", "redirect_uri", "created_at", "redeemed_at", "used_at", "ended_at"],
+    PasswordChange: LINK,
+    UnlockLink: [*LINK, "network", "locked_at"],
+    EmailChange: [*LINK, "old_email"],
+    UndoEmailChange: [*LINK, "new_email"],
+    SignupLink: LINK,
+    Invitation: [*LINK, "role", "account__name", "revoked_at", "invited_by_id"],
+    OutgoingMail: ["kind", "email", "language", "state", "created_at", "sent_at", "origin"],
+    Lockout: ["email", "device", "failures", "failed_at", "locked_until", "refusals"],
+    Record: TRAIL,
+}
+
+
+def rows(found: QuerySet[Any]) -> list[dict[str, Any]]:
+    return list(found.order_by("pk").values(*FIELDS[found.model]))
+
+
+def of_email(models: Iterable[type[Model]], user: User) -> dict[str, list[dict[str, Any]]]:
+    """The rows of these models that bear the person's address."""
+    return {
+        str(model._meta.verbose_name_plural): rows(model._default_manager.filter(email=user.email))
+        for model in models
+    }
+
+
+def export(user: User) -> dict[str, Any]:
+    """The person's data, by what it is."""
+    own = {"user": user}
+    by_or_about = Q(actor_id=user.pk) | Q(subject=user.email)
+    links = [SignupLink, Invitation]
+    theirs = [PasswordChange, UnlockLink, EmailChange, UndoEmailChange]
+    return {
+        "profile": rows(User.objects.filter(pk=user.pk))[0],
+        "consultant": rows(Consultant.objects.filter(user=user)),
+        "manages": rows(Consultant.objects.filter(manager=user)),
+        "assistants": rows(Grant.objects.filter(**own)),
+        "links": of_email(links, user)
+        | {
+            str(m._meta.verbose_name_plural): rows(m._default_manager.filter(**own)) for m in theirs
+        },
+        "invitations_sent": rows(Invitation.objects.filter(invited_by=user)),
+        "mails": rows(OutgoingMail.objects.filter(email=user.email)),
+        "locks_and_devices": rows(Lockout.objects.filter(email=user.email)),
+        "trail": rows(Record.objects.filter(by_or_about)),
+    }

@@ -1,0 +1,32 @@
+"""`manage.py erase`: a person goes for good."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from accounts.exceptions import LastAdmin
+from accounts.models import User
+from privacy.erasure import erase
+
+
+class Command(BaseCommand):
+    help = "Erase a user: rows, links, mails, devices, grants, locks. The trail keeps a pseudonym."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("email", help="the user's e-mail address")
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        user = User.objects.filter(email=options["email"]).first()
+        if user is None:
+            raise CommandError(f"{options['email']} is no user's address.")
+        asked = f"Erase {user.email} ({user.role} of {user.account}) for good? Type the address: "
+        if not options["yes"] and input(asked).strip().lower() != user.email:
+            raise CommandError("Nothing was erased.")
+        try:
+            pseudonym = erase(user, actor=None)
+        except LastAdmin as error:
+            raise CommandError(
+                f"{user.email}: {error.detail}. Make somebody else an admin, or delete the company."
+            ) from None
+        self.stdout.write(f"Erased. The audit trail says {pseudonym} from now on.")

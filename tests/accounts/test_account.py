@@ -1,0 +1,69 @@
+"""GET and PATCH /account: the caller's company and its name."""
+
+import pytest
+
+from accounts.models import Account
+from audit.models import Kind, Record
+from tests.conftest import bearer
+
+pytestmark = pytest.mark.django_db
+
+
+def test_everybody_sees_the_company(as_ada, as_bob, ada):
+    seen = as_bob.get("/account")
+
+    assert seen.status_code == 200
+    assert seen.json() == as_ada.get("/account").json()
+    assert seen.json()["id"] == str(ada.account_id)
+    assert {"id", "name", "created_at"} <= seen.json().keys()
+
+
+def test_admin_renames_it(as_ada, ada):
+    answer = as_ada.patch("/account", {"name": "  Difference Engines "})
+
+    assert (answer.status_code, answer.json()["name"]) == (200, "Difference Engines")
+    assert Account.objects.get(pk=ada.account_id).name == "Difference Engines"
+    record = Record.objects.get(kind=Kind.COMPANY_CHANGED)
+    assert record.detail == {"old": "Analytical Engines", "name": "Difference Engines"}
+
+
+def test_members_and_strangers_do_not(api, as_bob):
+    assert as_bob.patch("/account", {"name": "Mine"}).json() == {
+        "error": "not permitted for your role"
+    }
+    assert api.patch("/account", {"name": "Mine"}).status_code == 401
+    assert api.get("/account", headers={"Authorization": "Bearer x"}).status_code == 401
+
+
+def test_browser_that_just_goes_there_is_shown_the_page(api, as_ada):
+    page = api.get("/account")
+
+    assert (page.status_code, page["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert as_ada.get("/account")["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "x" * 201, "www.evil.test", "http://evil.test", "a\nb", 5, None,
+             "Operators", "0perators", "\u041ePERATORS"],
+)  # fmt: skip
+def test_name_is_bounded_as_at_sign_up(as_ada, name):
+    answer = as_ada.patch("/account", {"name": name})
+
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid request")
+    assert list(answer.json()["fields"]) == ["name"]
+    assert Account.objects.get().name == "Analytical Engines"
+
+
+def test_same_name_and_no_name_are_not_recorded(as_ada):
+    for body in ({"name": "Analytical Engines"}, {}, {"id": "x"}):
+        assert as_ada.patch("/account", body).status_code == 200
+
+    assert not Record.objects.filter(kind=Kind.COMPANY_CHANGED).exists()
+
+
+def test_only_a_superuser_renames_the_operators(new_user):
+    operators = Account.objects.operators()
+    admin = new_user("support@example.com", account=operators, role="admin")
+
+    assert bearer(admin).patch("/account", {"name": "Other"}).status_code == 403
+    assert Account.objects.get(pk=operators.pk).name == "Operators"

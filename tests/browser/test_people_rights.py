@@ -1,0 +1,149 @@
+"""Another address, own data, a team invited at once, filters, downloads, the company's name."""
+
+import email
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Site, heading, says
+from tests.conftest import PASSWORD, query
+
+pytestmark = pytest.mark.browser
+NEW = "ada@example.net"
+
+
+@pytest.fixture
+def account(site_of_ada: Site) -> Any:
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    return page
+
+
+@pytest.fixture
+def people(account: Any) -> Any:
+    account.get_by_role("link", name="People").click()
+    heading(account, "People")
+    account.get_by_text("You", exact=True).wait_for()
+    return account
+
+
+def link_to(site: Site, address: str) -> str:
+    """The link in the newest mail to an address, when it has come. A file holds several mails."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        for file in sorted(site.mails.glob("*"), key=lambda file: -file.stat().st_mtime_ns):
+            for text in reversed(file.read_bytes().split(b"-" * 79 + b"\n")):
+                mail = email.message_from_bytes(text)
+                part = mail.get_payload(0).get_payload(decode=True) if mail.is_multipart() else b""
+                found = re.search(r"http://\S+email-change#token=\S+|http://\S+change-email#token=\S+",
+                                  part.decode())  # fmt: skip
+                if found and mail["To"] == address:
+                    return found[0]
+        time.sleep(0.1)
+    raise TimeoutError("no mail has come")
+
+
+def test_address_is_changed_by_a_link_and_given_back_by_another(
+    site_of_ada: Site, account: Any
+) -> None:
+    account.get_by_label("New e-mail address").fill(NEW)
+    account.get_by_label("Password", exact=True).fill("not the password")
+    account.get_by_role("button", name="Send the link").click()
+    says(account, "The password is wrong.")
+    account.get_by_label("Password", exact=True).fill(PASSWORD)
+    account.get_by_role("button", name="Send the link").click()
+    says(account, f"a link is on its way to {NEW}")
+    account.goto(link_to(site_of_ada, NEW))
+    account.get_by_text(f"From now on you log in with {NEW}.").wait_for()
+    account.get_by_role("button", name="Use this address").click()
+    says(account, "Your e-mail address is changed.")
+    account.locator("dd", has_text=NEW).wait_for()
+
+    account.goto(link_to(site_of_ada, "ada@example.com"))
+    account.get_by_role("button", name="Keep this address").click()
+    says(account, "Your e-mail address is the old one again.")
+    heading(account, "Log in")
+    url = site_of_ada.service.environment["DATABASE_URL"]
+    assert query(url, "SELECT email FROM accounts_user") == [("ada@example.com",)]
+
+
+def test_own_data_is_downloaded(account: Any, tmp_path: Path) -> None:
+    with account.expect_download() as started:
+        account.get_by_role("button", name="Download").click()
+    started.value.save_as(tmp_path / "data.json")
+
+    data = json.loads((tmp_path / "data.json").read_text())
+    assert data["profile"]["email"] == "ada@example.com"
+
+
+def test_team_is_invited_and_told_of_each(people: Any) -> None:
+    people.get_by_label("E-mail addresses").fill(
+        "bob@example.com, Carl C. <carl@example.com>\nnobody; ada@example.com"
+    )
+    people.get_by_role("button", name="Invite all").click()
+
+    lines = people.locator("[data-outcome] li")
+    lines.nth(3).wait_for()
+    assert lines.all_text_contents() == [
+        "bob@example.com: is invited.",
+        "carl@example.com: is invited.",
+        "nobody: Enter a valid e-mail address.",
+        "ada@example.com: This person is a member already.",
+    ]
+    assert people.get_by_label("E-mail addresses").input_value() == "nobody\nada@example.com"
+    people.locator("#pending tr", has_text="carl@example.com").wait_for()
+
+
+def test_search_and_filters_are_over_people_and_invitations(people: Any) -> None:
+    people.get_by_label("E-mail addresses").fill("bob@example.com,carl@example.com")
+    people.get_by_role("button", name="Invite all").click()
+    people.locator("#pending tr", has_text="carl@").wait_for()
+    people.get_by_label("Search people").fill("carl")
+    people.locator("#pending tr", has_text="bob@").wait_for(state="detached")
+    people.locator("#people tr").wait_for(state="detached")
+    people.get_by_label("Search people").fill("")
+    people.locator("#people tr", has_text="Ada").wait_for()
+
+    people.locator("[data-filter=is_active]").select_option("false")
+    people.locator("#people tr").wait_for(state="detached")
+    people.locator("[data-filter=is_active]").select_option("")
+    people.locator("[data-filter=sort]").select_option("-last_sign_in")
+    people.locator("#people tr", has_text="Ada").wait_for()
+
+
+def test_csv_quotes_formulas(people: Any, tmp_path: Path, site_of_ada: Site) -> None:
+    url = site_of_ada.service.environment["DATABASE_URL"]
+    query(url, "UPDATE accounts_user SET first_name = '=1+1', last_name = 'say \"hi\"'")
+    with people.expect_download() as started:
+        people.get_by_role("button", name="Download as CSV").click()
+    started.value.save_as(tmp_path / "people.csv")
+
+    head, row = (tmp_path / "people.csv").read_text().splitlines()
+    assert head.startswith("email,first_name,last_name,role,status,last_sign_in_at")
+    assert row.startswith('"ada@example.com","\'=1+1","say ""hi""","admin","active","20')
+
+
+def test_revoked_invitation_is_sent_anew_by_one_click(people: Any) -> None:
+    people.get_by_label("E-mail addresses").fill("bob@example.com")
+    people.get_by_role("button", name="Invite all").click()
+    people.get_by_label("Actions for bob@example.com").click()
+    people.get_by_role("button", name="Revoke", exact=True).click()
+    people.locator("dialog [value=yes]").click()
+    people.locator("#revoked tr", has_text="bob@").wait_for()
+    people.locator("#revoked summary").click()
+    people.get_by_role("button", name="Invite again").click()
+
+    says(people, "The invitation to bob@example.com is on its way.")
+    people.locator("#pending tr", has_text="bob@").wait_for()
+
+
+def test_company_is_renamed(people: Any) -> None:
+    people.get_by_label("Name", exact=True).fill("Difference Engines")
+    people.get_by_role("button", name="Rename").click()
+
+    people.locator("[data-company]", has_text="Difference Engines").wait_for()
+    says(people, "Saved.")

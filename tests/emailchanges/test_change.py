@@ -1,0 +1,271 @@
+"""A new e-mail address: asked for, confirmed at the new one, told to the old one, undone there."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import User
+from audit.models import Kind, Record
+from emailchanges.models import EmailChange, UndoEmailChange
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail, State
+from mail.worker import Worker
+from passwords.models import PasswordChange
+from tests.conftest import API, PASSWORD
+from tests.test_mails import visible
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+DEAD = {"error": "invalid or expired token"}
+NEW = "robert@example.net"
+
+
+def ask(client, email=NEW, password=PASSWORD):
+    return client.post("/auth/email-changes", {"email": email, "password": password})
+
+
+def redeem(api, token, what="redeem"):
+    return api.post(f"/email-changes/{what}", {"token": token})
+
+
+def login(email):
+    return API().post("/auth/login", {"email": email, "password": PASSWORD}).status_code
+
+
+def mails_to(email):
+    Worker().round()
+    return [message for message in mail.outbox if message.to == [email]]
+
+
+def token_to(email):
+    """The token in the newest mail to an address."""
+    return re.findall(r"#token=(\S+)", str(mails_to(email)[-1].body))[-1]
+
+
+@pytest.fixture
+def token(as_bob):
+    assert ask(as_bob).status_code == 200
+    return token_to(NEW)
+
+
+def test_address_changes_by_the_link_in_the_new_mailbox(api, as_bob, bob, token):
+    assert login(NEW) == 401
+    response = redeem(api, token)
+
+    assert (response.status_code, response.content) == (204, b"")
+    assert (login(bob.email), login(NEW)) == (401, 200)
+    assert as_bob.get("/auth/me").json()["email"] == NEW  # tokens go on
+
+
+def test_old_address_is_told_of_the_wish_and_of_the_change(api, bob, token):
+    (wish,) = mails_to(bob.email)
+    redeem(api, token)
+
+    assert f"asked to change its e-mail address to {NEW}" in visible(wish.body)
+    assert "Address: 127.0.0.1" in visible(wish.body)
+    told = mails_to(bob.email)[-1]
+    assert told.subject == "Your e-mail address was changed"
+    assert UndoEmailChange.objects.get().url in told.body
+    assert "for 7 days." in told.body
+    assert f"from bob@example.com to {NEW}" in visible(mails_to(NEW)[-1].body)
+
+
+def test_answer_is_the_same_for_a_taken_address_and_no_mail_goes_there(as_bob, eve):
+    free, taken, own = ask(as_bob), ask(as_bob, eve.email), ask(as_bob, "bob@example.com")
+    Worker().round()
+
+    assert free.content == taken.content == own.content
+    assert free.headers.keys() == taken.headers.keys()
+    assert mails_to(eve.email) == []
+    assert EmailChange.objects.get().email == NEW
+    assert len(mails_to("bob@example.com")) == 3  # the same notice each time
+
+
+def test_asking_costs_the_same_statements_whoever_has_the_address(as_bob, eve):
+    def statements(email):
+        with CaptureQueriesContext(connection) as queries:
+            ask(as_bob, email)
+        return [query["sql"] for query in queries]
+
+    free, taken = statements(NEW), statements(eve.email)
+
+    assert len(free) == len(taken)
+    assert not [sql for sql in taken if eve.email in sql and "accounts_user" in sql]
+
+
+def test_wrong_password_is_403_and_counts(as_bob, bob):
+    answers = [ask(as_bob, password="wrong password") for _ in range(5)]
+
+    assert {(a.status_code, a.json()["error"]) for a in answers} == {(403, "wrong password")}
+    assert ask(as_bob).status_code == 429
+    assert Lockout.objects.is_locked(bob.email)
+    assert not OutgoingMail.objects.exists()
+
+
+def test_proof_is_no_log_in(as_bob):
+    ask(as_bob)
+
+    kinds = list(Record.objects.values_list("kind", flat=True))
+    assert kinds == [Kind.EMAIL_CHANGE_REQUESTED]
+
+
+def test_needs_a_token_and_counts_as_a_credential_call(api, as_bob, settings):
+    assert ask(api).status_code == 401
+    settings.RATE_LIMIT_CREDENTIAL = 1
+
+    assert ask(as_bob).status_code == 429
+
+
+@pytest.mark.parametrize("body", [{}, {"email": "x", "password": "y"}, {"email": NEW}])
+def test_bad_bodies(as_bob, body):
+    response = as_bob.post("/auth/email-changes", body)
+
+    assert (response.status_code, response.json()["error"]) == (400, "invalid request")
+
+
+def test_budget_is_that_of_an_address_and_the_notice_has_the_same(as_bob):
+    answers = {ask(as_bob).content for _ in range(7)}
+
+    assert len(answers) == 1
+    assert OutgoingMail.objects.count() == 10  # five requests, each with its notice
+
+
+def test_taken_meanwhile_is_409_and_the_link_is_not_used_up(api, token, new_user):
+    new_user(NEW)
+    response = redeem(api, token)
+
+    assert (response.status_code, response.json()) == (409, {"error": "e-mail already registered"})
+    assert EmailChange.objects.get().used_at is None
+
+
+@pytest.mark.parametrize("what", ["redeem", "undo"])
+def test_dead_and_foreign_tokens(api, token, what):
+    EmailChange.objects.update(expires_at=EmailChange.objects.get().created_at)
+
+    for bad in (token, "x", token[:-1] + "A"):
+        response = redeem(api, bad, what)
+        assert (response.status_code, response.json()) == (400, DEAD)
+
+
+def test_works_once(api, token):
+    assert [redeem(api, token).status_code for _ in range(2)] == [204, 400]
+
+
+def test_link_dies_with_another_change_and_with_deactivation(api, as_bob, bob, token):
+    ask(as_bob, "third@example.net")
+    redeem(api, token_to("third@example.net"))
+    assert redeem(api, token).json() == DEAD
+
+    ask(as_bob, "fourth@example.net")
+    fourth = token_to("fourth@example.net")
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    assert redeem(api, fourth).json() == DEAD
+
+
+def test_links_mails_and_locks_of_the_old_address_die(api, bob, ada, token):
+    api.post("/password-changes", {"email": bob.email})
+    password_token = token_to(bob.email)
+    api.post("/password-changes", {"email": bob.email})  # still waits
+    for _ in range(5):
+        api.post("/auth/login", {"email": bob.email, "password": "wrong password"})
+    redeem(api, token)
+    Worker().round()
+
+    body = {"token": password_token, "password": "a new one, quite long"}
+    assert api.post("/password-changes/redeem", body).json() == DEAD
+    assert not PasswordChange.objects.live().exists()
+    waiting = OutgoingMail.objects.filter(kind="passwords.passwordchange").latest("created_at")
+    assert waiting.state == State.DROPPED
+    assert not Lockout.objects.exists()
+
+
+def test_invitations_to_the_old_address_are_their_companies(api, bob, eve, token):
+    Invitation.objects.invite(eve, bob.email)
+
+    redeem(api, token)
+
+    assert Invitation.objects.get().status == "pending"
+
+
+def test_undo_gives_the_address_back_and_ends_every_session(api, as_bob, bob, token):
+    redeem(api, token)
+    undo = token_to(bob.email)
+    response = redeem(api, undo, "undo")
+
+    assert (response.status_code, response.content) == (204, b"")
+    assert as_bob.get("/auth/me").status_code == 401
+    assert (login(bob.email), login(NEW)) == (200, 401)
+    assert redeem(api, undo, "undo").json() == DEAD
+    assert "was undone" in mails_to(bob.email)[-1].body
+
+
+def test_undo_holds_against_a_second_change(api, as_bob, bob, token):
+    """Whoever took the session over changes the address twice; the first mailbox still wins, and
+    what was mailed to the second undoes nothing any more."""
+    redeem(api, token)
+    first = token_to(bob.email)
+    ask(as_bob, "third@example.net")
+    redeem(api, token_to("third@example.net"))
+    second = token_to(NEW)
+
+    assert redeem(api, first, "undo").status_code == 204
+    assert redeem(api, second, "undo").json() == DEAD
+    assert User.objects.get(pk=bob.pk).email == bob.email
+
+
+def test_undo_is_400_where_somebody_else_has_the_address(api, bob, token, new_user):
+    redeem(api, token)
+    undo = token_to(bob.email)
+    new_user(bob.email)
+
+    assert redeem(api, undo, "undo").json() == DEAD
+    assert UndoEmailChange.objects.get().used_at is None
+
+
+def test_undo_lives_for_seven_days(api, bob, token, time_machine):
+    redeem(api, token)
+    undo = token_to(bob.email)
+    time_machine.move_to(timezone.now() + timedelta(days=7, seconds=1))
+
+    assert redeem(api, undo, "undo").json() == DEAD
+
+
+def test_trail_tells_all(api, bob, token):
+    redeem(api, token)
+    redeem(api, token_to(bob.email), "undo")
+
+    told = list(Record.objects.order_by("pk").values_list("kind", "actor_id", "detail"))
+    assert told == [
+        (Kind.EMAIL_CHANGE_REQUESTED, bob.pk, {"new": NEW}),
+        (Kind.EMAIL_CHANGED, bob.pk, {"old": bob.email}),
+        (Kind.EMAIL_CHANGE_UNDONE, bob.pk, {"undone": NEW}),
+    ]
+
+
+def test_command_changes_and_tells_both(bob, capsys):
+    call_command("changeemail", "BOB@example.com", "Robert@Example.net")
+
+    assert User.objects.get(pk=bob.pk).email == NEW
+    for address in (bob.email, NEW):
+        (told,) = mails_to(address)
+        assert "the operators of this service have changed" in told.body
+    assert Record.objects.get(kind=Kind.EMAIL_CHANGED).subject == NEW
+    assert f"{NEW} now" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [("nobody@example.com", NEW, "no user's"), ("bob@example.com", "x", "no e-mail address"),
+     ("bob@example.com", "ada@example.com", "already registered")],
+)  # fmt: skip
+def test_command_refuses(bob, old, new, words):
+    with pytest.raises(CommandError, match=words):
+        call_command("changeemail", old, new)
+
+    assert not OutgoingMail.objects.exists()

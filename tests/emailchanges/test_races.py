@@ -1,0 +1,84 @@
+"""Changes of an address that meet each other, a log-in or an undoing at the same moment."""
+
+import pytest
+
+from accounts.models import User
+from emailchanges.models import EmailChange, UndoEmailChange
+from passwords.models import PasswordChange
+from tests.conftest import API, PASSWORD, race
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TIMES = 30
+
+
+def post(path, **body):
+    return lambda: API().post(path, body).status_code
+
+
+def link(user, email):
+    return EmailChange.objects.create(user=user, old_email=user.email, email=email)
+
+
+def test_two_redemptions_of_one_link(bob):
+    for number in range(TIMES):
+        bob.refresh_from_db()
+        token = link(bob, f"bob{number}@example.net").token
+        call = post("/email-changes/redeem", token=token)
+
+        assert sorted(race(call, call)) == [204, 400]
+
+
+def test_two_changes_of_one_person(bob):
+    for number in range(TIMES):
+        bob.refresh_from_db()
+        calls = [
+            post("/email-changes/redeem", token=link(bob, f"{side}{number}@example.net").token)
+            for side in ("left", "right")
+        ]
+
+        assert sorted(race(*calls)) == [204, 400]
+
+
+def test_change_against_log_in(bob):
+    for number in range(TIMES):
+        bob.refresh_from_db()
+        old, new = bob.email, f"bob{number}@example.net"
+        change = post("/email-changes/redeem", token=link(bob, new).token)
+        changed, found = race(change, post("/auth/login", email=old, password=PASSWORD))
+
+        assert (changed, found in {200, 401}) == (204, True)
+        assert post("/auth/login", email=old, password=PASSWORD)() == 401
+        assert post("/auth/login", email=new, password=PASSWORD)() == 200
+
+
+def test_undo_against_a_second_change(bob):
+    for number in range(TIMES):
+        User.objects.filter(pk=bob.pk).update(email=f"second{number}@example.net")
+        bob.refresh_from_db()
+        undo = UndoEmailChange.objects.create(
+            user=bob, email="bob@example.com", new_email=bob.email
+        )
+        second = link(bob, f"third{number}@example.net")
+        undone, changed = race(
+            post("/email-changes/undo", token=undo.token),
+            post("/email-changes/redeem", token=second.token),
+        )
+
+        assert (undone, changed in {204, 400}) == (204, True)
+        assert User.objects.get(pk=bob.pk).email == "bob@example.com"
+        assert not EmailChange.objects.live().exists()
+        assert not UndoEmailChange.objects.live().exists()
+
+
+def test_change_against_a_new_password(bob):
+    """Both lock the person and a link of theirs: neither waits for the other in a circle."""
+    for number in range(TIMES):
+        bob.refresh_from_db()
+        password = PasswordChange.objects.create(user=bob, email=bob.email)
+        calls = [
+            post("/email-changes/redeem", token=link(bob, f"bob{number}@example.net").token),
+            post("/password-changes/redeem", token=password.token, password=PASSWORD),
+        ]
+        changed, redeemed = race(*calls)
+
+        assert (changed, redeemed in {200, 400}) == (204, True)

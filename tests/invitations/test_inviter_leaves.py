@@ -1,0 +1,134 @@
+"""An admin who is demoted or deactivated: what they had sent brings nobody in any more."""
+
+import json
+
+import pytest
+from django.core import mail
+from django.core.management import call_command
+
+from accounts.models import Role, User
+from audit.models import Kind, Record
+from invitations.models import Invitation
+from mail.worker import Worker
+from tests.conftest import PASSWORD, bearer, mailed_token, race
+from tests.test_mails import visible
+
+NEW = {"first_name": "Mal", "last_name": "Lory", "password": PASSWORD}
+CHANGES = [{"is_active": False}, {"role": "member"}]
+
+
+@pytest.fixture
+def mallory(ada, new_user):
+    """Another admin of Ada's company."""
+    return new_user("mallory@example.com", first_name="Mal", role=Role.ADMIN, account=ada.account)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("change", CHANGES)
+def test_open_invitations_of_an_admin_who_leaves_are_revoked(api, as_ada, mallory, change):
+    Invitation.objects.invite(mallory, "private@example.net", Role.ADMIN)
+    token = mailed_token()
+
+    answer = as_ada.patch(f"/users/{mallory.pk}", change)
+    refused = api.post("/invitations/accept", {"token": token} | NEW)
+
+    assert answer.json()["revoked_invitations"] == ["private@example.net"]
+    assert (refused.status_code, refused.json()) == (400, {"error": "invalid or expired token"})
+    assert Invitation.objects.get().status == "revoked"
+    assert Record.objects.get(kind=Kind.INVITATION_REVOKED).actor_email == "ada@example.com"
+
+
+@pytest.mark.django_db
+def test_other_admins_are_mailed_what_was_revoked(as_ada, ada, mallory, bob):
+    Invitation.objects.invite(mallory, "private@example.net")
+    Worker().round()
+    mail.outbox.clear()
+    as_ada.patch(f"/users/{mallory.pk}", {"is_active": False})
+    Worker().round()
+
+    told = {message.to[0]: message for message in mail.outbox}
+    assert told.keys() == {ada.email, mallory.email}
+    assert "- private@example.net" in visible(told[ada.email].body)
+    assert "“Ada Lovelace” has deactivated your account" in told[mallory.email].body
+
+
+@pytest.mark.django_db
+def test_what_others_sent_and_what_is_accepted_stays(api, as_ada, ada, mallory):
+    Invitation.objects.invite(mallory, "in@example.net")
+    api.post("/invitations/accept", {"token": mailed_token()} | NEW)
+    Invitation.objects.invite(ada, "other@example.net")
+
+    answer = as_ada.patch(f"/users/{mallory.pk}", {"role": "member"})
+
+    assert "revoked_invitations" not in answer.json()
+    statuses = dict(Invitation.objects.values_list("email", "revoked_at"))
+    assert statuses == {"in@example.net": None, "other@example.net": None}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("change", CHANGES)
+def test_acceptance_looks_at_whether_its_sender_may_still_invite(api, mallory, change):
+    Invitation.objects.invite(mallory, "private@example.net", Role.ADMIN)
+    token = mailed_token()
+    User.objects.filter(pk=mallory.pk).update(**change)  # as before there was a rule
+
+    refused = api.post("/invitations/accept", {"token": token} | NEW)
+
+    assert refused.status_code == 400
+    assert not User.objects.filter(email="private@example.net").exists()
+    assert Invitation.objects.get().status == "pending"  # not used up
+
+
+@pytest.mark.django_db
+def test_role_is_told_to_its_owner_alone_and_once(as_ada, bob):
+    for _ in range(2):
+        as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
+    Worker().round()
+
+    (message,) = mail.outbox
+    assert (message.to, message.subject) == ([bob.email], "Your role was changed")
+    assert "“Ada Lovelace” has made you an admin" in message.body
+
+
+@pytest.mark.django_db
+def test_command_names_what_it_revoked(ada, mallory, capsys):
+    Invitation.objects.invite(mallory, "private@example.net")
+
+    call_command("setrole", mallory.email, "member")
+
+    assert "private@example.net" in capsys.readouterr().out
+    Worker().round()
+    assert "the operators of this service have made you a member" in mail.outbox[-1].body + str(
+        mail.outbox[-2].body
+    )
+
+
+@pytest.mark.django_db
+def test_back_office_names_what_it_revoked(operator, ada, mallory):
+    Invitation.objects.invite(mallory, "private@example.net")
+    data = {"action": "deactivate", "_selected_action": [mallory.pk]}
+
+    page = operator.post("/admin/accounts/user/", data, follow=True).content.decode()
+
+    assert "now revoked: private@example.net" in page
+    assert Invitation.objects.get().status == "revoked"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_deactivation_against_acceptance(api, ada, mallory):
+    """Either the invited person is in before, and is no admin's doing afterwards; or not at all."""
+    for number in range(30):
+        User.objects.filter(pk=mallory.pk).update(is_active=True)
+        email = f"private{number}@example.net"
+        Invitation.objects.invite(User.objects.get(pk=mallory.pk), email, Role.ADMIN)
+        token = Invitation.objects.get(email=email).token
+        client = bearer(ada)
+
+        accepted, changed = race(
+            lambda token=token: api.post("/invitations/accept", {"token": token} | NEW),
+            lambda client=client: client.patch(f"/users/{mallory.pk}", {"is_active": False}),
+        )
+
+        revoked = json.loads(changed.content).get("revoked_invitations") == [email]
+        assert (accepted.status_code == 200) is not revoked
+        assert User.objects.filter(email=email).exists() is not revoked

@@ -1,0 +1,104 @@
+"""Mails that tell of what was done: to whom it concerns, when and from where."""
+
+import pytest
+from django.core import mail
+from django.db import transaction
+
+from audit.origin import Origin, current
+from mail.browsers import browser_and_system
+from mail.notices import Notice
+from mail.outbox import OutgoingMail, State
+from mail.worker import Worker
+from signin.models import SignupLink
+from tests.conftest import API, mailed, mailed_token
+from tests.test_mails import links_in, visible
+
+FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"
+EDGE = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36 Edg/1"
+)
+
+
+def test_notice_is_sent_in_its_language_with_when_and_from_where(db):
+    token = current.set(Origin("192.0.2.7", FIREFOX))
+    OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "de"))
+    current.reset(token)
+
+    message = mailed()
+
+    assert (message.to, message.subject) == (["a@example.com"], "Ihr Passwort wurde geändert")
+    for body in (message.body, message.alternatives[0].content):
+        assert " UTC, Adresse: 192.0.2.7, Browser: Firefox (Windows)" in visible(body)
+        assert links_in(body) == []
+
+
+def test_notice_is_asked_for_with_what_it_tells_of(db):
+    def fail():
+        with transaction.atomic():
+            OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "en"))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+
+    assert not OutgoingMail.objects.exists()
+
+
+def test_notice_of_a_command_names_no_address(db):
+    OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "en"))
+
+    assert "UTC\n" in mailed().body
+    assert "Address" not in mailed().body
+
+
+def test_texts_of_a_context_become_no_links():
+    shown = Notice("x", "a@example.com", "en", {"a": "evil.test", "b": ["b@c.de"], "n": 3})
+
+    assert links_in(str(shown.mail_context())) == []
+    assert shown.mail_context()["n"] == 3
+
+
+def test_password_change_is_told_to_its_owner(api, bob):
+    api.post("/password-changes", {"email": bob.email})
+    body = {"token": mailed_token(), "password": "a new one, quite long"}
+    api.post("/password-changes/redeem", body, headers={"User-Agent": FIREFOX})
+    Worker().round()
+
+    assert mail.outbox[-1].subject == "Your password was changed"
+    assert mail.outbox[-1].to == [bob.email]
+    assert "Browser: Firefox (Windows)" in mail.outbox[-1].body
+
+
+@pytest.mark.parametrize("path", ["/password-changes", "/auth/signup"])
+def test_request_for_a_link_says_when_and_from_where(api: API, bob, path):
+    email = bob.email if path == "/password-changes" else "new@example.com"
+    api.post(path, {"email": email}, headers={"User-Agent": EDGE})
+
+    message = mailed()
+    for body in (message.body, message.alternatives[0].content):
+        assert "UTC, Address: 127.0.0.1, Browser: Edge (Windows)" in visible(body)
+
+
+@pytest.mark.parametrize(
+    ("agent", "found"),
+    [(FIREFOX, ("Firefox", "Windows")), (EDGE, ("Edge", "Windows")), ("x <b>", ("", "")),
+     ("Mozilla/5.0 (iPhone; CPU) CriOS/1 Safari/6", ("Chrome", "iOS")), ("", ("", ""))],
+)  # fmt: skip
+def test_browsers_are_named_by_what_they_say(agent, found):
+    assert browser_and_system(agent) == found
+
+
+def test_notice_in_the_back_office(operator, db):
+    OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "en"))
+    OutgoingMail.objects.request(SignupLink, "b@example.com", "en")
+
+    page = operator.get("/admin/mail/outgoingmail/", {"kind": "notice."}).content.decode()
+    assert "Password changed" in page
+    assert "b@example.com" not in page
+
+    OutgoingMail.objects.filter(kind__startswith="notice.").update(state=State.FAILED)
+    chosen = OutgoingMail.objects.get(state=State.FAILED)
+    data = {"action": "try_again", "_selected_action": [chosen.pk]}
+    operator.post("/admin/mail/outgoingmail/", data)
+    chosen.refresh_from_db()
+    assert chosen.state == State.READY

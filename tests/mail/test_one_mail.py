@@ -1,0 +1,227 @@
+"""One mail that cannot be made, decided or delivered holds up no other, and wakes nobody."""
+
+import smtplib
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from audit.origin import Origin
+from invitations.models import Invitation
+from mail import outbox
+from mail.notices import Notice
+from mail.outbox import GIVE_UP_AFTER, OutgoingMail, Queue, State
+from mail.tally import MailTally
+from mail.worker import BATCH, Worker
+from passwords.models import PasswordChange
+from signin.models import SignupLink
+from tests.mail.test_mail import MailServer, request
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[MailServer]:
+    """One that runs."""
+    server = MailServer()
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.port
+    server.start()
+    yield server
+    server.stop()
+
+
+def of_another_release(kind: str, state: State) -> OutgoingMail:
+    """A mail that is due, before all others."""
+    hour_ago = timezone.now() - timedelta(hours=1)
+    return OutgoingMail.objects.create(
+        kind=kind, state=state, email="later@example.com", due_at=hour_ago
+    )
+
+
+@pytest.mark.parametrize("kind", ["later.link", "signin.laterlink", "notice.of_later", "nonsense"])
+@pytest.mark.parametrize("state", [State.REQUESTED, State.READY])
+def test_mail_of_an_unknown_kind_is_left_alone_and_counted(server, kind, state) -> None:
+    unknown = of_another_release(kind, state)
+    request("good@example.com")
+    Worker().round()
+
+    assert [message["To"] for message in server.messages] == ["good@example.com"]
+    unknown.refresh_from_db()
+    assert (unknown.state, unknown.attempts, unknown.problem) == (state, 0, "")
+    assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=0, unknown=1)
+
+
+def test_back_office_shows_a_kind_that_is_unknown(operator: Client) -> None:
+    mail = of_another_release("later.link", State.READY)
+    assert "Later.link" in operator.get("/admin/mail/outgoingmail/").content.decode()
+    again = {"action": "try_again", "_selected_action": [str(mail.pk)]}
+
+    operator.post("/admin/mail/outgoingmail/", again)
+
+    assert operator.get(f"/admin/mail/outgoingmail/{mail.pk}/change/").status_code == 200
+    assert OutgoingMail.objects.get().due_at == mail.due_at
+
+
+def test_origin_with_what_a_later_release_adds_is_read(server, bob: User) -> None:
+    OutgoingMail.objects.request(PasswordChange, bob.email, "en")
+    OutgoingMail.objects.update(origin={"address": "192.0.2.1", "planet": "Mars"})
+    Worker().round()
+
+    assert len(server.messages) == 1
+    assert Origin.read({"planet": "Mars"}) == Origin()
+
+
+@pytest.mark.parametrize("error", [TypeError, LookupError, AssertionError, OSError])
+def test_mail_that_cannot_be_decided_is_put_off_and_given_up(
+    server, monkeypatch: Any, error: type[Exception]
+) -> None:
+    broken = request("broken@example.com")
+    request("good@example.com")
+    for_mail = SignupLink.for_mail.__func__
+
+    def fail_for_one(cls: Any, mail: OutgoingMail) -> Any:
+        if mail.pk == broken.pk:
+            raise error("of this mail")
+        return for_mail(cls, mail)
+
+    monkeypatch.setattr(SignupLink, "for_mail", classmethod(fail_for_one))
+    Worker().round()
+    Worker().round()
+    assert [message["To"] for message in server.messages] == ["good@example.com"]
+    broken.refresh_from_db()
+    assert (broken.state, broken.problem) == (State.REQUESTED, error.__name__)
+    assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=1, unknown=0)
+
+    with time_machine.travel(timezone.now() + GIVE_UP_AFTER):
+        Worker().round()
+    broken.refresh_from_db()
+    assert broken.state == State.FAILED
+
+
+def test_statement_that_fails_for_one_mail_stops_no_other(server, ada: User, monkeypatch) -> None:
+    """PostgreSQL goes on with a transaction only from a savepoint."""
+
+    def fail(self: Invitation) -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 / 0")
+
+    Invitation.objects.invite(ada, "carl@example.com")
+    request("good@example.com")
+    monkeypatch.setattr(Invitation, "mail_context", fail)
+    Worker().round()
+
+    assert [message["To"] for message in server.messages] == ["good@example.com"]
+    assert OutgoingMail.objects.get(email="carl@example.com").problem == "DataError"
+
+
+def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog) -> None:
+    worker = Worker()
+    worker.hourly = worker.stop
+
+    def fail() -> bool:
+        raise LookupError("of the worker itself")
+
+    monkeypatch.setattr(worker, "round", fail)
+    worker.run()
+
+    assert "mail worker: it goes on" in caplog.text
+
+
+def test_whatever_is_due_longest_comes_first_decided_or_not(server, bob: User) -> None:
+    for number in range(3):
+        request(f"new{number}@example.com")
+        OutgoingMail.objects.tell(Notice("password_changed", f"told{number}@example.com", "en"))
+    Worker().round()
+
+    order = [f"{what}{number}@example.com" for number in range(3) for what in ("new", "told")]
+    assert [message["To"] for message in server.messages] == order
+
+
+def test_flood_of_requests_starves_no_mail(server, monkeypatch) -> None:
+    """With each request that is decided, another comes in."""
+    request("first@example.com")
+    for_mail = SignupLink.for_mail.__func__
+    steps: list[str] = []
+
+    def one_more(cls: Any, mail: OutgoingMail) -> Any:
+        steps.append("decided")
+        if steps.count("decided") < 50:
+            request(f"more{len(steps)}@example.com")
+        return for_mail(cls, mail)
+
+    monkeypatch.setattr(SignupLink, "for_mail", classmethod(one_more))
+    monkeypatch.setattr(server.in_data, "set", lambda: steps.append("sent"))
+    Worker().round()
+
+    assert steps == (["decided"] * BATCH + ["sent"] * BATCH) * 2 + ["decided"] * 10 + ["sent"] * 10
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["550 no such user", "551 gone", "553 no mailbox", "550 5.1.1 unknown", "552 5.2.2 full"],
+)
+def test_recipient_that_is_refused_for_good_fails_at_once(server, ada: User, answer: str) -> None:
+    server.unwanted = {"typo@example.com": answer}
+    Invitation.objects.invite(ada, "typo@example.com")
+    Worker().round()
+
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.attempts) == (State.REFUSED, 1)
+    assert mail.problem == f"SMTPRecipientsRefused {answer[:3]}"
+    assert not OutgoingMail.objects.unended().exists()
+    assert {tally.state: tally.mails for tally in MailTally.objects.all()} == {"refused": 1}
+
+
+@pytest.mark.parametrize(
+    "answer", ["450 later", "451 4.7.1 greylisted", "554 relay denied", "550 5.7.1 who are you"]
+)
+def test_recipient_that_is_refused_for_now_is_put_off(server, answer: str) -> None:
+    server.unwanted = {"new@example.com": answer}
+    request()
+    Worker().round()
+
+    assert OutgoingMail.objects.get().state == State.READY
+    assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=1, unknown=0)
+
+
+def test_mailbox_that_is_refused_after_the_mail_fails_at_once(server) -> None:
+    server.answers = ["550 5.1.1 unknown"]
+    request()
+    Worker().round()
+
+    assert OutgoingMail.objects.get().state == State.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("error", "is_final"),
+    [
+        (smtplib.SMTPSenderRefused(550, b"5.1.8 who?", "me@example.com"), False),
+        (smtplib.SMTPSenderRefused(530, b"5.7.0 log in", "me@example.com"), False),
+        (smtplib.SMTPDataError(550, b"no"), False),
+        (smtplib.SMTPDataError(554, b"5.7.1 spam"), False),
+        (smtplib.SMTPDataError(550, b"5.1.10 null MX"), True),
+        (smtplib.SMTPServerDisconnected("gone"), False),
+        (TimeoutError(), False),
+    ],
+)
+def test_only_what_is_about_the_mailbox_is_final(error: Exception, is_final: bool) -> None:
+    assert outbox.is_final(error) is is_final
+
+
+def test_mail_that_was_refused_can_be_tried_again(server, operator: Client, ada: User) -> None:
+    server.unwanted = {"typo@example.com": "550 no such user"}
+    Invitation.objects.invite(ada, "typo@example.com")
+    Worker().round()
+    server.unwanted = {}
+    again = {"action": "try_again", "_selected_action": [str(OutgoingMail.objects.get().pk)]}
+    operator.post("/admin/mail/outgoingmail/", again)
+    Worker().round()
+
+    assert OutgoingMail.objects.get().state == State.SENT

@@ -1,0 +1,73 @@
+"""Somebody who has left a trace in every table that there is."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.test import Client as Browser
+
+from accounts.models import Consultant, Role, User
+from assistants.models import Client, Grant
+from emailchanges.models import EmailChange
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail
+from mail.worker import Worker
+from passwords.models import PasswordChange
+from privacy import erasure
+from signin.models import SignupLink, UnlockLink
+from tests.conftest import API, PASSWORD, bearer
+from throttling.models import Lockout
+
+EMAIL = "zebulon@example.com"
+NAMES = ("Zebulon", "Quatermass")
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_waited_for(monkeypatch):
+    monkeypatch.setattr(erasure, "pause", lambda: None)
+
+
+@pytest.fixture
+def zeb(ada, new_user) -> User:
+    """An admin of Ada's company."""
+    first, last = NAMES
+    return new_user(EMAIL, first_name=first, last_name=last, role=Role.ADMIN, account=ada.account)
+
+
+@pytest.fixture
+def traces(zeb, ada, bob, eve, operator) -> User:
+    """All that zeb has done, and all that was done to zeb."""
+    api, as_zeb = API(), bearer(zeb)
+    api.post("/auth/login", {"email": EMAIL, "password": PASSWORD})
+    api.post("/password-changes", {"email": EMAIL})
+    as_zeb.post("/auth/email-changes", {"email": "z@example.net", "password": PASSWORD})
+    as_zeb.patch("/auth/me", {"settings": {"language": "sv"}})
+    as_zeb.post("/invitations", {"email": "friend@example.net"})
+    as_zeb.patch(f"/users/{bob.pk}", {"role": "admin"})
+    bearer(ada).patch(f"/users/{zeb.pk}", {"role": "member"})
+    bearer(ada).patch(f"/users/{zeb.pk}", {"role": "admin"})
+    as_zeb.post("/invitations", {"email": "later@example.net"})
+    as_zeb.get("/auth/me/data")
+    api.post("/auth/login", {"email": EMAIL, "password": "wrong password"})
+    Invitation.objects.invite(eve, EMAIL)
+    Worker().round()
+    UnlockLink.objects.create(user=zeb, email=EMAIL)
+    SignupLink.objects.create(email=EMAIL)
+    EmailChange.objects.create(user=zeb, email=EMAIL, old_email="before@example.com")
+    assert PasswordChange.objects.filter(user=zeb).exists()
+    assert Lockout.objects.filter(email=EMAIL).exists()
+    assert OutgoingMail.objects.filter(email=EMAIL).exists()
+    client = Client.objects.register("Helper", ["https://helper.example.com/"])
+    Grant.objects.create(user=zeb, client=client, token_version=zeb.token_version)
+    Consultant.objects.create(account=ada.account, user=zeb, name=" ".join(NAMES))
+    Consultant.objects.create(account=ada.account, manager=zeb, name="Somebody")
+    page = f"/admin/accounts/user/{zeb.pk}/change/"
+    data = {"email": EMAIL, "first_name": NAMES[0], "last_name": NAMES[1], "language": "de"}
+    operator.post(page, data)
+    User.objects.filter(pk=zeb.pk).update(is_staff=True)
+    browser = Browser()
+    browser.force_login(User.objects.get(pk=zeb.pk))
+    content = ContentType.objects.get_for_model(User)
+    LogEntry.objects.create(
+        user=ada, content_type=content, object_id=zeb.pk, object_repr=EMAIL, action_flag=2
+    )
+    return User.objects.get(pk=zeb.pk)

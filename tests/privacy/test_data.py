@@ -1,0 +1,134 @@
+"""GET /auth/me/data and `manage.py export`: all that is stored on a person, nothing of others'."""
+
+import json
+import stat
+from datetime import timedelta
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.db.models import ForeignKey
+from django.utils import timezone
+
+from accounts.models import User
+from audit.models import Kind, Record
+from mail.emails import CanonicalEmailField
+from privacy.export import FIELDS, export
+from tests.conftest import bearer
+from tests.privacy.conftest import EMAIL
+
+# Fields that point to a person, or name one, and are in no export: each with its reason.
+NOT_EXPORTED = {
+    "accounts.User.password": "a hash that nobody is shown",
+    "accounts.User_groups.user": "which groups of the staff: is_staff says that there are",
+    "accounts.User_user_permissions.user": "likewise",
+    "admin.LogEntry.user": "Django's log of the back office repeats what the trail says",
+    "passwords.PasswordChange.user": "whose rows are chosen by it",
+    "signin.UnlockLink.user": "whose rows are chosen by it",
+    "emailchanges.EmailChange.user": "whose rows are chosen by it",
+    "emailchanges.UndoEmailChange.user": "whose rows are chosen by it",
+    "assistants.Grant.user": "whose rows are chosen by it",
+    "audit.Record.actor_id": "whose rows are chosen by it",
+}
+NAMING = {"email", "actor_id", "actor_email", "subject", "password", "first_name", "last_name"}
+
+
+def points_to_a_person(field) -> bool:
+    return (
+        (isinstance(field, ForeignKey) and field.related_model is User)
+        or isinstance(field, CanonicalEmailField)
+        or field.name in NAMING
+    )
+
+
+def pointing() -> set[str]:
+    return {
+        f"{model._meta.app_label}.{model.__name__}.{field.name}"
+        for model in apps.get_models(include_auto_created=True)
+        for field in model._meta.concrete_fields
+        if points_to_a_person(field)
+    }
+
+
+def exported() -> set[str]:
+    return {
+        f"{model._meta.app_label}.{model.__name__}.{name.removesuffix('_id')}"
+        for model, names in FIELDS.items()
+        for name in names
+    } | {f"{m._meta.app_label}.{m.__name__}.{n}" for m, names in FIELDS.items() for n in names}
+
+
+def test_every_field_that_points_to_a_person_is_exported_or_has_a_reason():
+    assert pointing() - exported() - NOT_EXPORTED.keys() == set()
+    assert NOT_EXPORTED.keys() <= pointing()
+    assert NOT_EXPORTED.keys() & exported() == set()
+
+
+@pytest.mark.django_db
+def test_caller_gets_all_that_is_stored(traces):
+    answer = bearer(traces).get("/auth/me/data")
+    data = answer.json()
+
+    assert answer.status_code == 200
+    assert answer["Cache-Control"] == "no-store"
+    assert data["profile"]["email"] == EMAIL
+    assert data["profile"]["account__name"] == "Analytical Engines"
+    assert data["consultant"][0]["name"] == "Zebulon Quatermass"
+    assert data["assistants"][0]["client__name"] == "Helper"
+    assert data["manages"][0]["name"] == "Somebody"
+    assert {row["email"] for row in data["invitations_sent"]} == {
+        "friend@example.net", "later@example.net"
+    }  # fmt: skip
+    assert {"passwords.passwordchange", "notice.role_changed"} <= {
+        row["kind"] for row in data["mails"]
+    }
+    assert {"login.succeeded", "login.failed", "user.role"} <= {
+        row["kind"] for row in data["trail"]
+    }
+    assert data["locks_and_devices"][0]["failures"] == 1
+    empty = [name for name, rows in data["links"].items() if not rows]
+    assert empty == ["undoings of e-mail changes"]
+
+
+@pytest.mark.django_db
+def test_nothing_secret_and_nothing_of_others(traces):
+    text = json.dumps(export(traces), default=str)
+
+    assert "argon2" not in text
+    assert "#token=" not in text
+    assert "eve@example.org" not in text
+
+
+@pytest.mark.django_db
+def test_five_times_a_day_then_429(as_bob, as_ada, time_machine):
+    statuses = [as_bob.get("/auth/me/data").status_code for _ in range(6)]
+
+    assert statuses == [200] * 5 + [429]
+    assert as_ada.get("/auth/me/data").status_code == 200
+    assert Record.objects.filter(kind=Kind.DATA_EXPORTED).count() == 6
+    time_machine.move_to(timezone.now() + timedelta(minutes=59))
+    assert as_bob.get("/auth/me/data").status_code == 429
+
+
+@pytest.mark.django_db
+def test_needs_a_token_and_counts_as_a_credential_call(api, as_bob, settings):
+    assert api.get("/auth/me/data").status_code == 401
+    settings.RATE_LIMIT_CREDENTIAL = 1
+
+    assert as_bob.get("/auth/me/data").status_code == 429
+
+
+@pytest.mark.django_db
+def test_command_writes_to_stdout_or_a_private_file(bob, tmp_path, capsys):
+    call_command("export", bob.email)
+    printed = json.loads(capsys.readouterr().out)
+    file = tmp_path / "bob.json"
+    call_command("export", bob.email, "--output", str(file))
+
+    assert json.loads(file.read_text())["profile"] == printed["profile"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert Record.objects.filter(kind=Kind.DATA_EXPORTED, subject=bob.email).count() == 2
+    with pytest.raises(CommandError, match="File exists"):
+        call_command("export", bob.email, "--output", str(file))
+    with pytest.raises(CommandError, match="no user's"):
+        call_command("export", "nobody@example.com")

@@ -1,0 +1,270 @@
+"""Erasure: nothing of the person is left in the database, and nothing is logged of them after."""
+
+import contextlib
+import logging
+import re
+import threading
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, connection, transaction
+
+from accounts.models import Account, Consultant, User
+from audit.models import Kind, Record
+from config.logs import TextFormatter
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail
+from mail.worker import Worker
+from privacy import erasure
+from privacy.erasure import erase
+from tests.audit.test_rights import RIGHTS
+from tests.backoffice.test_lookups import holder
+from tests.conftest import API, PASSWORD, bearer, query, race
+from tests.privacy.conftest import EMAIL, NAMES
+
+LEFT = "the last admin cannot be removed"
+
+
+def dump() -> str:
+    """All that the database holds, as text."""
+    tables = connection.introspection.table_names()
+    with connection.cursor() as cursor:
+        rows = []
+        for table in tables:
+            cursor.execute(f'SELECT * FROM "{table}"')
+            rows += [f"{table}: {row}" for row in cursor.fetchall()]
+    return "\n".join(rows)
+
+
+def found(zeb: User, text: str) -> list[str]:
+    needles = [EMAIL, *NAMES, str(zeb.pk), zeb.pk.hex]
+    return [
+        line for line in text.splitlines() for needle in needles if needle.lower() in line.lower()
+    ]
+
+
+@pytest.mark.django_db
+def test_nothing_is_left(traces):
+    assert len(found(traces, dump())) > 20
+    erase(traces, actor=None)
+    Worker().round()
+
+    assert found(traces, dump()) == []
+
+
+@pytest.mark.django_db
+def test_nothing_is_logged_afterwards(traces, ada):
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(TextFormatter().format(record))
+    logging.getLogger().addHandler(handler)
+    erase(traces, actor=None)
+    Worker().round()
+    bearer(ada).get("/users")
+    logging.getLogger().removeHandler(handler)
+
+    assert lines
+    assert found(traces, "\n".join(lines)) == []
+
+
+@pytest.mark.django_db
+def test_trail_keeps_its_records_under_one_pseudonym(traces):
+    before = Record.objects.filter(actor_id=traces.pk).values_list("kind", "at")
+    kept = list(before)
+    pseudonym = erase(traces, actor=None)
+
+    theirs = Record.objects.filter(actor_email=pseudonym)
+    assert sorted(theirs.values_list("kind", "at")) == sorted(kept)
+    assert len(set(theirs.values_list("actor_id", flat=True))) == 1
+    erased = Record.objects.get(kind=Kind.ERASED)
+    assert (erased.subject, erased.actor_id) == (pseudonym, None)
+
+
+@pytest.mark.django_db
+def test_others_records_stay_as_they_are(traces, ada, bob, new_user):
+    other = new_user(f"x{EMAIL}", first_name=NAMES[0], last_name=NAMES[1])
+    API().post("/auth/login", {"email": other.email, "password": PASSWORD})
+    others = Record.objects.exclude(actor_id=traces.pk).exclude(subject=EMAIL)
+    kept = list(others.order_by("pk").values())
+    erase(traces, actor=None)
+
+    now = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk").values()
+    assert list(now) == kept
+
+
+@pytest.mark.django_db
+def test_open_invitations_are_revoked_and_accepted_ones_stay(zeb, ada, as_ada):
+    opened = Invitation.objects.invite(zeb, "open@example.net")
+    accepted = Invitation.objects.invite(zeb, "in@example.net")
+    body = {"token": accepted.token, "first_name": "In", "last_name": "N", "password": PASSWORD}
+    API().post("/invitations/accept", body)
+    erase(zeb, actor=None)
+
+    statuses = {i.email: (i.status, i.invited_by) for i in Invitation.objects.all()}
+    assert statuses == {"open@example.net": ("revoked", None), "in@example.net": ("accepted", None)}
+    assert OutgoingMail.objects.filter(email=ada.email, kind="notice.invitations_revoked").exists()
+    assert opened.pk
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("answer", ["", "y", "ada@example.com"])
+def test_command_asks_for_the_address(zeb, monkeypatch, answer):
+    monkeypatch.setattr("builtins.input", lambda _: answer)
+
+    with pytest.raises(CommandError, match="Nothing was erased"):
+        call_command("erase", EMAIL)
+    assert User.objects.filter(pk=zeb.pk).exists()
+
+
+@pytest.mark.django_db
+def test_command_erases(zeb, monkeypatch, capsys):
+    monkeypatch.setattr("builtins.input", lambda _: EMAIL)
+    call_command("erase", EMAIL.upper())
+
+    assert not User.objects.filter(pk=zeb.pk).exists()
+    assert Record.objects.get(kind=Kind.ERASED).subject in capsys.readouterr().out
+    with pytest.raises(CommandError, match="no user's"):
+        call_command("erase", EMAIL, "--yes")
+
+
+@pytest.mark.django_db
+def test_last_admin_cannot_be_erased_alone(ada, bob):
+    with pytest.raises(CommandError, match=LEFT):
+        call_command("erase", ada.email, "--yes")
+
+    assert User.objects.filter(pk=ada.pk).exists()
+    call_command("erase", bob.email, "--yes")
+    assert not User.objects.filter(pk=bob.pk).exists()
+
+
+@pytest.mark.django_db
+def test_company_goes_with_everybody_in_it(traces, ada, bob, eve, capsys):
+    account = traces.account
+    call_command("deletecompany", str(account.pk), "--yes")
+    Worker().round()
+
+    text = dump()
+    assert found(traces, text) == []
+    for gone in (ada.email, str(ada.pk), bob.email, str(bob.pk), "Analytical Engines",
+                 "friend@example.net", "Somebody"):  # fmt: skip
+        assert gone not in text, gone
+    assert not Account.objects.filter(pk=account.pk).exists()
+    assert not Consultant.objects.exists()
+    assert User.objects.filter(pk=eve.pk).exists()
+    assert Record.objects.get(kind=Kind.COMPANY_DELETED).account_id == account.pk
+
+
+@pytest.mark.django_db
+def test_command_asks_for_the_companys_name(ada, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda _: "no")
+    with pytest.raises(CommandError, match="Nothing was deleted"):
+        call_command("deletecompany", str(ada.account_id))
+
+    monkeypatch.setattr("builtins.input", lambda _: "Analytical Engines")
+    call_command("deletecompany", str(ada.account_id))
+    assert not User.objects.filter(pk=ada.pk).exists()
+    with pytest.raises(CommandError, match="No company"):
+        call_command("deletecompany", str(ada.account_id))
+
+
+@pytest.mark.django_db
+def test_back_office_erases_what_was_typed(operator, zeb, ada):
+    page = f"/admin/accounts/user/{zeb.pk}/change/"
+    operator.post(page, {"_do": "erase", "confirmed": "zeb"})
+    assert User.objects.filter(pk=zeb.pk).exists()
+
+    operator.post(page, {"_do": "erase", "confirmed": EMAIL})
+    assert not User.objects.filter(pk=zeb.pk).exists()
+    assert Record.objects.get(kind=Kind.ERASED).actor_email == "op@example.com"
+
+    page = f"/admin/accounts/user/{ada.pk}/change/"
+    said = operator.post(page, {"_do": "erase", "confirmed": ada.email}, follow=True)
+    assert LEFT in said.content.decode()
+    page = f"/admin/accounts/account/{ada.account_id}/change/"
+    assert "Type Analytical Engines" in operator.get(page).content.decode()
+    operator.post(page, {"_do": "erase", "confirmed": "Analytical Engines"})
+    assert not Account.objects.filter(pk=ada.account_id).exists()
+
+
+@pytest.mark.django_db
+def test_other_staff_erase_nobody(zeb, new_user):
+    browser = holder(new_user("support@example.com"), "view_user", "change_user", "change_account")
+    page = f"/admin/accounts/user/{zeb.pk}/change/"
+
+    assert browser.post(page, {"_do": "erase", "confirmed": EMAIL}).status_code == 403
+    assert 'value="erase"' not in browser.get(page).content.decode()
+    assert User.objects.filter(pk=zeb.pk).exists()
+
+
+@pytest.mark.django_db
+def test_trail_still_refuses_every_other_change(ada, bob):
+    API().post("/auth/login", {"email": bob.email, "password": PASSWORD})
+    erase(bob, actor=None)
+
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        Record.objects.update(kind="x")
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        Record.objects.all().delete()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("what", ["login", "refresh", "email change", "invite", "erase"])
+def test_erase_against_everything(ada, new_user, what, monkeypatch):
+    """Whatever meets it, afterwards nothing of the person is there. The second look at the trail
+    comes when the other call has ended, as in operation it comes seconds later."""
+    ended = threading.Event()
+    monkeypatch.setattr(erasure, "pause", lambda: ended.wait(20))
+
+    def ending(call):
+        call()
+        ended.set()
+
+    for number in range(30):
+        ended.clear()
+        email = f"zeb{number}@example.com"
+        user = new_user(email, account=ada.account, role="admin", first_name=f"Zebulon{number}")
+        client = bearer(user)
+        signed_in = API()
+        signed_in.post("/auth/login", {"email": email, "password": PASSWORD})
+        change = {"email": f"n{number}@example.net", "password": PASSWORD}
+        others = {
+            "login": lambda e=email: API().post("/auth/login", {"email": e, "password": PASSWORD}),
+            "refresh": lambda s=signed_in: s.post("/auth/refresh"),
+            "email change": lambda c=client, b=change: c.post("/auth/email-changes", b),
+            "invite": lambda c=client, n=number: c.post(
+                "/invitations", {"email": f"friend{n}@example.net"}
+            ),
+            "erase": lambda u=user: attempt(u, ended),
+        }
+        race(lambda u=user: attempt(u), lambda call=others[what]: ending(call))
+        Worker().round()
+
+        text = dump()
+        assert not User.objects.filter(pk=user.pk).exists()
+        assert [line for line in text.splitlines() if str(user.pk) in line] == []
+        assert [line for line in text.splitlines() if f"Zebulon{number}'" in line] == []
+
+
+def attempt(user: User, ended: threading.Event | None = None) -> None:
+    if ended:
+        ended.set()
+    with contextlib.suppress(User.DoesNotExist):
+        erase(User.objects.get(pk=user.pk), actor=None)
+
+
+def test_service_role_of_the_guide_can_erase(new_service, new_database):
+    owner = new_database()
+    query(owner, RIGHTS[1])
+    url = re.sub(r"//[^@/]*@?", "//consulting_service@", owner)
+    service = new_service(DATABASE_URL=url)
+    service.environment["DJANGO_SUPERUSER_EMAIL"] = EMAIL
+    service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
+    service.manage("createsuperuser", "--noinput")
+    service.manage("changeemail", EMAIL, "z@example.net")
+    query(owner, "UPDATE accounts_user SET is_active = false")
+    service.manage("erase", "z@example.net", "--yes")
+
+    assert query(owner, "SELECT count(*) FROM accounts_user") == [(0,)]
+    trail = str(query(owner, "SELECT * FROM audit_record"))
+    assert "z@example.net" not in trail
+    assert "erased-" in trail

@@ -1,0 +1,245 @@
+"""SECRET_KEY is changed in the guide's order, and what was signed meanwhile holds.
+
+The new secret is a fallback everywhere first, then it signs and the older one is the fallback, then
+that one goes.
+"""
+
+import email
+import email.policy
+import re
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core import signing
+from django.test import Client as Browser
+
+from accounts.models import User
+from assistants.models import Client, Grant
+from audit import macs
+from passwords.models import PasswordChange
+from signin.devices import NAME
+from tests.assistants.conftest import (
+    CHALLENGE,
+    REDIRECT,
+    Person,
+    let_in,
+    redeem,
+    refresh,
+    request_of,
+)
+from tests.conftest import API, PASSWORD, Service
+from tests.requests import ask
+
+OLD, NEW = "the-older-secret-of-the-service" * 2, "the-newer-secret-of-the-service" * 2
+FIRST, SECOND, THIRD = (OLD, [NEW]), (NEW, [OLD]), (NEW, [])
+Holds = Callable[[], bool]
+
+
+@pytest.fixture
+def at(settings: Any) -> Callable[[tuple[str, list[str]]], None]:
+    """Makes this process a host at that step."""
+
+    def step(secrets: tuple[str, list[str]]) -> None:
+        settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = secrets
+
+    return step
+
+
+def mailed_link(ada: User) -> Holds:
+    token = PasswordChange.objects.create(user=ada, email=ada.email).token
+    body = {"token": token, "password": "another good one"}
+    return lambda: API().post("/password-changes/redeem", body).status_code == 200
+
+
+def known_device(ada: User) -> Holds:
+    browser, form = API(), {"email": ada.email, "password": PASSWORD}
+    assert browser.post("/auth/login", form).status_code == 200
+
+    def log_in() -> bool:
+        for _ in range(5):
+            API().post("/auth/login", form | {"password": "a wrong guess"})
+        return bool(browser.post("/auth/login", form).status_code == 200)
+
+    return log_in
+
+
+def admin_session(ada: User) -> Holds:
+    User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
+    browser = Browser()
+    form = {"username": ada.email, "password": PASSWORD, "next": "/admin/"}
+    assert browser.post("/admin/login/", form).status_code == 302
+    return lambda: browser.get("/admin/").status_code == 200
+
+
+def assistant() -> Client:
+    return Client.objects.create(name="Testbench", redirect_uris=[REDIRECT])
+
+
+def consent_ticket(ada: User) -> Holds:
+    person = Person(request_of(assistant()))
+    person.sign_in(ada.email)
+    return lambda: person.decide("allow").status_code == 302
+
+
+def code(ada: User) -> Holds:
+    client = assistant()
+    given = let_in(client, ada)
+    return lambda: redeem(API(), client, given).status_code == 200
+
+
+def refresh_token(ada: User) -> Holds:
+    client = assistant()
+    grant = Grant.objects.create(
+        user=ada,
+        client=client,
+        redirect_uri=REDIRECT,
+        code_challenge=CHALLENGE.decode(),
+        token_version=ada.token_version,
+    )
+    token = redeem(API(), client, grant.code).json()["refresh_token"]
+    return lambda: refresh(API(), client, token).status_code == 200
+
+
+SIGNED = [mailed_link, known_device, admin_session, consent_ticket, code, refresh_token]
+
+
+@pytest.mark.parametrize("make", SIGNED)
+@pytest.mark.parametrize(
+    ("made_at", "shown_at", "holds"),
+    [
+        (FIRST, SECOND, True),
+        (SECOND, FIRST, True),  # to a host that is a step behind
+        (SECOND, THIRD, True),
+        ((OLD, []), FIRST, True),
+        ((OLD, []), THIRD, False),
+        ((NEW, []), (OLD, []), False),
+    ],
+)
+def test_what_is_signed_holds_a_step_before_and_behind(
+    at, ada: User, settings, make, made_at, shown_at, holds
+) -> None:
+    settings.LOCKOUT_RELIEF = True
+    at(made_at)
+    shown = make(ada)
+
+    at(shown_at)
+
+    assert shown() is holds
+
+
+def test_device_that_comes_back_outlives_the_older_secret(at, ada: User, settings) -> None:
+    settings.LOCKOUT_RELIEF = True
+    at(FIRST)
+    log_in = known_device(ada)
+    at(SECOND)
+    assert log_in()
+
+    at(THIRD)
+
+    assert log_in()
+
+
+def test_device_keeps_its_id_when_the_secret_changes(at, ada: User, settings) -> None:
+    settings.LOCKOUT_RELIEF = True
+    browser, form = API(), {"email": ada.email, "password": PASSWORD}
+    cookies = []
+    for step in (FIRST, SECOND):
+        at(step)
+        browser.post("/auth/login", form)
+        cookies.append(browser.cookies[NAME].value)
+
+    assert cookies[0][:16] == cookies[1][:16]  # 12 octets
+    assert cookies[0] != cookies[1]
+
+
+@pytest.mark.parametrize("text", ["right", "wrong"])
+def test_every_secret_is_tried_whichever_it_was(at, monkeypatch, text: str) -> None:
+    compared: list[Any] = []
+    compare = macs.constant_time_compare
+    monkeypatch.setattr(
+        macs, "constant_time_compare", lambda *pair: compared.append(pair) or compare(*pair)
+    )
+    for step in (FIRST, SECOND):
+        at(FIRST)
+        mac, signed = macs.mac("salt", "right"), macs.Signer(salt="salt").sign("right")
+        at(step)
+        compared.clear()
+
+        assert macs.is_mac(mac, "salt", text) is (text == "right")
+        assert len(compared) == 2
+        assert macs.Signer(salt="salt").unsign(signed) == "right"
+        assert len(compared) == 4
+
+
+@pytest.mark.parametrize("value", ["", "right", ":", "right:wrong", "right:é"])
+def test_what_has_no_signature_of_ours_is_refused(at, value: str) -> None:
+    at(SECOND)
+    for kind in (macs.Signer, macs.TimestampSigner):
+        with pytest.raises(signing.BadSignature):
+            kind(salt="salt").unsign(value)
+
+
+def test_ticket_with_a_time_still_ends(at, time_machine) -> None:
+    at(FIRST)
+    time_machine.move_to(1_900_000_000, tick=False)
+    signed = macs.TimestampSigner(salt="salt").sign("right")
+    at(SECOND)
+    assert macs.TimestampSigner(salt="salt").unsign(signed, max_age=60) == "right"
+    time_machine.shift(61)
+
+    with pytest.raises(signing.SignatureExpired):
+        macs.TimestampSigner(salt="salt").unsign(signed, max_age=60)
+
+
+def restart(host: Service, secrets: tuple[str, list[str]]) -> None:
+    host.server.terminate()
+    host.server.wait(20)
+    secret, fallbacks = secrets
+    host.environment |= {"SECRET_KEY": secret, "SECRET_KEY_FALLBACKS": ",".join(fallbacks)}
+    host.start()
+
+
+def invited(host: Service, bearer: dict[str, str]) -> str:
+    """The token that the host's mail worker mails to somebody."""
+    address = f"{uuid.uuid4().hex}@example.com"
+    assert ask(host.url, "POST", "/invitations", {"email": address}, **bearer).status == 201
+    host.manage("sendmail", "--once")
+    texts = (path.read_text() for path in host.folder.glob("mails/*.log"))
+    mail = next(text for text in texts if f"To: {address}" in text).partition("-" * 79)[0]
+    body = email.message_from_string(mail, policy=email.policy.default).get_body(("plain",))
+    return re.search(r"#token=(\S+)", body.get_content())[1]
+
+
+def accepts(host: Service, token: str) -> bool:
+    person = {"first_name": "A", "last_name": "B", "password": PASSWORD}
+    body = {"token": token} | person
+    return ask(host.url, "POST", "/invitations/accept", body).status == 200
+
+
+def test_two_hosts_and_their_mail_workers_go_the_whole_way(new_service) -> None:
+    """One after the other; what either mails at any step is good at the other, before and after
+    its next step."""
+    person = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
+    one: Service = new_service(SECRET_KEY=OLD, RATE_LIMIT_CREDENTIAL="1000", **person)
+    shared = {name: one.environment[name] for name in ("DATABASE_URL", "RATE_LIMIT_CREDENTIAL")}
+    keys = str(one.folder / "data/keys")
+    two: Service = new_service(SECRET_KEY=OLD, JWT_KEYS_DIR=keys, **shared)
+    for command in (["makekey"], ["createsuperuser", "--noinput"]):
+        one.manage(*command)
+    one.start()
+    two.start()
+    login = {"email": "ada@example.com", "password": PASSWORD}
+    token = ask(one.url, "POST", "/auth/login", login).json()["access_token"]
+    bearer = {"Authorization": f"Bearer {token}"}
+
+    for step in (FIRST, SECOND, THIRD):
+        for host, other in ((one, two), (two, one)):
+            if step != THIRD:
+                before = [invited(host, bearer), invited(host, bearer)]
+            restart(host, step)
+            after = invited(host, bearer)
+            if step != THIRD:
+                assert [accepts(host, before[0]), accepts(other, before[1])] == [True, True]
+            assert accepts(other, after)
