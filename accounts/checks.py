@@ -127,6 +127,19 @@ def secret_is_shared(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
+def staff_show_a_second_factor(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    if settings.STAFF_SECOND_FACTOR:
+        return []
+    return [
+        CheckWarning(
+            "A password alone opens the admin site.",
+            hint="Set STAFF_SECOND_FACTOR=true: staff set up a second factor at their next log-in.",
+            id="accounts.W009",
+        )
+    ]
+
+
+@register("security", deploy=True)
 def placeholders_are_filled_in(app_configs: Any, **options: Any) -> list[CheckMessage]:
     """Nobody can own example.com (RFC 2606 §3): its names stand for one's own."""
     return [
@@ -151,6 +164,7 @@ def values_of_the_example() -> dict[str, str]:
         "DEFAULT_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL,
         "FRONTEND_URL": settings.FRONTEND_URL,
         "SERVICE_URL": settings.SERVICE_URL,
+        "PASSKEYS_RP_ID": settings.PASSKEYS_RP_ID,
         "CORS_ALLOWED_ORIGINS": " ".join(settings.CORS_ALLOWED_ORIGINS),
         "ALLOWED_HOSTS": " ".join(settings.ALLOWED_HOSTS),
     }

@@ -15,6 +15,11 @@ class NotAdmin(APIException):
     default_detail = "not permitted for your role"
 
 
+class NoFactorOfOnesOwn(APIException):
+    status_code = 409
+    default_detail = "set up a second factor yourself first"
+
+
 class LastAdmin(APIException):
     status_code = 409
     default_detail = "the last admin cannot be removed"

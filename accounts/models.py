@@ -20,7 +20,7 @@ from django.utils.functional import cached_property
 
 from accounts import signins
 from accounts.authority import Authority
-from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.exceptions import EmailTaken, LastAdmin, NoFactorOfOnesOwn
 from accounts.search import cut
 from accounts.signals import stopped_inviting
 from accounts.validators import validate_company_name, validate_name
@@ -51,11 +51,25 @@ class AccountManager(models.Manager["Account"]):
         return self.get_or_create(is_operators=True, defaults={"name": OPERATORS})[0]
 
 
+class SecondFactor(models.TextChoices):
+    """Whether a company's people need more than a password."""
+
+    OPTIONAL = "optional", "optional"
+    REQUIRED = "required", "required"
+
+
 class Account(models.Model):
     """A company."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=200, validators=[validate_name])
+    second_factor = models.CharField(
+        max_length=10,
+        choices=SecondFactor.choices,
+        default=SecondFactor.OPTIONAL,
+        db_default=SecondFactor.OPTIONAL,
+        editable=False,
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     is_operators = models.BooleanField(  # what marks it: names are free to choose
         "the operators' company", default=False, db_default=False, editable=False
@@ -99,6 +113,26 @@ class Account(models.Model):
             self.save(update_fields=["name"])
             if name != old:
                 trail.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
+
+    def change_second_factor(self, actor: "User", wanted: str) -> None:
+        """Require a second factor of everybody, or leave it to them. To require it ends the
+        sessions, and with them the assistants' grants, of those without one: they set one up at
+        their next sign-in. Raises NoFactorOfOnesOwn, and changes nothing, where the actor has none.
+
+        The row is held against new users, too: who comes in at the same moment is either signed out
+        here, or is told to set one up.
+        """
+        with transaction.atomic():
+            actor.check_reach(Account.objects.select_for_update().get(pk=self.pk))
+            admins = User.objects.filter(pk=actor.pk, has_second_factor=True)
+            if wanted == SecondFactor.REQUIRED and not admins.exists():
+                raise NoFactorOfOnesOwn
+            others = Account.objects.filter(pk=self.pk).exclude(second_factor=wanted)
+            if others.update(second_factor=wanted):
+                if wanted == SecondFactor.REQUIRED:
+                    User.objects.filter(account=self, has_second_factor=False).sign_out()
+                trail.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=wanted)
+        self.second_factor = wanted
 
 
 class Role(models.TextChoices):
@@ -175,6 +209,16 @@ class UserQuerySet(models.QuerySet["User"]):
             )
         return found
 
+    def by_email(self, email: str) -> "User | None":
+        """The user of a canonical address, `with_profile` and `factor_required`, or None."""
+        return self.with_profile().with_factor_required().filter(email=email).first()
+
+    def with_factor_required(self) -> Self:
+        required = Account.objects.filter(
+            pk=OuterRef("account_id"), second_factor=SecondFactor.REQUIRED
+        )
+        return self.annotate(factor_required=Exists(required))
+
     def sign_out(self) -> int:
         """End every session of these users: no token issued so far works any more."""
         return self.update(token_version=next_token_version())
@@ -188,11 +232,6 @@ def protection() -> Q:
 
 class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
     use_in_migrations = False
-
-    def by_email(self, email: str) -> "User | None":
-        """The user of a canonical address, `with_profile`, or None."""
-        found: User | None = self.with_profile().filter(email=email).first()
-        return found
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
         """A user with a hashed password; with None, one who cannot log in yet."""
@@ -241,6 +280,9 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
     )
     token_version = models.PositiveBigIntegerField(
         default=1, editable=False, help_text="Raised to end every session at once."
+    )
+    has_second_factor = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="Kept by signin.factors."
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     signed_in_at = models.DateTimeField(
@@ -296,6 +338,13 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
     def last_sign_in_at(self) -> datetime | None:
         users: Any = User.objects.with_last_sign_in().filter(pk=self.pk)
         return cast(datetime | None, users.values_list("last_sign_in_at", flat=True).first())
+
+    @cached_property
+    def factor_required(self) -> bool:
+        """Whether the user's company requires a second factor."""
+        return Account.objects.filter(
+            pk=self.account_id, second_factor=SecondFactor.REQUIRED
+        ).exists()
 
     @cached_property
     def locked(self) -> bool:

@@ -15,7 +15,7 @@ from accounts.fields import (
     RoleField,
     TextField,
 )
-from accounts.models import Role, User
+from accounts.models import Role, SecondFactor, User
 from throttling.openapi import example
 
 ADA_RESPONSE = {
@@ -53,23 +53,26 @@ class RoleOrActiveSerializer(serializers.Serializer[Any]):
     is_active = FlagField(required=False)
 
 
-@example({"name": "Analytical Engines"})
+@example({"name": "Analytical Engines", "second_factor": "required"})
 class AccountSerializer(serializers.Serializer[Any]):
-    """What admins may change of their company."""
+    """What admins may change of their company; both fields are optional."""
 
     name = CompanyNameField(required=False)
+    second_factor = OneOfField(SecondFactor.values, required=False)
 
 
 @example(
     {
         "id": ADA_RESPONSE["account_id"],
         "name": "Analytical Engines",
+        "second_factor": "optional",
         "created_at": "2026-03-02T08:30:00.120000Z",
     }
 )
 class AccountResponse(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     name = serializers.CharField()
+    second_factor = serializers.ChoiceField(SecondFactor.values)
     created_at = serializers.DateTimeField()
 
 

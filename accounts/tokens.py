@@ -1,9 +1,9 @@
 """Access and refresh tokens: issued, read, and refused when too old (RFC 7519, RFC 9068).
 
-Claims: `iss sub account_id role token_type iat exp jti`, and two of our own. `auth_time` is when
-the user last showed a password or a link (the name is OpenID Connect's); refreshing copies it, so
-it bounds how long a sign-in can be prolonged. `token_version` is the user's at that time; raising
-the user's ends all sessions at once, without a list of tokens.
+Claims: `iss sub account_id role token_type iat exp jti`, and three more. `amr` says how the user
+signed in (RFC 8176). `auth_time` is when that was (the name is OpenID Connect's); refreshing copies
+both, and the time bounds how long a sign-in can be prolonged. `token_version` is the user's at
+that time; raising the user's ends all sessions at once, without a list of tokens.
 
 A refresh token is for this service alone. A verifier that knows the published keys and the issuer
 finds no key for it, since its `kid` is not among them, and one that tries every key meets an `aud`
@@ -12,6 +12,7 @@ that it was not told of.
 
 import functools
 import time
+from collections.abc import Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from keys.ring import Key
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
 DECODE_ERRORS = (jwt.PyJWTError, UnicodeEncodeError)
+PASSWORD = ["pwd"]  # the `amr` of a password or a mailed link; and of tokens from before it
 LATEST = 253_402_300_799  # the last second that a datetime can hold
 REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
@@ -84,10 +86,15 @@ def check_claims(claims: dict[str, Any], audience: str | None) -> None:
         or not all(type(claims[name]) is str for name in STRINGS)
         or not is_id(claims["sub"])
         or "nbf" in claims
+        or not is_amr(claims.get("amr", PASSWORD))
         # PyJWT lets an empty audience pass as none.
         or ("aud" in claims) is not (audience is not None)
     ):
         raise jwt.InvalidTokenError("no claims of ours")
+
+
+def is_amr(value: Any) -> bool:
+    return type(value) is list and all(type(word) is str for word in value)
 
 
 def is_id(text: str) -> bool:
@@ -206,8 +213,13 @@ class RefreshToken(Token):
     lifetime = api_settings.REFRESH_TOKEN_LIFETIME
 
 
-def issue(user: User, auth_time: int | None = None) -> tuple[AccessToken, RefreshToken]:
-    """A new pair. Without `auth_time` the user has signed in just now."""
+def issue(
+    user: User, auth_time: int | None = None, amr: Sequence[str] = PASSWORD
+) -> tuple[AccessToken, RefreshToken]:
+    """A new pair; `amr` says how the user signed in. Without `auth_time` it was just now."""
     if auth_time is None:
         auth_time = int(time.time())
-    return AccessToken.for_sign_in(user, auth_time), RefreshToken.for_sign_in(user, auth_time)
+    pair = AccessToken.for_sign_in(user, auth_time), RefreshToken.for_sign_in(user, auth_time)
+    for token in pair:
+        token["amr"] = list(amr)
+    return pair

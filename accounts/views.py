@@ -10,7 +10,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.exceptions import LastAdmin, NotAdmin
+from accounts.exceptions import LastAdmin, NoFactorOfOnesOwn, NotAdmin
 from accounts.generics import AdminView, ProtectedView, SignedInRequest, valid, valid_query
 from accounts.models import User, UserQuerySet
 from accounts.permissions import IsAdmin
@@ -68,14 +68,22 @@ class AccountView(ProtectedView):
     @extend_schema(
         operation_id="updateAccount",
         summary="Change the company",
+        description="To require a second factor ends the sessions, and the assistants' grants, of "
+        "those who have none: they set one up at their next sign-in.",
         request=AccountSerializer,
-        responses={200: AccountResponse, 403: Raises(NotAdmin)},
+        responses={
+            200: AccountResponse,
+            403: Raises(NotAdmin),
+            409: Raises(NoFactorOfOnesOwn),
+        },
     )
     def patch(self, request: SignedInRequest) -> Response:
         changes = valid(AccountSerializer, request)
         account = request.user.account
         if "name" in changes:
             account.rename(request.user, changes["name"])
+        if "second_factor" in changes:
+            account.change_second_factor(request.user, changes["second_factor"])
         return Response(AccountResponse(account).data)
 
 

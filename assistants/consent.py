@@ -38,6 +38,8 @@ from assistants.oauth import check_target, single_param
 from audit.macs import TimestampSigner
 from signin.backends import check_credentials
 from signin.exceptions import WrongCredentials
+from signin.factors.exceptions import FactorNeeded
+from signin.factors.forms import form_proof, second_page, unseal
 from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
 from throttling.views import CountedView
@@ -182,13 +184,19 @@ class AuthorizeView(CountedView):
     def sign_in(self, asked: AuthorizationRequest, request: Request) -> HttpResponse:
         if "step" in request.query_params:
             raise FormExpired
-        typed = LoginSerializer(data=request.POST)
+        email, password = request.POST.get("email", ""), request.POST.get("password", "")
+        if "sealed" in request.POST:
+            email, password = unseal(request.POST["sealed"])
+        typed = LoginSerializer(data={"email": email, "password": password})
         try:
             typed.is_valid(raise_exception=True)
-            user = check_credentials(request, **typed.validated_data)
+            proof = form_proof(request.POST)
+            user, _ = check_credentials(request, **typed.validated_data, proof=proof)
         except (ValidationError, WrongCredentials):
-            email = request.POST.get("email", "")
             return self.page("sign-in", 401, asked=asked, wrong=True, email=email)
+        except FactorNeeded as needed:
+            second = second_page(request, email, password) | {"problem": type(needed).__name__}
+            return self.page("second-factor", 401, asked=asked, **second)
         Client.objects.hold(asked.client)
         return self.page("consent", asked=asked, user=user, ticket=asked.ticket(user))
 
@@ -223,7 +231,9 @@ class AuthorizeView(CountedView):
             context |= {"language": language, "query": again.urlencode()}
             response = render(request, f"assistants/{name}.html", context, status=status)
         asked: AuthorizationRequest | None = context.get("asked")
-        response["Content-Security-Policy"] = asked.policy() if asked else POLICY
+        policy = asked.policy() if asked else POLICY
+        script = "; script-src 'self'" if context.get("passkey") else ""  # for the passkey's button
+        response["Content-Security-Policy"] = policy + script
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]

@@ -25,6 +25,7 @@ from backoffice import panels
 from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
 from privacy.erasure import delete_company, erase
+from signin.factors.models import Factors
 from throttling.models import Lockout
 
 PRIVILEGES = ["is_staff", "is_superuser", "groups", "user_permissions"]
@@ -140,7 +141,7 @@ class UserAdmin(PanelAdmin):
     readonly_fields = ["id", "email", "account", "role", "is_active", "created_at"]
     filter_horizontal = ["groups", "user_permissions"]
     buttons = ["sign_out", "send_password_link", "unlock", "make_admin", "make_member"]
-    buttons += ["deactivate", "activate"]
+    buttons += ["deactivate", "activate", "reset_factors"]
     actions = list(buttons)
     change_form_template = "backoffice/user.html"
 
@@ -157,7 +158,9 @@ class UserAdmin(PanelAdmin):
             "activate" if row.is_active else "deactivate",
         }
         if row == request.user:
-            idle = {"make_admin", "make_member", "activate", "deactivate"}
+            idle = {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
+        if not row.has_second_factor:
+            idle.add("reset_factors")
         return [(name, words) for name, words in super().offered(request, row) if name not in idle]
 
     @admin.display(description="name")
@@ -232,6 +235,16 @@ class UserAdmin(PanelAdmin):
         actor = caller(request)
         cleared = each(request, queryset, lambda user: Lockout.objects.unlock(user.email, actor))
         self.message_user(request, f"Lockouts cleared: {cleared}.")
+
+    def has_reset_permission(self, request: HttpRequest) -> bool:
+        return caller(request).is_superuser
+
+    @admin.action(description="Remove second factors", permissions=["reset"])
+    def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Of others; one's own take a password and a factor, on the account page."""
+        others = queryset.exclude(pk=caller(request).pk)
+        reset = each(request, others, lambda user: Factors.objects.reset(user, caller(request)))
+        self.message_user(request, f"Users whose second factors were removed: {reset}.")
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

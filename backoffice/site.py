@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 from rest_framework.exceptions import APIException
 
 from accounts.models import User
+from backoffice import second_factor
 from backoffice.lookups import GuardedAdmin
 from backoffice.overview import found, overview
 from mail.emails import canonical_email
@@ -25,6 +26,8 @@ from passwords.models import PasswordChange
 from signin.backends import check_credentials
 from signin.devices import remember_device
 from signin.exceptions import WrongCredentials
+from signin.factors.exceptions import FactorNeeded
+from signin.factors.forms import form_proof, unseal
 from throttling.exceptions import RateLimited, TooManyAttempts
 from throttling.throttles import CredentialThrottle, PublicThrottle
 
@@ -35,7 +38,8 @@ TAKEN_AWAY = {"view_on_site", "password_change", "password_change_done"}
 
 
 class LoginForm(AdminAuthenticationForm):
-    """Django's form, which lets TooManyAttempts pass so that the site can answer 429."""
+    """Django's form, which lets TooManyAttempts and FactorNeeded pass, so that the site can answer
+    429, and by the second page."""
 
     # Django's own field folds compatibility characters: the Kelvin sign would come in as a k, and
     # its failures would lock somebody else.
@@ -47,9 +51,10 @@ class LoginForm(AdminAuthenticationForm):
         email = self.cleaned_data.get("username")
         password = self.cleaned_data.get("password")
         if email and password:
+            proof = form_proof(self.data)
             try:
-                self.user_cache = check_credentials(
-                    self.request, canonical_email(email), password, staff=True
+                self.user_cache, _ = check_credentials(
+                    self.request, canonical_email(email), password, proof, staff=True
                 )
             except (ValidationError, WrongCredentials):
                 raise self.get_invalid_login_error() from None
@@ -105,7 +110,7 @@ class Site(admin.AdminSite):
         guesses = request.method == "POST"
         try:
             (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
-            response = super().login(request, extra_context)
+            response = self.sign_in(request, extra_context)
         except (RateLimited, TooManyAttempts) as refusal:
             return self.too_many_attempts(request, refusal)
         if guesses and request.user.is_authenticated and response.status_code == 302:
@@ -113,6 +118,29 @@ class Site(admin.AdminSite):
         for name, value in request.rate_limit.headers().items():  # type: ignore[attr-defined]
             response[name] = value
         return response
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """With STAFF_SECOND_FACTOR nobody is in here without one, however they came in."""
+        if not super().has_permission(request):
+            return False
+        return cast(User, request.user).has_second_factor or not settings.STAFF_SECOND_FACTOR
+
+    def sign_in(self, request: HttpRequest, context: dict[str, Any] | None) -> HttpResponse:
+        """Django's page, and the two that may follow on it: to show a factor, and to set one up.
+
+        They post to the same address. What is sealed on the second page is put back in the form's
+        place, so that all of it is checked as if it had been typed at once.
+        """
+        if "enrolment" in request.POST:
+            return second_factor.set_up(request, self.each_context(request))
+        if "sealed" in request.POST:
+            form = request.POST.copy()
+            form["username"], form["password"] = unseal(str(form["sealed"]))
+            request.POST = form  # type: ignore[assignment]
+        try:
+            return super().login(request, context)
+        except FactorNeeded as needed:
+            return second_factor.ask(request, needed, self.each_context(request))
 
     def too_many_attempts(self, request: HttpRequest, refusal: APIException) -> HttpResponse:
         """The page for a throttled caller and for a locked address: the same bytes for both. Who

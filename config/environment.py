@@ -13,6 +13,7 @@ import environ
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 from django.http.request import split_domain_port, validate_host
+from fido2.rpid import verify_rp_id
 from redis import ConnectionPool, RedisError
 from redis.connection import parse_url
 
@@ -170,6 +171,31 @@ def http_url(name: str, value: str, *, origin: bool = False) -> str:
     host = f"[{host}]" if ":" in host else host
     port = "" if parts.port in {None, DEFAULT_PORTS[parts.scheme]} else f":{parts.port}"
     return f"{parts.scheme}://{host}{port}{parts.path}".rstrip("/")
+
+
+def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
+    """The domain that passkeys belong to, by default the first address's host, and the origins of
+    these addresses where it is used (WebAuthn Level 3 §5.1.3): over https, or on localhost.
+
+    "" where no browser would take it: an IP address is no domain, and plain http is not trusted.
+    """
+    value = os.environ.get(name, urlsplit(urls[0]).hostname or "").lower()
+    if is_ip_address(value.strip("[]")):
+        return "", []
+    hosts = [urlsplit(url).hostname or "" for url in urls]
+    if not any(f".{host}".endswith(f".{value}") for host in hosts) or not value:
+        stop(name, f"{value!r} is no domain of FRONTEND_URL's or SERVICE_URL's", "example.com")
+    origins = ["{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls]
+    usable = [origin for origin in dict.fromkeys(origins) if verify_rp_id(value, origin)]
+    return value if usable else "", usable
+
+
+def is_ip_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_own_address(url: str, hosts: Sequence[str], port: int) -> bool:

@@ -52,7 +52,8 @@ def error_body(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
     if isinstance(exception, OAuthError):
         return exception.status_code, dict(exception.body)
     if isinstance(exception, exceptions.APIException):
-        return exception.status_code, {"error": str(exception.detail)}
+        extra: dict[str, Any] = getattr(exception, "extra", {})  # strings and lists beside it
+        return exception.status_code, {"error": str(exception.detail)} | extra
     return 500, {"error": "internal error"}
 
 

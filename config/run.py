@@ -78,7 +78,7 @@ def main() -> int:
         if not reported and is_open(settings.PORT):
             reported = True
             path = "" if settings.SERVES_PAGES else "/docs"  # which is served in any case
-            print(f"Open http://127.0.0.1:{settings.PORT}{path}", flush=True)  # noqa: T201
+            print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
         if mail_worker.poll() is not None:  # killed: its mails wait in the database
             time.sleep(1)
             mail_worker = start(MAIL_WORKER, watch)

@@ -39,7 +39,7 @@ EMAIL = env.url_config(
 )
 DEFAULT_FROM_EMAIL = env.address("DEFAULT_FROM_EMAIL", "no-reply@localhost")
 FRONTEND_URL = env.http_url(
-    "FRONTEND_URL", os.environ.get("FRONTEND_URL", f"http://127.0.0.1:{PORT}")
+    "FRONTEND_URL", os.environ.get("FRONTEND_URL", f"http://localhost:{PORT}")
 )
 ALLOWED_HOSTS = env.host_names(
     "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", example="api.example.com,localhost"
@@ -57,6 +57,8 @@ CORS_ALLOWED_ORIGINS = [
     env.http_url("CORS_ALLOWED_ORIGINS", origin, origin=True)
     for origin in env.names("CORS_ALLOWED_ORIGINS", "", example="https://app.example.com")
 ]
+PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkeys("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
+STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
 COOKIE_SECURE = env.boolean("COOKIE_SECURE", True)
 COOKIE_SAMESITE = env.choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
@@ -337,6 +339,7 @@ LOGGING = {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.request": {"level": "ERROR", "filters": ["without_outages"]},
         "django.security": {"level": "CRITICAL"},
+        "fido2": {"level": "WARNING"},  # else it names each passkey that is used
         "gunicorn.error": {"filters": ["without_request_text"], "propagate": True},
     },
 }

@@ -5,8 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from accounts.fields import EmailField, TextField
+from signin.factors.serializers import ProofSerializer
 from signin.openapi import ADA, LINK
-from signin.serializers import ProofSerializer
 from throttling.openapi import example
 
 

@@ -12,7 +12,7 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from emailchanges.serializers import EmailChangeSerializer, TokenSerializer
 from mail.exceptions import InvalidLink
 from signin.backends import check_proof
-from signin.exceptions import WrongPassword
+from signin.factors.openapi import PROOF_NEEDED
 from signin.generics import ProofView
 from signin.serializers import Message
 from throttling.openapi import Raises
@@ -28,7 +28,7 @@ class EmailChangesView(ProofView):
         description="Mails a link to the new address, unless it is taken, and a notice to the "
         "present one; the answer is the same. The address changes when the link is used.",
         request=EmailChangeSerializer,
-        responses={200: Message, 403: Raises(WrongPassword)},
+        responses={200: Message, 403: PROOF_NEEDED},
     )
     def post(self, request: SignedInRequest) -> Response:
         data = valid(EmailChangeSerializer, request)

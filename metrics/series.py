@@ -35,6 +35,10 @@ store_lost = Gauge(
 events = Counter(
     "audit_events", "What the audit trail records: log-ins, locks, relief and all else.", ["kind"]
 )
+sign_ins = Counter("sign_ins", "Sign-ins by method: what was shown.", ["method"])
+wrong_codes = Counter(
+    "wrong_second_factors", "Right passwords with a wrong code or passkey.", ["method"]
+)
 hashing = Gauge(
     "password_hashes",
     "Hashes being made now, and callers waiting for a turn.",

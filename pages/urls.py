@@ -10,6 +10,7 @@ PAGE_NAMES = [
     "signup",
     "complete-signup",
     "login",
+    "second-factor",
     "account",
     "people",
     "accept-invitation",
@@ -29,7 +30,11 @@ class PageConverter(StringConverter):
 
 register_converter(PageConverter, "page")
 
-calls = [path("link", views.LinkView.as_view()), path("company", views.CompanyView.as_view())]
+calls = [
+    path("link", views.LinkView.as_view()),
+    path("company", views.CompanyView.as_view()),
+    path("without-second-factor", views.WithoutFactorView.as_view()),
+]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("docs", views.PageView.as_view(), {"name": "docs"})

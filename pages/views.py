@@ -1,5 +1,5 @@
 """The pages: each a template, counted in the public tier. All else is done by their script, with
-the API's calls and two of the pages' own."""
+the API's calls and three of the pages' own."""
 
 from typing import Any, NoReturn
 
@@ -9,11 +9,14 @@ from django.shortcuts import render
 from django.templatetags.static import static
 from django.utils import translation
 from rest_framework import serializers
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
-from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
+from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest, valid
+from accounts.models import User, UserQuerySet
+from accounts.serializers import CompanyUser
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from pages.words import WORDS
@@ -22,7 +25,8 @@ from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.
-SCRIPTS = ["client", "email", "forms", "lists", "navigation", "people", "screen"]
+SCRIPTS = ["client", "email", "factors", "forms", "lists", "navigation", "passkeys", "people"]
+SCRIPTS += ["screen"]
 MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
 LINKS = {kind.page: kind for kind in MAILED}
 
@@ -48,7 +52,8 @@ class PageView(CountedView):
     http_method_names = ["get", "head"]
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
-        return page(request, name)
+        origin = f"{request.scheme}://{request.get_host()}"
+        return page(request, name, passkeys=origin in settings.PASSKEYS_ORIGINS)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         answer = super().handle_exception(exc)
@@ -109,3 +114,19 @@ class CompanyView(ProtectedView):
 
     def get(self, request: SignedInRequest) -> Response:
         return Response({"name": request.user.account.name})
+
+
+class WithoutFactorView(AdminView, ListAPIView):
+    """GET /pages/without-second-factor: as GET /users, but those alone who have none yet: whom
+    their company would keep out until they set one up."""
+
+    schema = None
+    http_method_names = ["get", "head"]
+    serializer_class = CompanyUser
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return self.list(request)
+
+    def get_queryset(self) -> UserQuerySet:
+        company: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
+        return company.filter(is_active=True, has_second_factor=False).with_profile()

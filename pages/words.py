@@ -26,6 +26,32 @@ WORDS = {
     "long enough": _("Long enough."),
     "sign out everywhere: sure": _("Sign out everywhere?"),
     "sign out everywhere: then": _("You will have to log in again on every device, here too."),
+    # Second factors
+    "totp": _("Authenticator app"),
+    "totp: label": _("Code"),
+    "totp: hint": _("The six digits that your authenticator app shows."),
+    "passkey": _("Passkey"),
+    "recovery_code: label": _("Recovery code"),
+    "recovery_code: hint": _("One of the codes that you have kept. Each works once."),
+    "qr": _("QR code for the authenticator app"),
+    "copied": _("Copied."),
+    "codes left": _("Recovery codes left: {count}"),
+    "added on": _("Added on {date}"),
+    "remove: sure": _("Remove {name}?"),
+    "remove: done": _("{name} has been removed."),
+    "enrolment over": _("That took too long. Please log in again."),
+    "rule: optional": _("Everybody may set one up; nobody has to."),
+    "rule: required": _("Everybody needs one beside the password."),
+    "require: sure": _("Require a second factor of everybody?"),
+    "require: then": _(
+        "Whoever has none is signed out at once, and sets one up at the next log-in."
+    ),
+    "reset factors: sure": _("Reset the second factors of {name}?"),
+    "reset factors: then": _(
+        "Apps, passkeys and recovery codes are removed, and {name} is signed out. Make sure that "
+        "it is really {name} who asks."
+    ),
+    "reset factors: done": _("{name} has no second factor any more."),
     # People
     "admin": _("Admin"),
     "member": _("Member"),
@@ -113,6 +139,20 @@ WORDS = {
     "invitation is no longer open": _("This invitation is no longer open."),
     "too many mails to this address": _("This address has had many mails just now. Wait an hour."),
     "no more invitations today": _("That is all the invitations of today. Go on tomorrow."),
+    "wrong code": _(
+        "The code or the passkey was not accepted. A code works once: wait for the app's next one."
+    ),
+    "wrong passkey": _("The passkey was not accepted."),
+    "too many factors": _("You have one app, or ten passkeys: that is as many as there can be."),
+    "your company requires a second factor": _(
+        "Your company requires a second factor: add another before you remove the last."
+    ),
+    "set up a second factor yourself first": _(
+        "Set up a second factor for yourself first, on your account page."
+    ),
+    "not found": _("This is no longer there. Please begin again."),
+    "NotAllowedError": _("No passkey was used."),  # WebAuthn's words, by which browsers say it
+    "InvalidStateError": _("There is a passkey of yours on this device already."),
     "service unavailable": _("The service is unavailable. Please try again in a moment."),
     "internal error": _("Something went wrong on our side. Please try again."),
     "Enter a valid email address.": _("Enter a valid e-mail address."),

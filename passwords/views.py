@@ -15,7 +15,10 @@ from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from passwords.serializers import RedeemSerializer
+from signin.backends import check_factor
 from signin.devices import STRANGER, Devices
+from signin.factors.openapi import FACTOR_ERRORS
+from signin.factors.proof import Method, Proof
 from signin.generics import LinkSignInView
 from signin.openapi import COOKIE
 from signin.serializers import AuthResponse, EmailSerializer, Message
@@ -70,7 +73,7 @@ class RedeemView(LinkSignInView):
         summary="Set a new password by link",
         description="Uses the token up, ends every earlier session of the user, and signs in.",
         request=RedeemSerializer,
-        responses={200: AuthResponse, 400: Raises(InvalidLink)},
+        responses={200: AuthResponse, 400: Raises(InvalidLink), 401: Raises(*FACTOR_ERRORS)},
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
@@ -79,6 +82,10 @@ class RedeemView(LinkSignInView):
     def device(self, request: Request, link: PasswordChange) -> str:
         devices = Devices(request)
         return devices.device_of(link.user) if devices else STRANGER
+
+    def check_factor(self, link: PasswordChange, proof: Proof, device: str) -> Method:
+        """A mailbox alone gets nobody in who has a second factor."""
+        return check_factor(link.user, proof, device)
 
     def redeem(self, link: PasswordChange, data: dict[str, Any]) -> User:
         return link.redeem(data["password"])

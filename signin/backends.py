@@ -1,8 +1,9 @@
-"""E-mail address and password, behind the lockout: the one way in for the API and the admin."""
+"""E-mail address, password and second factor, behind the lockout: the one way in for the API, the
+consent page and the admin."""
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -21,6 +22,17 @@ from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from signin.devices import STRANGER, Devices
 from signin.exceptions import TooManyHashes, WrongCredentials, WrongPassword
+from signin.factors.enrolment import enrolment_for
+from signin.factors.exceptions import (
+    FactorMustBeSetUp,
+    FactorNeeded,
+    SecondFactorRequired,
+    WrongCode,
+    WrongPasskey,
+    forbidden,
+)
+from signin.factors.models import Factors
+from signin.factors.proof import NOTHING, Method, Proof
 from signin.models import UnlockLink
 from throttling.exceptions import TooManyAttempts
 from throttling.models import Lockout
@@ -37,25 +49,41 @@ def check_credentials(
     request: HttpRequest | Request | None,
     email: str,
     password: str,
+    proof: Proof = NOTHING,
     *,
     staff: bool = False,
-    proof: bool = False,
-) -> User:
-    """The user whose canonical address and password these are; with `staff`, one of the staff; as
-    a `proof`, of somebody who is signed in already.
+) -> tuple[User, Method]:
+    """Who signs in by this, and by which method; raises as `check_password_and_factor`."""
+    user, method = check_password_and_factor(request, email, password, proof, staff=staff)
+    detail: dict[str, Any] = {} if method is Method.PASSWORD else {"method": method.value}
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=user, **detail)
+    return user, method
+
+
+def check_password_and_factor(
+    request: HttpRequest | Request | None,
+    email: str,
+    password: str,
+    proof: Proof,
+    *,
+    staff: bool = False,
+) -> tuple[User, Method]:
+    """The user whose canonical address and password these are, with `staff` one of the staff, and
+    what they have shown. Every call that takes a password asks this.
 
     The request's cookie says which devices the browser is known as; without one for the address the
     caller is a stranger. Whose failures count, and whose lock holds, follows from it.
 
-    Raises WrongCredentials, or TooManyAttempts while the address is locked. An unknown address, an
-    inactive user and one without a usable password cost one hash and count one failure exactly as
-    a wrong password does: neither bytes nor time may tell a registered address from a free one.
+    Raises what `check_factor` does, WrongCredentials, or TooManyAttempts while the address is
+    locked. An unknown address, an inactive user and one without a usable password cost one hash
+    and count one failure exactly as a wrong password does: neither bytes nor time may tell a
+    registered address from a free one.
 
     The lock is looked at again when the hash is done, since of many guesses that began together
     some may have failed meanwhile: answers count, not attempts.
     """
     devices = Devices(request)
-    user = User.objects.by_email(email)
+    user = User.objects.select_related("factors").by_email(email)
     device = devices.device_of(user) if devices else STRANGER
     admit(request, email, device)
     known = user is not None and user.has_usable_password()
@@ -65,27 +93,55 @@ def check_credentials(
         if count_failure(email, device):
             raise WrongCredentials
         raise TooManyAttempts
+    if staff and not user.is_staff:  # the password is right: no guess to be counted
+        refuse_locked(email, device=device)
+        trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
+        raise WrongCredentials
+    method = check_factor(user, proof, device, staff=staff)
     if not Lockout.objects.clear_unless_locked(email, device):
         Lockout.objects.record_refusal(email, device)
         raise TooManyAttempts
-    if staff and not user.is_staff:  # the password is right: no guess to be counted
-        trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
-        raise WrongCredentials
+    return user, method
+
+
+def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) -> Method:
+    """What somebody has shown who has shown a password or a link; used up, where it can be.
+
+    Raises SecondFactorRequired where nothing came along, WrongCode for what does not hold, which is
+    counted as a failure of the address and of the person; FactorMustBeSetUp; or TooManyAttempts.
+    Asked before a lockout is cleared, or a password without the code would go on clearing it.
+    """
+    factors: Factors | None = getattr(user, "factors", None)
+    if factors is None:
+        if not (user.factor_required or (staff and settings.STAFF_SECOND_FACTOR)):
+            return Method.PASSWORD
+        refuse_locked(user.email, device=device)
+        raise FactorMustBeSetUp(enrolment_for(user))
     if not proof:
-        trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
-    return user
+        refuse_locked(user.email, device=device)
+        raise SecondFactorRequired(factors.methods())
+    if proof.holds(user, factors):
+        return proof.method
+    if not count_failure(user.email, device, reason="second factor"):
+        raise TooManyAttempts
+    factors.count_wrong_code(proof.method.value)
+    raise WrongCode
 
 
-def check_proof(request: Request, user: User, shown: Mapping[str, Any]) -> None:
+def check_proof(request: Request, user: User, shown: dict[str, Any]) -> None:
     """Check what a signed-in caller shows of themselves (`ProofSerializer`) as a log-in does,
-    lockout included. Raises WrongPassword or TooManyAttempts."""
+    lockout included; what that answers with 401 is a 403 beside a bearer token. Raises
+    WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
+    proof = Proof.pop(shown)
     try:
-        check_credentials(request, user.email, shown["password"], proof=True)
+        check_password_and_factor(request, str(user.email), shown["password"], proof)
     except WrongCredentials:
         raise WrongPassword from None
+    except (FactorNeeded, WrongPasskey) as error:
+        raise forbidden(error) from None
 
 
-def count_failure(email: str, device: str = STRANGER) -> bool:
+def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:
     """Count and record a wrong guess; False when a lock has fallen since it was begun.
 
     With LOCKOUT_RELIEF the owner of an address that strangers have locked is mailed a way past it.
@@ -98,7 +154,7 @@ def count_failure(email: str, device: str = STRANGER) -> bool:
     with transaction.atomic():
         counted = Lockout.objects.record_failure(email, device)
         if counted:
-            trail.record(Kind.LOGIN_FAILED, subject=email)
+            trail.record(Kind.LOGIN_FAILED, subject=email, **detail)
         if settings.LOCKOUT_RELIEF and not device and counted and Lockout.objects.is_locked(email):
             OutgoingMail.objects.request(UnlockLink, email, settings.LANGUAGE_CODE)
     if not counted:
@@ -182,6 +238,6 @@ class EmailBackend(ModelBackend):
         if not email or not password:
             return None
         try:
-            return check_credentials(request, canonical_email(email), password)
-        except (ValidationError, WrongCredentials, TooManyAttempts):
+            return check_credentials(request, canonical_email(email), password)[0]
+        except (ValidationError, WrongCredentials, FactorNeeded, TooManyAttempts):
             return None

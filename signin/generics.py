@@ -14,9 +14,13 @@ from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from mail.links import EmailedLink
+from metrics import series
 from signin.backends import clear_lockout, hash_password
 from signin.cookies import set_refresh_cookie
 from signin.devices import STRANGER, remember_device
+from signin.factors.enrolment import enrolment_for
+from signin.factors.exceptions import FactorMustBeSetUp
+from signin.factors.proof import Method, Proof
 from signin.serializers import auth_response
 from throttling.throttles import CredentialThrottle
 
@@ -30,10 +34,11 @@ class ProofView(ProtectedView):
 class SignInView(CredentialView):
     """A call that answers AuthResponse to whoever has shown who they are."""
 
-    def signed_in(self, user: User) -> Response:
-        """AuthResponse for a user who has just shown a password or a link, with the cookie."""
+    def signed_in(self, user: User, method: Method) -> Response:
+        """AuthResponse for a user who has just shown who they are, with the cookie."""
         self.request.user = user  # for the log
-        access, refresh = tokens.issue(user)
+        series.sign_ins.labels(method.value).inc()
+        access, refresh = tokens.issue(user, amr=method.amr)
         encoded = str(refresh)
         response = Response(auth_response(user, str(access), encoded))
         set_refresh_cookie(response, refresh, encoded)
@@ -52,17 +57,27 @@ class LinkSignInView(SignInView):
     kind: ClassVar[Kind]
 
     def sign_in_by_link(self, request: Request) -> Response:
-        """AuthResponse. Raises InvalidLink, TooManyAttempts, or what `redeem` raises; whatever is
-        raised, the link is not used up."""
+        """AuthResponse. Raises InvalidLink, TooManyAttempts, or what `check_factor` and `redeem`
+        raise; whatever is raised, the link is not used up. But FactorMustBeSetUp is raised, too,
+        when all is done: to a new user of a company that requires a second factor."""
         data = valid(self.serializer_class, request)
         link = self.link_class.objects.find(data.pop("token"))
         device = self.device(request, link)
+        proof = Proof.pop(data)
         data["password"] = hash_password(request, link.email, data["password"], device)
+        method = self.check_factor(link, proof, device)
         with transaction.atomic():
             user = self.redeem(link, data)
             clear_lockout(link.email, device)
             self.record(link, user)
-        return self.signed_in(user)
+            to_be_set_up = user.factor_required and not user.has_second_factor
+        if to_be_set_up:
+            raise FactorMustBeSetUp(enrolment_for(user))
+        return self.signed_in(user, method)
+
+    def check_factor(self, link: Any, proof: Proof, device: str) -> Method:
+        """What the link's user shows beside it; nothing, where there is no user yet."""
+        return Method.PASSWORD
 
     def device(self, request: Request, link: Any) -> str:
         """The known device that asks; before there is a user, every browser is a stranger's."""

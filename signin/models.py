@@ -1,4 +1,5 @@
-"""The e-mailed links of signing in: to complete a sign-up, and past a strangers' lock."""
+"""The e-mailed links of signing in: to complete a sign-up, and past a strangers' lock. The models
+of second factors stand in a file of their own."""
 
 from ipaddress import ip_network
 from typing import Any
@@ -12,7 +13,10 @@ from audit.models import Kind
 from mail.exceptions import InvalidLink
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
+from signin.factors.models import Factors, Passkey, RecoveryCode, UsedChallenge
 from throttling.models import Lockout
+
+__all__ = ["Factors", "Passkey", "RecoveryCode", "SignupLink", "UnlockLink", "UsedChallenge"]
 
 
 class SignupLink(EmailedLink):

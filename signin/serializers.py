@@ -14,6 +14,7 @@ from accounts.fields import (
 )
 from accounts.models import User
 from accounts.serializers import UserResponse
+from signin.factors.serializers import ProofFields
 from signin.openapi import ADA, LINK, SIGN_IN_RESPONSE, TOKEN
 from throttling.openapi import example
 
@@ -24,15 +25,8 @@ class EmailSerializer(serializers.Serializer[Any]):
 
 
 @example({"email": "ada@example.com", "password": ADA["password"]})
-class LoginSerializer(serializers.Serializer[Any]):
+class LoginSerializer(ProofFields):
     email = EmailField()
-    password = PasswordField()
-
-
-@example({"password": ADA["password"]})
-class ProofSerializer(serializers.Serializer[Any]):
-    """What somebody who is signed in shows before what matters is changed."""
-
     password = PasswordField()
 
 

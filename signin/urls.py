@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from signin import views
+from signin.factors import urls as factors
 
 auth = [
     path(
@@ -19,4 +20,5 @@ auth = [
 urlpatterns = [
     path("auth/", include(auth)),
     path("lockouts/redeem", views.UnlockView.as_view()),
+    *factors.urlpatterns,
 ]

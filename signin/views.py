@@ -22,6 +22,8 @@ from signin.backends import check_credentials, refuse_locked
 from signin.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
 from signin.devices import Devices, remember_device
 from signin.exceptions import InvalidRefreshToken, WrongCredentials
+from signin.factors.openapi import FACTOR_ERRORS
+from signin.factors.proof import Proof, amr_still
 from signin.generics import LinkSignInView, SignInView
 from signin.models import SignupLink, UnlockLink
 from signin.openapi import CLEARED, COOKIE
@@ -89,18 +91,19 @@ class CompleteSignupView(LinkSignInView):
 
 
 class LoginView(SignInView):
-    """POST /auth/login: e-mail address and password for a pair of tokens."""
+    """POST /auth/login: e-mail address, password and, for who has one, a second factor."""
 
     @extend_schema(
         operation_id="logIn",
         summary="Log in",
         request=LoginSerializer,
-        responses={200: AuthResponse, 401: Raises(WrongCredentials)},
+        responses={200: AuthResponse, 401: Raises(WrongCredentials, *FACTOR_ERRORS)},
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
         typed = valid(LoginSerializer, request)
-        return self.signed_in(check_credentials(request, **typed))
+        proof = Proof.pop(typed)
+        return self.signed_in(*check_credentials(request, **typed, proof=proof))
 
 
 class RefreshView(SignInView):
@@ -134,7 +137,10 @@ class RefreshView(SignInView):
         if user is None:
             raise InvalidRefreshToken
         refuse_locked(user.email, user.locked, Devices(request).device_of(user))
-        access, refresh = tokens.issue(user, old["auth_time"])
+        amr = amr_still(user, old.get("amr", tokens.PASSWORD))
+        if amr is None:
+            raise InvalidRefreshToken
+        access, refresh = tokens.issue(user, old["auth_time"], amr)
         new = str(refresh)
         response = Response(auth_response(user, str(access), new))
         if cookie:

@@ -26,6 +26,7 @@ from config.schema import document
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
+from signin.factors.models import Factors
 from tests.assistants.conftest import send
 from tests.conftest import API, bearer
 from throttling.models import Lockout
@@ -167,15 +168,23 @@ STANDING: dict[str, dict[str, Any]] = {
     "activate": {"is_active": False},
 }
 ON_USERS: dict[str, dict[str, Any]] = STANDING | {
-    "sign_out": {}, "send_password_link": {}, "unlock": {}
+    "sign_out": {}, "send_password_link": {}, "unlock": {}, "reset_factors": {}
 }  # fmt: skip
-OWN = dict.fromkeys(STANDING, NOBODY) | {"unlock": SUPERUSER}
+OWN = dict.fromkeys([*STANDING, "reset_factors"], NOBODY) | {"unlock": SUPERUSER}
+WHO = {"reset_factors": SUPERUSER}
 CUSTOMERS = tuple(COMPANIES)
 
 
 def on_user(way: str, do: Callable[[str], Do]) -> list[Act]:
     return [
-        Act(f"{way}: {name}", do(name), CHANGE_USER, OWN.get(name, ANYBODY), before=before)
+        Act(
+            f"{way}: {name}",
+            do(name),
+            CHANGE_USER,
+            OWN.get(name, ANYBODY),
+            before=before,
+            who=WHO.get(name, ANYBODY),
+        )
         for name, before in ON_USERS.items()
     ]
 
@@ -366,6 +375,20 @@ CALLS = {
             targets=OTHERS,
         )
     ],
+    "DELETE /users/{user_id}/factors": [
+        Act(
+            "DELETE factors",
+            lambda api, actor, target: api.delete(f"/users/{target.pk}/factors"),
+            own=NOBODY,
+        )
+    ],
+    "PATCH /account": [
+        Act(
+            "PATCH account",
+            lambda api, actor, _: api.patch("/account", {"second_factor": "required"}),
+            targets=CUSTOMERS,
+        )
+    ],
     "POST /invitations": [
         Act("POST", lambda api, actor, _: api.post("/invitations", NEW), targets=CUSTOMERS)
     ],
@@ -418,6 +441,15 @@ OF_ONESELF = {
     "POST /auth/register",
     "POST /auth/login",
     "POST /auth/refresh",
+    "POST /auth/passkeys/options",
+    "POST /auth/passkeys/login",
+    "POST /auth/factors/totp",
+    "POST /auth/factors/totp/confirm",
+    "POST /auth/factors/passkeys",
+    "POST /auth/factors/passkeys/options",
+    "PATCH /auth/factors/{factor_id}",
+    "POST /auth/factors/{factor_id}/remove",
+    "POST /auth/recovery-codes",
     "POST /lockouts/redeem",
     "POST /invitations/accept",
     "POST /password-changes",
@@ -507,6 +539,8 @@ def surround(user: User) -> None:
     mail: dict[str, Any] = {"kind": "passwords.passwordchange", "state": State.FAILED}
     OutgoingMail.objects.create(email=user.email, link_id=change.pk, **mail)
     Consultant.objects.create(account=user.account, user=user, name="profile")
+    Factors.objects.create(user=user)
+    User.objects.filter(pk=user.pk).update(has_second_factor=True)
 
 
 @pytest.fixture
@@ -688,12 +722,16 @@ def may_by_token(kind: str) -> Callable[[Act, str], bool]:
         at_home = {"operators", "self"} if kind in {"superuser", "operators' admin"} else {
             "member", "admin", "staff", "superuser", "self", "customer"
         }  # fmt: skip
-        if act.name in {"POST", "invite_user"}:  # whose target is the caller's company
+        if act.name in {
+            "POST",
+            "invite_user",
+            "PATCH account",
+        }:  # whose target is the caller's company
             return kind in {"admin", "staff", "superuser"}
         if kind in {"member", "operators' admin"} or target not in at_home:
             return False
         if target == "self":
-            return kind != "staff"
+            return kind != "staff" and act.own != NOBODY
         return kind == "superuser" or target not in PROTECTED
 
     return may

@@ -18,13 +18,16 @@ def example(value: Any) -> Any:
 
 class Raises(OpenApiResponse):
     """Among the `responses` of `extend_schema`: the error answer that `config.errors` makes of
-    these exceptions, which have one status. `more` names the strings that it has beside `error`."""
+    these exceptions, answered with the status of the first. `more` has the schemas of what they
+    have beside `error`."""
 
     def __init__(self, *kinds: type[APIException]) -> None:
         super().__init__()
         self.status = kinds[0].status_code
         self.words = [str(kind.default_detail) for kind in kinds]
-        self.more = {name for kind in kinds for name in getattr(kind, "more", ())}
+        self.more = {
+            name: schema for kind in kinds for name, schema in getattr(kind, "more", {}).items()
+        }
 
 
 def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:

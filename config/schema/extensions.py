@@ -21,6 +21,21 @@ class Bearer(OpenApiAuthenticationExtension):
         }
 
 
+class EnrolmentOrBearer(OpenApiAuthenticationExtension):
+    target_class = "signin.factors.enrolment.EnrolmentAuthentication"
+    name = "enrolment"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "What a sign-in answers with whose company requires a second factor.",
+        }
+
+    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
+        return [{"bearer": []}, {self.name: []}]
+
+
 class OneOf(OpenApiSerializerFieldExtension):
     target_class = "accounts.fields.OneOfField"
     match_subclasses = True

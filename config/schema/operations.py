@@ -1,6 +1,7 @@
 """Each call as the document describes it: what its method's `extend_schema` says, and what follows
 from the kind of its view."""
 
+import itertools
 import re
 from typing import Any
 
@@ -85,14 +86,12 @@ class Schema(AutoSchema):
         """Every error answer of the call by its status."""
         valid = "requestBody" in operation or "parameters" in operation
         fields = {name: ref("schemas", kind) for name, kind in FIELDS.items()} if valid else {}
-        more = {name: {"type": "string"} for one in self.named() for name in one.more}
-        besides = {400: fields | more, 429: more}
         strict = any(issubclass(kind, CredentialThrottle) for kind in self.view.throttle_classes)
         made = {429: ref("responses", "TooManyAttempts" if strict else "RateLimited")}
         made |= {
             status: openapi_response(
                 DESCRIPTIONS[status],
-                error_schema(words, **besides.get(status, {})),
+                error_schema(words, **(fields if status == 400 else {}), **self.more(status)),
                 *HEADERS.get(status, LIMIT_HEADERS),
             )
             for status, words in self.words(operation, valid).items()
@@ -101,6 +100,11 @@ class Schema(AutoSchema):
             500: ref("responses", "InternalError"),
             503: ref("responses", "Unavailable"),
         }
+
+    def more(self, status: int) -> Part:
+        """What answers of a status have beside `error` and `fields`."""
+        named = [one.more for one in self.named() if one.status == status]
+        return dict(itertools.chain.from_iterable(more.items() for more in named))
 
     def words(self, operation: Part, valid: bool) -> dict[int, list[str]]:
         """What `error` can say, by status; `valid`: the call has something to validate."""
@@ -112,7 +116,7 @@ class Schema(AutoSchema):
         words[400] += ["invalid host", "bad request"]
         if self.view.authentication_classes:
             words.setdefault(401, []).append(KNOWN_WORDS[401])
-        if IsAdmin in self.view.permission_classes:
+        if IsAdmin in map(type, self.view.get_permissions()):
             words[403] = [KNOWN_WORDS[403]]
         if "{" in self.path:
             words[404] = [KNOWN_WORDS[404]]

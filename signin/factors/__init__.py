@@ -1,1 +1,1 @@
-"""Second factors will live here."""
+"""What a person has beside the password: an authenticator app, passkeys, recovery codes."""

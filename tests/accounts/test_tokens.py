@@ -49,7 +49,7 @@ def test_claims_are_those_of_the_decisions(ada: User) -> None:
 
     claims = jwt.decode(str(access), options={"verify_signature": False})
     expected = {"iss", "sub", "account_id", "role", "token_type", "iat", "exp", "jti"}
-    assert set(claims) == expected | {"auth_time", "token_version"}
+    assert set(claims) == expected | {"auth_time", "token_version", "amr"}
     assert claims["exp"] - claims["iat"] == 3600
     assert refresh["exp"] - refresh["iat"] == 86400
     kid = folder.key_ring().signing_key().kid

@@ -36,7 +36,7 @@ def fill(page: Any, **fields: str) -> None:
     """Fill fields of the page's form by their names, and send it."""
     for name, value in fields.items():
         page.locator(f"main [name={name}]").fill(value)
-    page.locator("main form button:not([type])").click()
+    page.locator("main form button:not([type]):visible").click()
 
 
 def heading(page: Any, text: str) -> None:
@@ -54,6 +54,7 @@ class Site:
 
     def __init__(self, service: Service, browser: Any) -> None:
         self.service, self.browser = service, browser
+        self.url = f"http://localhost:{service.port}"  # what `make run` prints, and mails link to
         self.mails = service.folder / "mails"
         self.hosts: set[str] = set()
         self.complaints: list[str] = []
@@ -62,7 +63,7 @@ class Site:
     def person(self, **options: Any) -> Any:
         """A browser context of somebody's own: cookies, storage and tabs."""
         context = self.browser.new_context(
-            base_url=self.service.url, **{"viewport": DESKTOP, "locale": "en"} | options
+            base_url=self.url, **{"viewport": DESKTOP, "locale": "en"} | options
         )
         context.set_default_timeout(8000)
         self.contexts.append(context)
@@ -75,7 +76,7 @@ class Site:
         """Close the browsers; no request has left the host and no policy was violated."""
         for context in self.contexts:
             context.close()
-        assert self.hosts <= {urlsplit(self.service.url).netloc}
+        assert self.hosts <= {urlsplit(self.url).netloc}
         assert self.complaints == []
 
     def listen(self, message: Any) -> None:
@@ -159,7 +160,7 @@ def shared_service(
 def empty(service: Service) -> None:
     """Forget everybody and every mail."""
     url = service.environment["DATABASE_URL"]
-    apps = "'accounts', 'assistants', 'audit', 'invitations', 'passwords', 'throttling'"
+    apps = "'accounts', 'assistants', 'audit', 'invitations', 'passwords', 'signin', 'throttling'"
     named = query(
         url, f"SELECT tablename FROM pg_tables WHERE split_part(tablename, '_', 1) IN ({apps})"
     )

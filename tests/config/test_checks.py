@@ -27,6 +27,7 @@ PRODUCTION = {
     "ALLOWED_HOSTS": "api.consulting.test",
     "TRUSTED_PROXY_COUNT": "1",
     "WEB_CONCURRENCY": "2",
+    "STAFF_SECOND_FACTOR": "true",
 }
 
 
@@ -45,6 +46,7 @@ def production(settings: Any, tmp_path: Path) -> Iterator[None]:
     settings.ALLOWED_HOSTS = ["api.consulting.test", "localhost"]
     settings.SECRET_KEY = PRODUCTION["SECRET_KEY"]
     settings.RATE_LIMIT_CREDENTIAL = 10
+    settings.STAFF_SECOND_FACTOR = True
     yield
     folder.key_folder.reset()
 
@@ -78,6 +80,8 @@ def test_silent_in_production() -> None:
         ("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend", "accounts.W005"),
         ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "accounts.W006"),
         ("ALLOWED_HOSTS", ["*"], "accounts.W006"),
+        ("STAFF_SECOND_FACTOR", False, "accounts.W009"),
+        ("PASSKEYS_RP_ID", "example.com", "accounts.E003"),
         ("DEBUG", True, "security.W018"),
         ("SECRET_KEY", "short", "security.W009"),
         ("REDIS_URL", "", "throttling.W001"),
@@ -192,7 +196,7 @@ def test_example_environment_is_refused_until_it_is_filled_in(tmp_path: Path) ->
     refused, content = check_deploy(tmp_path, **example), check_deploy(tmp_path, **filled)
 
     assert refused.returncode == 1
-    assert refused.stderr.count("(accounts.E003)") == 9
+    assert refused.stderr.count("(accounts.E003)") == 10
     assert content.returncode == 0, content.stderr
 
 

@@ -27,6 +27,8 @@ BAD = {
     "SECRET_KEY_FALLBACKS_FILE": ["/nowhere", "/"],
     "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee"],
     "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
+    "PASSKEYS_RP_ID": ["", "example.com", "host"],
+    "STAFF_SECOND_FACTOR": ["", "perhaps"],
     "SERVICE_URL": ["", "api.example.com", "https://x/path"],
     "CORS_ALLOWED_ORIGINS": [
         *["*", "app.example.com", "https://x/path", "https://*.example.com", "https://*"],
@@ -266,3 +268,33 @@ def test_address_of_a_cluster_is_read() -> None:
     assert found["addresses"] == [("a", 6379), ("b", 7001)]
     assert found["service"] is None
     assert found["options"] == {"password": "secret"}
+
+
+APP, SERVICE = "https://app.example.com", "https://api.example.com"
+
+
+@pytest.mark.parametrize(
+    ("frontend", "service", "given", "read"),
+    [
+        (None, None, None, ("localhost", ["http://localhost:8000"])),
+        (APP, SERVICE, None, ("app.example.com", [APP])),
+        (APP, SERVICE, "Example.com", ("example.com", [APP, SERVICE])),
+        (f"{APP}/office", SERVICE, "example.com", ("example.com", [APP, SERVICE])),
+        ("http://127.0.0.1:8000", None, None, ("", [])),
+        ("http://[::1]:8000", None, None, ("", [])),
+        ("http://app.example.com", SERVICE, None, ("", [])),  # no browser trusts plain http
+        (APP, SERVICE, "127.0.0.1", ("", [])),
+    ],
+)
+def test_passkeys_belong_to_a_domain(
+    tmp_path: Path, frontend: str | None, service: str | None, given: str | None, read: object
+) -> None:
+    values = {"FRONTEND_URL": frontend, "SERVICE_URL": service, "PASSKEYS_RP_ID": given}
+    code = "import config.settings as s; print((s.PASSKEYS_RP_ID, s.PASSKEYS_ORIGINS))"
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
+    environment |= {name: value for name, value in values.items() if value}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == str(read)

@@ -14,6 +14,7 @@ from config.schema.operations import TAGS
 from invitations import serializers as invitations
 from passwords import serializers as passwords
 from signin import serializers as signin
+from signin.factors import serializers as factors
 
 DOCUMENT = json.loads(document())
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -25,6 +26,8 @@ BODIES = [
     invitations.AcceptSerializer,
     invitations.InviteSerializer,
     passwords.RedeemSerializer,
+    factors.ProofSerializer,
+    factors.RenameSerializer,
 ]
 
 

@@ -22,7 +22,7 @@ def test_token_is_the_same_each_time_and_in_the_fragment(signup_link: SignupLink
     again = SignupLink.objects.get()
 
     assert TOKEN.fullmatch(again.token)
-    assert again.url == f"http://127.0.0.1:8000/complete-signup#token={signup_link.token}"
+    assert again.url == f"http://localhost:8000/complete-signup#token={signup_link.token}"
 
 
 def test_token_depends_on_the_secret(signup_link: SignupLink, settings: object) -> None:

@@ -26,13 +26,23 @@
  * @property {string} [message]
  * @property {Record<string, any>} [fields]
  * @property {Record<string, any>} [codes]
+ * @property {("totp" | "passkey" | "recovery_code")[]} [methods] of `second factor required`
+ * @property {string} [enrolment] of `second factor must be set up`: for `addApp` and `addPasskey`
  */
+/** @typedef {{ password: string, code?: string, passkey?: unknown }} Proof */
+/** @typedef {{ id: string, kind: "totp" | "passkey", name: string, created_at: string, last_used_at: string | null }} Factor */
+/** @typedef {{ items: Factor[], recovery_codes_left: number, required: boolean }} Factors */
+/** @typedef {{ id: string, secret: string, uri: string, qr: string }} NewApp */
+/** @typedef {{ factor: Factor, recovery_codes: string[] | null, session: AuthResponse | null }} Added */
+/** @typedef {{ id: string, name: string, second_factor: "optional" | "required", created_at: string }} Account */
 /** @typedef {{ access: string, ends: number, user: User }} Session */
 /**
  * @typedef {object} Options
  * @property {string} [baseUrl] the API's origin, without a slash at its end; this page's by default
  * @property {RequestCredentials} [credentials] "include" where the API has an origin of its own
  */
+/** Whether this browser has passkeys, and takes what the API asks it with. */
+export const hasPasskeys: boolean;
 /** An answer that is an error. */
 export class Refused extends Error {
     /**
@@ -104,6 +114,35 @@ export class Client extends EventTarget {
     signOut({ everywhere }?: {
         everywhere?: boolean;
     }): Promise<void>;
+    /**
+     * An answer of one of the person's passkeys: the `passkey` of a proof. With `mediation: "conditional"`
+     * the browser offers them in the field with `autocomplete="username webauthn"`, until another call
+     * aborts that. Throws what navigator.credentials throws: a NotAllowedError when the person declines.
+     * @param {{ mediation?: CredentialMediationRequirement, signal?: AbortSignal }} [options]
+     * @returns {Promise<unknown>}
+     */
+    passkey({ mediation, signal }?: {
+        mediation?: CredentialMediationRequirement;
+        signal?: AbortSignal;
+    }): Promise<unknown>;
+    /** @param {Parameters<Client["passkey"]>[0]} [options] @returns {Promise<AuthResponse>} */
+    logInByPasskey(options?: Parameters<Client["passkey"]>[0]): Promise<AuthResponse>;
+    /** @param {Proof | null} proof @param {string} [enrolment] @returns {Promise<NewApp>} */
+    addApp(proof: Proof | null, enrolment?: string): Promise<NewApp>;
+    /** @param {{ id: string, code: string, name?: string }} app @param {string} [enrolment] @returns {Promise<Added>} */
+    confirmApp(app: {
+        id: string;
+        code: string;
+        name?: string;
+    }, enrolment?: string): Promise<Added>;
+    /** @param {Proof | null} proof @param {string} [enrolment] @param {string} [name] @returns {Promise<Added>} */
+    addPasskey(proof: Proof | null, enrolment?: string, name?: string): Promise<Added>;
+    /** @param {string} id @param {Proof} proof @returns {Promise<null>} */
+    removeFactor(id: string, proof: Proof): Promise<null>;
+    /** @param {Proof} proof @returns {Promise<{ recovery_codes: string[] }>} */
+    renewRecoveryCodes(proof: Proof): Promise<{
+        recovery_codes: string[];
+    }>;
     #private;
 }
 export type User = {
@@ -137,6 +176,48 @@ export type ErrorBody = {
     message?: string | undefined;
     fields?: Record<string, any> | undefined;
     codes?: Record<string, any> | undefined;
+    /**
+     * of `second factor required`
+     */
+    methods?: ("totp" | "passkey" | "recovery_code")[] | undefined;
+    /**
+     * of `second factor must be set up`: for `addApp` and `addPasskey`
+     */
+    enrolment?: string | undefined;
+};
+export type Proof = {
+    password: string;
+    code?: string;
+    passkey?: unknown;
+};
+export type Factor = {
+    id: string;
+    kind: "totp" | "passkey";
+    name: string;
+    created_at: string;
+    last_used_at: string | null;
+};
+export type Factors = {
+    items: Factor[];
+    recovery_codes_left: number;
+    required: boolean;
+};
+export type NewApp = {
+    id: string;
+    secret: string;
+    uri: string;
+    qr: string;
+};
+export type Added = {
+    factor: Factor;
+    recovery_codes: string[] | null;
+    session: AuthResponse | null;
+};
+export type Account = {
+    id: string;
+    name: string;
+    second_factor: "optional" | "required";
+    created_at: string;
 };
 export type Session = {
     access: string;

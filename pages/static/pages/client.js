@@ -41,8 +41,16 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
  * @property {string} [message]
  * @property {Record<string, any>} [fields]
  * @property {Record<string, any>} [codes]
+ * @property {("totp" | "passkey" | "recovery_code")[]} [methods] of `second factor required`
+ * @property {string} [enrolment] of `second factor must be set up`: for `addApp` and `addPasskey`
  */
 
+/** @typedef {{ password: string, code?: string, passkey?: unknown }} Proof */
+/** @typedef {{ id: string, kind: "totp" | "passkey", name: string, created_at: string, last_used_at: string | null }} Factor */
+/** @typedef {{ items: Factor[], recovery_codes_left: number, required: boolean }} Factors */
+/** @typedef {{ id: string, secret: string, uri: string, qr: string }} NewApp */
+/** @typedef {{ factor: Factor, recovery_codes: string[] | null, session: AuthResponse | null }} Added */
+/** @typedef {{ id: string, name: string, second_factor: "optional" | "required", created_at: string }} Account */
 /** @typedef {{ access: string, ends: number, user: User }} Session */
 
 /**
@@ -50,6 +58,9 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
  * @property {string} [baseUrl] the API's origin, without a slash at its end; this page's by default
  * @property {RequestCredentials} [credentials] "include" where the API has an origin of its own
  */
+
+/** Whether this browser has passkeys, and takes what the API asks it with. */
+export const hasPasskeys = Boolean(globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON);
 
 /** An answer that is an error. */
 export class Refused extends Error {
@@ -77,6 +88,7 @@ export class Client extends EventTarget {
   #session = null;
   /** @type {Promise<void> | null} */
   #refreshing = null;
+  #asking = new AbortController(); // of the request for a passkey that the browser shows
   #baseUrl;
   #credentials;
   #name;
@@ -130,21 +142,8 @@ export class Client extends EventTarget {
    * @param {unknown} [body]
    * @returns {Promise<Answer>}
    */
-  async call(method, path, body) {
-    const ask = () => this.#send(method, path, body, this.#session?.access);
-    if (!this.#isFresh()) await this.refresh();
-    try {
-      return await this.#patiently(ask);
-    } catch (error) {
-      if (!isRefusal(error, 401)) throw error;
-    }
-    await this.refresh();
-    try {
-      return await this.#patiently(ask);
-    } catch (error) {
-      if (isRefusal(error, 401)) this.#forget();
-      throw error;
-    }
+  call(method, path, body) {
+    return this.#asUser(method, path, body, (ask) => this.#patiently(ask));
   }
 
   /**
@@ -194,6 +193,91 @@ export class Client extends EventTarget {
       if (!isRefusal(error, 401)) throw error;
     }
     this.#forget();
+  }
+
+  /* Second factors; those of their calls that are not here are plain `call`s. What takes a proof waits
+  for no limit: a person at a form reads `error.wait`. */
+
+  /**
+   * An answer of one of the person's passkeys: the `passkey` of a proof. With `mediation: "conditional"`
+   * the browser offers them in the field with `autocomplete="username webauthn"`, until another call
+   * aborts that. Throws what navigator.credentials throws: a NotAllowedError when the person declines.
+   * @param {{ mediation?: CredentialMediationRequirement, signal?: AbortSignal }} [options]
+   * @returns {Promise<unknown>}
+   */
+  async passkey({ mediation = "optional", signal } = {}) {
+    const mine = this.#ask(signal);
+    const options = await this.send("POST", "/auth/passkeys/options", {});
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options.publicKey);
+    const found = await navigator.credentials.get({ mediation, signal: mine, publicKey });
+    return /** @type {PublicKeyCredential} */ (found).toJSON();
+  }
+
+  /** @param {Parameters<Client["passkey"]>[0]} [options] @returns {Promise<AuthResponse>} */
+  async logInByPasskey(options) {
+    const credential = await this.passkey(options);
+    return this.send("POST", "/auth/passkeys/login", { credential });
+  }
+
+  /** @param {Proof | null} proof @param {string} [enrolment] @returns {Promise<NewApp>} */
+  addApp(proof, enrolment) {
+    return this.#prove("/auth/factors/totp", proof, enrolment);
+  }
+
+  /** @param {{ id: string, code: string, name?: string }} app @param {string} [enrolment] @returns {Promise<Added>} */
+  confirmApp(app, enrolment) {
+    return this.#prove("/auth/factors/totp/confirm", app, enrolment);
+  }
+
+  /** @param {Proof | null} proof @param {string} [enrolment] @param {string} [name] @returns {Promise<Added>} */
+  async addPasskey(proof, enrolment, name = "") {
+    const signal = this.#ask();
+    const options = await this.#prove("/auth/factors/passkeys/options", proof, enrolment);
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options.publicKey);
+    const made = await navigator.credentials.create({ signal, publicKey });
+    const credential = /** @type {PublicKeyCredential} */ (made).toJSON();
+    return this.#prove("/auth/factors/passkeys", { credential, name }, enrolment);
+  }
+
+  /** @param {string} id @param {Proof} proof @returns {Promise<null>} */
+  removeFactor(id, proof) {
+    return this.#prove(`/auth/factors/${id}/remove`, proof);
+  }
+
+  /** @param {Proof} proof @returns {Promise<{ recovery_codes: string[] }>} */
+  renewRecoveryCodes(proof) {
+    return this.#prove("/auth/recovery-codes", proof);
+  }
+
+  /** A browser asks for one passkey at a time: the one before is aborted. @param {AbortSignal} [signal] */
+  #ask(signal) {
+    this.#asking.abort();
+    this.#asking = new AbortController();
+    return signal ? AbortSignal.any([signal, this.#asking.signal]) : this.#asking.signal;
+  }
+
+  /** @param {string} path @param {object | null} body @param {string} [enrolment] for session and proof */
+  #prove(path, body, enrolment) {
+    if (enrolment) return this.#send("POST", path, body ?? {}, enrolment);
+    return this.#asUser("POST", path, body, (ask) => ask());
+  }
+
+  /** @param {string} method @param {string} path @param {unknown} body @param {(ask: () => Promise<any>) => Promise<any>} go */
+  async #asUser(method, path, body, go) {
+    const ask = () => this.#send(method, path, body, this.#session?.access);
+    if (!this.#isFresh()) await this.refresh();
+    try {
+      return await go(ask);
+    } catch (error) {
+      if (!isRefusal(error, 401)) throw error;
+    }
+    await this.refresh();
+    try {
+      return await go(ask);
+    } catch (error) {
+      if (isRefusal(error, 401)) this.#forget();
+      throw error;
+    }
   }
 
   /**
@@ -302,20 +386,13 @@ export class Client extends EventTarget {
   }
 }
 
-/**
- * What an access token says, unverified: for the one who was given it over TLS.
- * @param {string} token
- */
+/** What an access token says, unverified: for the one who was given it over TLS. @param {string} token */
 function claims(token) {
   const payload = token.split(".")[1] ?? "";
   return JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/")));
 }
 
-/**
- * @param {unknown} error
- * @param {number} status
- * @returns {error is Refused}
- */
+/** @param {unknown} error @param {number} status @returns {error is Refused} */
 function isRefusal(error, status) {
   return error instanceof Refused && error.status === status;
 }

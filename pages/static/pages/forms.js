@@ -151,14 +151,21 @@ function body(form) {
   return values;
 }
 
-async function submit(form) {
+function send(form, values) {
+  if (form.work) return form.work(values); // given by the script of its page
+  const [method, path] = form.dataset.call.split(" ");
+  return form.closest("[data-members]") ? call(method, path, values) : client.send(method, path, values);
+}
+
+export const sender = (form) => one("button:not([type]), button[type=submit]", form);
+
+/* Make the form's call, as one of its buttons asks; `more` resolves to what no field holds. */
+export async function submit(form, button = sender(form), more = () => ({})) {
   if (!check(form, (field) => field.willValidate && wrong(field))) return;
   all("[aria-pressed=true]", form).forEach(reveal); // so that no browser keeps it as plain text
-  const [method, path] = form.dataset.call.split(" ");
-  const send = form.closest("[data-members]") ? call : client.send.bind(client);
   let answer;
-  const error = await attempt(one("button:not([type]), button[type=submit]", form), async () => {
-    answer = await send(method, path, body(form));
+  const error = await attempt(button, async () => {
+    answer = await send(form, { ...body(form), ...(await more()) });
   });
   if (!error) return succeed(form, answer);
   if ("link" in form.dataset && error.message === "invalid or expired token") {
@@ -167,9 +174,11 @@ async function submit(form) {
   }
   const fields = error.body?.fields ?? {};
   check(form, ({ name }) => [].concat(fields[name] ?? []).map((text) => say(text)).join(" "));
+  form.dispatchEvent(new CustomEvent("refused", { bubbles: true, detail: error }));
 }
 
 function succeed(form, answer) {
+  if (form.work) return form.reset();
   const text = form.dataset.say && say(form.dataset.say, Object.fromEntries(new FormData(form)));
   if ("sent" in form.dataset) return showSent(form);
   if ("fill" in form.dataset) {
@@ -187,7 +196,7 @@ function succeed(form, answer) {
 }
 
 /* Signed in: by a link, which is used up now, or on the page for guests. */
-function enter(form, answer, text) {
+export function enter(form, answer, text) {
   sessionStorage.removeItem(key(location.pathname));
   const path = form.dataset.then || afterLogIn();
   form.closest("[data-guests]")?.removeAttribute("data-guests");

@@ -15,7 +15,7 @@ whenShown(async (main) => {
 const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
 
 /* A page of a list; the first one takes the place of what is shown. */
-async function load(list, page = 1) {
+export async function load(list, page = 1) {
   const [path, query] = list.dataset.list.split("?");
   const asked = new URLSearchParams(query);
   asked.set("page", page);
@@ -27,6 +27,7 @@ async function load(list, page = 1) {
   list.append(...answer.items.map((item) => row(list.dataset.row, item)));
   list.dataset.total = answer.total ?? answer.items.length; // not all lists come in pages
   showMore(list, page, page * answer.per_page < answer.total);
+  list.dispatchEvent(new CustomEvent("loaded", { bubbles: true, detail: answer }));
 }
 
 function showMore(list, page, more) {
@@ -48,7 +49,7 @@ function row(template, item) {
   const made = document.getElementById(template).content.cloneNode(true);
   const facts = { ...item, ...standing(item) };
   const name = `${item.first_name ?? ""} ${item.last_name ?? ""}`.trim();
-  facts.name = name || item.client_name || item.email || item.host;
+  facts.name = item.name || name || item.client_name || item.email || item.host || say(item.kind);
   fillText(made, facts);
   all("[data-kind]", made).forEach((badge) => (badge.dataset.kind = facts.kind));
   all("[data-initials]", made).forEach((mark) => initials(mark, facts.name));
@@ -76,11 +77,16 @@ function standing(item) {
     const until = item.mail === "refused" ? say("mail refused") : life;
     return { kind: item.status, standing: item.status, until, acts: ["resend", "revoke"] };
   }
+  if ("kind" in item) {
+    const [made, used] = [item.created_at, item.last_used_at].map((at) => at && day.format(new Date(at)));
+    const until = used ? say("last used on", { date: used }) : say("added on", { date: made });
+    return { until, kind: item.name && say(item.kind), acts: ["rename", "remove"] };
+  }
   const date = item.last_sign_in_at && day.format(new Date(item.last_sign_in_at));
   const until = date ? say("last signed in on", { date }) : "";
   if (!item.is_active) return { kind: "inactive", standing: "deactivated", until, acts: ["activate"] };
   const other = item.role === "admin" ? "make member" : "make admin";
-  const colleague = item.id === client.user.id ? [] : ["mail password", "sign out"];
+  const colleague = item.id === client.user.id ? [] : ["mail password", "sign out", "reset factors"];
   return { kind: "active", standing: "active", until, acts: [other, ...colleague, "deactivate"] };
 }
 
@@ -92,13 +98,14 @@ function initials(mark, name) {
 
 /* ---- What can be done about somebody or something ---- */
 
-const ACTS = {
+export const ACTS = {
   "make admin": { call: (id) => ["PATCH", `/users/${id}`, { role: "admin" }], ask: true },
   "make member": { call: (id) => ["PATCH", `/users/${id}`, { role: "member" }], ask: true },
   deactivate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: false }], ask: true },
   activate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: true }] },
   "mail password": { call: (id) => ["POST", `/users/${id}/password-change`] },
   "sign out": { call: (id) => ["POST", `/users/${id}/sign-out`], ask: true },
+  "reset factors": { call: (id) => ["DELETE", `/users/${id}/factors`], ask: true },
   resend: { call: (id) => ["POST", `/invitations/${id}/resend`] },
   "invite again": {
     call: (_, { email, role, consultant_id }) => ["POST", "/invitations", { email, role, consultant_id }],
@@ -110,9 +117,10 @@ const ACTS = {
 async function act(button) {
   const menu = button.closest("details");
   const { facts } = button.closest("tr");
-  const { call: of, ask } = ACTS[button.dataset.for];
+  const { call: of, ask, open } = ACTS[button.dataset.for];
   menu.open = false;
   one("summary", menu).focus();
+  if (open) return open(facts);
   if (ask && !(await confirmed(button, ...question(button, facts)))) return;
   const error = await attempt(one("summary", menu), () => change(facts, of(facts.id, facts)));
   if (error || !mayStay()) return; // who is no admin any more is led away

@@ -1,10 +1,12 @@
 /* Brings the pages to life. */
 
+import "./factors.js";
 import { takeToken } from "./forms.js";
 import "./email.js";
 import "./lists.js";
 import "./people.js";
 import { call, client, show, signOut, speak } from "./navigation.js";
+import "./passkeys.js";
 import { announceKept, attempt, confirmed, say } from "./screen.js";
 
 async function leave(button) {

@@ -30,9 +30,10 @@ export function announceKept() {
   if (text) announce(text);
 }
 
-/* What went wrong, in words: the API's errors by their own, the rest by what they mean here. */
+/* What went wrong, in words: the API's errors and the browser's about passkeys by their own, the rest
+by what they mean here. */
 export function problem(error) {
-  if (!error.status) return say("unreachable");
+  if (!error.status) return say(words.has(error.name) ? error.name : "unreachable");
   if (error.status === 429) return say("too many attempts");
   if (error.status >= 500) return say(error.status === 503 ? "service unavailable" : "internal error");
   return say(error.message);

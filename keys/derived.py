@@ -1,0 +1,23 @@
+"""Keys that are derived from SECRET_KEY, each for one purpose."""
+
+import base64
+
+from cryptography.fernet import Fernet, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.utils.encoding import force_bytes
+
+
+def derived_keys(purpose: str) -> list[bytes]:
+    """The keys of 32 octets for a purpose (RFC 5869): the first, of SECRET_KEY, for what is new;
+    those of SECRET_KEY_FALLBACKS for what is older."""
+    return [
+        HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))
+        for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    ]
+
+
+def fernet(purpose: str) -> MultiFernet:
+    """Encrypts by the first of the keys for a purpose, and decrypts by any."""
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in derived_keys(purpose)])

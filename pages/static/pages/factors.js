@@ -1,0 +1,265 @@
+/* Second factors: the code or passkey beside a password; what a person has, on the account page; what
+is set up at a sign-in, where the company requires it; and the company's rule. */
+
+import { hasPasskeys } from "./client.js";
+import { sender, submit } from "./forms.js";
+import { ACTS, load } from "./lists.js";
+import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
+import { all, announce, attempt, confirmed, one, say } from "./screen.js";
+
+/* ---- The second step of a form that takes a password ---- */
+
+document.addEventListener("refused", ({ target: form, detail: error }) => {
+  if (error.message === "second factor required") {
+    announce("");
+    askFor(form, error.body.methods);
+  } else if (error.message === "second factor must be set up") enrol(form, error.body.enrolment);
+  else if (error.message === "wrong e-mail or password") askAgain(form);
+  else if (error.message === "wrong code") form.elements.code.select();
+  else leaveIfOver(error);
+});
+
+/* Ask for one of these methods, and offer the others. */
+function askFor(form, methods) {
+  const usable = hasPasskeys && one("button[data-method=passkey]", form);
+  form.methods = methods;
+  showFirst(form, false);
+  choose(form, methods.find((method) => method !== "passkey" || usable) ?? "recovery_code");
+}
+
+const showFirst = (form, shown) => all("[data-first]", form).forEach((part) => (part.hidden = !shown));
+
+function choose(form, method) {
+  const step = one("[data-second]", form);
+  const { code } = form.elements;
+  const typed = method !== "passkey";
+  step.hidden = step.disabled = false;
+  for (const way of all("[data-method]", step)) {
+    way.hidden = !form.methods.includes(way.dataset.method) || (typed && way.dataset.method === method);
+  }
+  code.disabled = code.closest(".field").hidden = !typed;
+  sender(form).hidden = !typed;
+  if (!typed) return one("button[data-method=passkey]", step).focus();
+  code.value = "";
+  code.inputMode = method === "totp" ? "numeric" : "text";
+  code.autocomplete = method === "totp" ? "one-time-code" : "off";
+  one(".field label", step).textContent = say(`${method}: label`);
+  one(".hint", step).textContent = say(`${method}: hint`);
+  code.focus();
+}
+
+/* From the beginning: the password itself is wrong. */
+function askAgain(form) {
+  showFirst(form, true);
+  endStep(form);
+  form.elements.password.select();
+}
+
+function endStep(form) {
+  const step = one("[data-second]", form);
+  step.hidden = step.disabled = true;
+  sender(form).hidden = false;
+}
+
+function useMethod(button) {
+  const { form } = button;
+  choose(form, button.dataset.method);
+  if (button.dataset.method !== "passkey") return;
+  submit(form, button, async () => ({ passkey: await client.passkey() }));
+}
+
+/* Six digits are sent as soon as they are there, however they came. */
+document.addEventListener("input", ({ target }) => {
+  if (!target.matches("[autocomplete=one-time-code]")) return;
+  const digits = target.value.replace(/[\s-]/g, "");
+  if (!/^\d{6}$/.test(digits)) return;
+  target.value = digits;
+  target.form.requestSubmit();
+});
+
+/* ---- A sign-in that ends with setting one up ---- */
+
+let enrolment = null; // its token, and the page to go to afterwards
+
+function enrol(form, token) {
+  enrolment = { token, next: form.dataset.enrolled || form.dataset.then };
+  return visit("/second-factor");
+}
+
+whenShown((main) => {
+  if (!one("[data-enrolment]", main)) enrolment = null;
+  else if (!enrolment) return visit("/login");
+  else drawWays([]);
+});
+
+/* The ten minutes of an enrolment are over. */
+async function leaveIfOver(error) {
+  if (!enrolment || error?.status !== 401) return;
+  await visit("/login");
+  announce(say("enrolment over"), "bad");
+}
+
+/* ---- What a person has ---- */
+
+let held = null; // what GET /auth/factors has answered
+
+document.addEventListener("loaded", ({ target, detail }) => {
+  if (target.id !== "factors") return;
+  held = detail;
+  drawWays(held.items);
+  const count = held.recovery_codes_left;
+  one("[data-codes-left]").textContent = held.items.length ? say("codes left", { count }) : "";
+  one("[data-required]").hidden = !held.required;
+});
+
+function drawWays(items) {
+  const kinds = items.map((item) => item.kind);
+  const possible = { app: !kinds.includes("totp"), passkey: hasPasskeys, codes: items.length > 0 };
+  for (const button of all("[data-set-up]")) button.hidden = !possible[button.dataset.setUp];
+}
+
+/* Show one part of the card in the place of the others. */
+function open(name) {
+  for (const panel of all("main [data-panel]")) panel.hidden = panel.dataset.panel !== name;
+  const shown = one(`main [data-panel=${name}]`);
+  (one("[tabindex='-1']", shown) ?? one("input:enabled", shown) ?? one("main h1")).focus();
+}
+
+/* Back to what the person has, which may have changed. */
+function done(text) {
+  for (const form of all("main [data-panel] form")) form.reset();
+  open("list");
+  announce(text);
+  if (text) document.dispatchEvent(new Event("done"));
+}
+
+/* Have it shown who asks, then do the work. */
+function prove(title, work) {
+  const form = one("form[data-call=proof]");
+  const has = (kind) => held.items.some((item) => item.kind === kind);
+  const methods = ["totp", "passkey"].filter(has);
+  form.work = work;
+  one("h2", form.parentElement).textContent = title;
+  open("proof");
+  if (methods.length) askFor(form, [...methods, ...(held.recovery_codes_left ? ["recovery_code"] : [])]);
+  else endStep(form);
+  form.elements.password.focus();
+}
+
+const SET_UP = {
+  app: async (proof) => showApp(await client.addApp(proof, enrolment?.token)),
+  passkey: async (proof) => added(await client.addPasskey(proof, enrolment?.token)),
+  codes: async (proof) => showCodes((await client.renewRecoveryCodes(proof)).recovery_codes),
+};
+
+async function setUp(button) {
+  const work = SET_UP[button.dataset.setUp];
+  if (!enrolment) return prove(button.textContent, work);
+  leaveIfOver(await attempt(button, () => work(null)));
+}
+
+function showApp({ id, secret, uri, qr }) {
+  const panel = one("main [data-panel=app]");
+  const image = new DOMParser().parseFromString(qr, "text/html").body.firstElementChild;
+  image.setAttribute("role", "img");
+  image.setAttribute("aria-label", say("qr"));
+  one("[data-qr]", panel).replaceChildren(image);
+  one("[data-secret]", panel).textContent = secret.match(/.{1,4}/g).join(" ");
+  one("[data-uri]", panel).href = uri;
+  one("form", panel).work = async ({ code }) => added(await client.confirmApp({ id, code }, enrolment?.token));
+  open("app");
+}
+
+function added({ recovery_codes: codes, session }) {
+  if (session) client.signIn(session);
+  if (codes) showCodes(codes, session?.user);
+  else done(say("saved"));
+}
+
+ACTS.rename = {
+  open({ id, name }) {
+    const form = one("form[data-call=name]");
+    form.work = async (values) => {
+      await client.call("PATCH", `/auth/factors/${id}`, values);
+      done(say("saved"));
+    };
+    form.elements.name.value = name;
+    open("name");
+  },
+};
+ACTS.remove = {
+  open(facts) {
+    prove(say("remove: sure", facts), async (proof) => {
+      await client.removeFactor(facts.id, proof);
+      done(say("remove: done", facts));
+    });
+  },
+};
+
+/* ---- Recovery codes, shown once ---- */
+
+function showCodes(codes, person) {
+  const panel = one("main [data-panel=codes]");
+  const text = `${one("h2", panel).textContent}\n\n${codes.join("\n")}\n`;
+  one("ul", panel).replaceChildren(...codes.map(codeItem));
+  one("[data-download]", panel).href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  const copy = one("[data-copy]", panel);
+  copy.hidden = !navigator.clipboard; // plain HTTP on another host than this machine
+  copy.onclick = () => attempt(copy, () => navigator.clipboard.writeText(text)).then((error) => error || announce(say("copied")));
+  one("[data-print]", panel).onclick = () => print();
+  one("[data-kept]", panel).onclick = () => {
+    if (person) goOn(person, enrolment.next || afterLogIn(), say("welcome"));
+    else done(say("saved"));
+  };
+  open("codes");
+}
+
+function codeItem(code) {
+  const item = document.createElement("li");
+  item.textContent = code;
+  return item;
+}
+
+/* ---- The company's rule ---- */
+
+whenShown(async (main) => {
+  const section = one("[data-rule]", main);
+  if (section) drawRule(section, await call("GET", "/account"));
+});
+
+function drawRule(section, { second_factor: rule }) {
+  one("[data-rule-text]", section).textContent = say(`rule: ${rule}`);
+  for (const button of all("[data-factor-rule]", section)) button.hidden = button.dataset.factorRule === rule;
+}
+
+async function rule(button) {
+  const wanted = button.dataset.factorRule;
+  const section = button.closest("section");
+  const sure = [say("require: sure"), say("require: then")];
+  if (wanted === "required" && !(await confirmed(button, ...sure))) return;
+  const error = await attempt(button, async () => {
+    drawRule(section, await call("PATCH", "/account", { second_factor: wanted }));
+  });
+  if (error) return;
+  announce(say("saved"));
+  one("[data-factor-rule]:not([hidden])", section).focus();
+}
+
+/* Who has none yet; asked for when somebody wants to know. */
+function showWho(button) {
+  const list = document.getElementById(button.dataset.who);
+  list.dataset.list = "/pages/without-second-factor";
+  return attempt(button, () => load(list));
+}
+
+/* ---- Events ---- */
+
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest("button");
+  if (!button) return;
+  if (button.dataset.method) useMethod(button);
+  if (button.dataset.setUp) setUp(button);
+  if (button.dataset.factorRule) rule(button);
+  if (button.dataset.who) showWho(button);
+  if ("cancel" in button.dataset) done("");
+});

@@ -1,0 +1,71 @@
+"""Errors of second factors: a status and the words that decisions fixed; config.errors shapes them.
+
+Those of a sign-in are 401s. Where a bearer token came along they are 403s, by `forbidden`: a 401
+would make clients refresh, and send the guess again.
+"""
+
+from typing import Any
+
+from rest_framework.exceptions import APIException
+
+
+class FactorNeeded(APIException):
+    """The password is right, and does not suffice."""
+
+    status_code = 401
+
+
+class SecondFactorRequired(FactorNeeded):
+    """Neither a code nor a passkey came along. Neither a failure nor a success."""
+
+    more = {"methods": {"type": "array", "items": {"type": "string"}}}
+    default_detail = "second factor required"
+
+    def __init__(self, methods: list[str]) -> None:
+        super().__init__()
+        self.extra: dict[str, Any] = {"methods": methods}
+
+
+class WrongCode(FactorNeeded):
+    """The code or the passkey that came along is wrong: a failure like a wrong password."""
+
+    default_detail = "wrong code"
+
+
+class FactorMustBeSetUp(FactorNeeded):
+    """The company requires a second factor, and the person has none yet."""
+
+    more = {"enrolment": {"type": "string"}}
+    default_detail = "second factor must be set up"
+
+    def __init__(self, enrolment: str) -> None:
+        super().__init__()
+        self.extra = {"enrolment": enrolment}
+
+
+class WrongPasskey(APIException):
+    """Whatever fails about a passkey: an answer that told what would help a forger."""
+
+    status_code = 401
+    default_detail = "wrong passkey"
+
+
+class TooManyFactors(APIException):
+    status_code = 409
+    default_detail = "too many factors"
+
+
+class FactorStillRequired(APIException):
+    status_code = 409
+    default_detail = "your company requires a second factor"
+
+
+class NotOnesOwn(APIException):
+    status_code = 409
+    default_detail = "use your own account page"
+
+
+def forbidden(error: APIException) -> APIException:
+    """The same answer as a 403."""
+    error.status_code = 403
+    return error

@@ -1,0 +1,49 @@
+"""Second factors on pages of plain forms: the consent page and the admin site's log-in.
+
+The first page takes address and password, the second the code. There is no half-finished sign-in in
+between: both come again with the code, sealed, and all is checked at once.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cryptography.fernet import InvalidToken
+from django.conf import settings
+from django.http import HttpRequest
+from rest_framework.request import Request
+
+from keys.derived import fernet
+from signin.cookies import own_origin
+from signin.factors.passkeys import request_options
+from signin.factors.proof import Proof
+
+LIFE = 300  # seconds
+PURPOSE = "signin.form"
+
+
+def second_page(request: HttpRequest | Request, email: str, password: str) -> dict[str, str]:
+    """What the page that asks for a factor holds: `sealed`, and `passkey`, the options for its
+    button, "" where the address by which the browser called us takes none."""
+    here = own_origin(request) in settings.PASSKEYS_ORIGINS
+    passkey = json.dumps(request_options()) if here else ""
+    sealed = fernet(PURPOSE).encrypt(json.dumps([email, password]).encode()).decode()
+    return {"sealed": sealed, "passkey": passkey}
+
+
+def unseal(text: str) -> tuple[str, str]:
+    """Address and password of a page that was sent out less than five minutes ago; else both ""."""
+    try:
+        email, password = json.loads(fernet(PURPOSE).decrypt(text, ttl=LIFE))
+    except InvalidToken:
+        return "", ""
+    return email, password
+
+
+def form_proof(form: Mapping[str, Any]) -> Proof:
+    """What the second page's form brings; a passkey that is no JSON is a wrong one."""
+    try:
+        passkey = json.loads(form.get("passkey") or "null")
+    except (ValueError, RecursionError):
+        passkey = {}
+    return Proof(str(form.get("code", ""))[:64], passkey)

@@ -1,0 +1,365 @@
+"""Factors: what one person has beside the password. Each is good once where it must be: a code's
+step, a recovery code and a challenge are used up by one statement that decides between requests
+that race."""
+
+import base64
+import hashlib
+import secrets
+import uuid
+from datetime import timedelta
+from typing import Any, ClassVar, Self
+from uuid import UUID
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, models, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+from rest_framework.exceptions import NotAuthenticated, NotFound
+
+from accounts.models import Account, User
+from audit import trail
+from audit.models import Kind
+from audit.pruning import delete_in_batches
+from mail.notices import Notice
+from mail.outbox import OutgoingMail
+from metrics import series
+from signin.factors import challenges, totp
+from signin.factors.exceptions import (
+    FactorStillRequired,
+    NotOnesOwn,
+    TooManyFactors,
+    WrongPasskey,
+)
+
+MOST_PASSKEYS = 10
+RECOVERY_CODES = 10
+FEW_CODES = 3  # are mentioned in the mail about one that was used
+WARNED_AT = 3  # wrong codes in a row after a right password
+MOST_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: then an app's codes are taken no longer
+DAY = timedelta(days=1)
+
+
+class FactorsQuerySet(models.QuerySet["Factors"]):
+    def hold(self, user: User) -> Self:
+        """The person's row, if there is one; nobody else adds, removes or resets a factor of
+        theirs until the transaction ends. NotAuthenticated where their sessions have ended."""
+        users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
+        if not users.filter(token_version=user.token_version).exists():
+            raise NotAuthenticated
+        return self.filter(user=user)
+
+    def open(self, user: User, *, enrolling: bool) -> "tuple[Factors, list[str] | None]":
+        """The person's row to add a factor to; with the first one the recovery codes, in clear.
+
+        In the caller's transaction. An enrolment (`enrolling`) adds the first factor alone.
+        """
+        factors = self.hold(user).first()
+        if factors is not None:
+            if enrolling:
+                raise NotAuthenticated
+            return factors, None
+        factors = self.create(user=user)
+        User.objects.filter(pk=user.pk).update(has_second_factor=True)
+        user.has_second_factor = True
+        return factors, RecoveryCode.objects.renew(factors)
+
+    def reset(self, user: User, actor: User | None = None) -> bool:
+        """Take all factors and codes of somebody away; whether there were any. Their sessions end,
+        and they are mailed. `actor` did it: None is a command. Raises NotOnesOwn, since one's own
+        take a password and a factor, and PermissionDenied where the actor may not act on them."""
+        if actor == user:
+            raise NotOnesOwn
+        with transaction.atomic():
+            users = User.objects.filter(pk=user.pk)
+            if not users.within_reach(actor).select_for_update(no_key=True).exists():
+                raise PermissionDenied
+            if not self.filter(user=user).delete()[0]:
+                return False
+            users.update(has_second_factor=False)
+            users.sign_out()
+            whom: dict[str, Any] = {"subject": user.email, "account_id": user.account_id}
+            trail.record(Kind.FACTORS_RESET, actor=actor, **whom)
+            tell(user, "factors_reset")
+        return True
+
+
+class Factors(models.Model):
+    """One person's app, and the count of what failed after their right password; passkeys and
+    recovery codes point here. There is a row from somebody's first factor to their last."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="factors"
+    )
+    totp_id = models.UUIDField(null=True, editable=False)
+    totp_secret = models.TextField(blank=True, editable=False)  # encrypted: signin.factors.totp
+    totp_step = models.BigIntegerField(default=0, editable=False)  # the last one that was used
+    totp_name = models.CharField(max_length=60, blank=True, editable=False)
+    totp_added_at = models.DateTimeField(null=True, editable=False)
+    totp_used_at = models.DateTimeField(null=True, editable=False)
+    wrong_codes = models.PositiveIntegerField(default=0, editable=False)
+    warned_at = models.DateTimeField(null=True, editable=False)
+
+    objects: ClassVar[FactorsQuerySet] = FactorsQuerySet.as_manager()  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return f"second factors of {self.user_id}"
+
+    def methods(self) -> list[str]:
+        """What the person can show, in the words of the API."""
+        app = ["totp"] if self.totp_id else []
+        passkeys = ["passkey"] if self.passkeys.exists() else []
+        return [*app, *passkeys, "recovery_code"]
+
+    def items(self) -> list[dict[str, Any]]:
+        """The app and the passkeys as the API shows them, oldest first."""
+        items = [passkey.item() for passkey in self.passkeys.all()]
+        items += [self.totp_item()] if self.totp_id else []
+        return sorted(items, key=lambda item: item["created_at"])
+
+    def totp_item(self) -> dict[str, Any]:
+        return {
+            "id": self.totp_id,
+            "kind": "totp",
+            "name": self.totp_name,
+            "created_at": self.totp_added_at,
+            "last_used_at": self.totp_used_at,
+        }
+
+    def add_totp(self, secret: bytes, step: int, name: str) -> dict[str, Any]:
+        """Add the app; the step of the code that confirmed it is used up. In the transaction of
+        `open`. Raises TooManyFactors."""
+        if self.totp_id:
+            raise TooManyFactors
+        self.totp_id = uuid.uuid4()
+        self.totp_secret = totp.encrypted(self.user_id, secret)
+        self.totp_step, self.totp_name = step, name
+        self.totp_added_at, self.totp_used_at = timezone.now(), None
+        self.save()
+        self.record(Kind.FACTOR_ADDED, "totp", name)
+        return self.totp_item()
+
+    def add_passkey(self, **fields: Any) -> "Passkey":
+        """Add a passkey. In the transaction of `open`. Raises TooManyFactors, or WrongPasskey for
+        one that somebody has already."""
+        if self.passkeys.count() >= MOST_PASSKEYS:
+            raise TooManyFactors
+        try:
+            with transaction.atomic():
+                passkey = self.passkeys.create(**fields)
+        except IntegrityError:
+            raise WrongPasskey from None
+        self.record(Kind.FACTOR_ADDED, "passkey", passkey.name)
+        return passkey
+
+    def rename(self, factor_id: UUID, name: str) -> dict[str, Any]:
+        """Name the app or a passkey; how it looks then. Raises NotFound."""
+        with transaction.atomic():
+            same = Factors.objects.filter(pk=self.pk, totp_id=factor_id)
+            if not (
+                same.update(totp_name=name) or self.passkeys.filter(pk=factor_id).update(name=name)
+            ):
+                raise NotFound
+            trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
+        self.refresh_from_db()
+        return next(item for item in self.items() if item["id"] == factor_id)
+
+    def remove(self, factor_id: UUID) -> None:
+        """Take the app or a passkey away, and with the last of them the recovery codes.
+
+        Raises NotFound, or FactorStillRequired where the last one must stay. The company's row is
+        held, so that it does not begin to require one at the same moment.
+        """
+        with transaction.atomic():
+            Account.objects.lock(self.user.account_id)
+            own = Factors.objects.hold(self.user).first()
+            items = own.items() if own else []
+            going = [item for item in items if item["id"] == factor_id]
+            if not own or not going:
+                raise NotFound
+            if len(items) == 1:
+                own.remove_last()
+            elif going[0]["kind"] == "totp":
+                Factors.objects.filter(pk=self.pk).update(totp_id=None, totp_secret="")
+            else:
+                own.passkeys.filter(pk=factor_id).delete()
+            self.record(Kind.FACTOR_REMOVED, going[0]["kind"], going[0]["name"])
+
+    def remove_last(self) -> None:
+        required = Account.objects.filter(pk=self.user.account_id, second_factor="required")
+        if required.exists():
+            raise FactorStillRequired
+        Factors.objects.filter(pk=self.pk).delete()
+        User.objects.filter(pk=self.pk).update(has_second_factor=False)
+
+    def record(self, kind: Kind, factor: str, name: str) -> None:
+        """Tell the trail and the owner what the owner did."""
+        trail.record(kind, actor=self.user, factor=factor)
+        word = {Kind.FACTOR_ADDED: "factor_added", Kind.FACTOR_REMOVED: "factor_removed"}[kind]
+        tell(self.user, word, factor=factor, name=name)
+
+    def take_totp(self, code: str) -> bool:
+        """Whether this is a code of the app's, and the first use of its step and of all later
+        ones; after MOST_WRONG_CODES none is.
+
+        One conditional UPDATE decides between requests that race. It also ends the count of wrong
+        codes, and encrypts the secret anew, for when SECRET_KEY has changed.
+        """
+        secret = totp.decrypted(self.user_id, self.totp_secret) if self.totp_id else None
+        step = totp.step_of(secret, code) if secret else None
+        if secret is None or step is None:
+            return False
+        unused = Factors.objects.filter(pk=self.pk, totp_id=self.totp_id, totp_step__lt=step)
+        return bool(
+            unused.filter(wrong_codes__lt=MOST_WRONG_CODES).update(
+                totp_step=step,
+                totp_used_at=timezone.now(),
+                totp_secret=totp.encrypted(self.user_id, secret),
+                wrong_codes=0,
+            )
+        )
+
+    def take_recovery_code(self, code: str) -> bool:
+        """Whether this is a recovery code, which it is no longer. One DELETE decides between
+        requests that race."""
+        with transaction.atomic():
+            used = self.recovery_codes.filter(digest=digest(self.user_id, code)).delete()[0]
+            if used:
+                left = self.recovery_codes.count()
+                trail.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=left)
+                tell(self.user, "recovery_code_used", left=left, few=left <= FEW_CODES)
+                self.forget_wrong_codes()
+        return bool(used)
+
+    def forget_wrong_codes(self) -> None:
+        """After a whole success."""
+        Factors.objects.filter(pk=self.pk, wrong_codes__gt=0).update(wrong_codes=0)
+
+    def count_wrong_code(self, method: str) -> None:
+        """Count what failed after the right password. The third mails the owner, once a day at
+        most, since somebody knows the password; the hundredth stops the app's codes."""
+        series.wrong_codes.labels(method).inc()
+        own, now = Factors.objects.filter(pk=self.pk), timezone.now()
+        with transaction.atomic():
+            own.update(wrong_codes=F("wrong_codes") + 1)
+            count = own.values_list("wrong_codes", flat=True).first() or 0
+            if count == MOST_WRONG_CODES:
+                trail.record(Kind.CODES_STOPPED, subject=self.user.email)
+            quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - DAY))
+            if count >= WARNED_AT and quiet.update(warned_at=now):
+                tell(self.user, "wrong_codes", count=count)
+
+
+class Passkey(models.Model):
+    """A credential of WebAuthn's. What is stored of it is public: nothing of it signs anybody in.
+
+    `handle` is the random user handle that it was made with, which it gives back at each use.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    factors = models.ForeignKey(Factors, models.CASCADE, related_name="passkeys", editable=False)
+    credential_id = models.CharField(max_length=1400, unique=True, editable=False)  # base64url
+    credential = models.BinaryField()  # AttestedCredentialData: the id again, and the public key
+    handle = models.BinaryField()
+    sign_count = models.PositiveBigIntegerField(default=0, editable=False)
+    name = models.CharField(max_length=60, blank=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    last_used_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["created_at"]
+
+    def __str__(self) -> str:
+        return self.name or str(self.pk)
+
+    def item(self) -> dict[str, Any]:
+        return {
+            "id": self.pk,
+            "kind": "passkey",
+            "name": self.name,
+            "created_at": self.created_at,
+            "last_used_at": self.last_used_at,
+        }
+
+    def use(self, count: int) -> bool:
+        """Note a use, with the authenticator's own count of them; False for one that was removed
+        meanwhile.
+
+        The count is a hint: a passkey that is synced between devices leaves it at 0, and two
+        devices may each count by themselves. One that went back is for the trail to remember.
+        """
+        with transaction.atomic():
+            same = Passkey.objects.filter(pk=self.pk)
+            if not same.update(sign_count=count, last_used_at=timezone.now()):
+                return False
+            if count <= self.sign_count and (count or self.sign_count):
+                user = self.factors.user
+                trail.record(
+                    Kind.PASSKEY_COUNT_FELL, subject=user.email, account_id=user.account_id
+                )
+            self.factors.forget_wrong_codes()
+        return True
+
+
+class RecoveryCodeManager(models.Manager["RecoveryCode"]):
+    def renew(self, factors: Factors) -> list[str]:
+        """Ten new codes in place of the older ones, in clear: the one time that they are seen."""
+        codes = [base64.b32encode(secrets.token_bytes(10)).decode() for _ in range(RECOVERY_CODES)]
+        factors.recovery_codes.all().delete()
+        self.bulk_create(
+            RecoveryCode(factors=factors, digest=digest(factors.pk, code)) for code in codes
+        )
+        return ["-".join(code[n : n + 4] for n in range(0, len(code), 4)) for code in codes]
+
+
+class RecoveryCode(models.Model):
+    """A code for when the app and the passkeys are lost: 80 random bits, of which a plain hash is
+    enough. It knows no SECRET_KEY, and so outlives the loss of it."""
+
+    factors = models.ForeignKey(
+        Factors, models.CASCADE, related_name="recovery_codes", editable=False
+    )
+    digest = models.CharField(max_length=64, editable=False)
+
+    objects = RecoveryCodeManager()
+
+    def __str__(self) -> str:
+        return f"recovery code {self.pk}"
+
+
+def digest(user_id: UUID, code: str) -> str:
+    """The hash of a recovery code of this person's."""
+    return hashlib.sha256(user_id.bytes + code.encode()).hexdigest()
+
+
+class UsedChallengeManager(models.Manager["UsedChallenge"]):
+    def use(self, nonce: bytes) -> bool:
+        """Whether this is the challenge's first use."""
+        try:
+            with transaction.atomic():
+                self.create(nonce=nonce.hex())
+        except IntegrityError:
+            return False
+        return True
+
+    def prune(self) -> int:
+        """Delete those that are too old to be used again anyway; how many."""
+        too_old = timezone.now() - timedelta(seconds=2 * challenges.LIFE)
+        return delete_in_batches(self.filter(used_at__lte=too_old))
+
+
+class UsedChallenge(models.Model):
+    """A challenge that somebody has answered rightly: it is good once."""
+
+    nonce = models.CharField(max_length=32, primary_key=True)
+    used_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    objects = UsedChallengeManager()
+
+    def __str__(self) -> str:
+        return self.nonce
+
+
+def tell(user: User, kind: str, **context: Any) -> None:
+    """Mail the owner about a change, in its transaction."""
+    OutgoingMail.objects.tell(Notice(kind, user.email, user.language, context))

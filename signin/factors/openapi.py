@@ -1,0 +1,32 @@
+"""What the document shows of second factors beside their serializers."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from signin.exceptions import WrongPassword
+from signin.factors.exceptions import (
+    FactorMustBeSetUp,
+    FactorNeeded,
+    SecondFactorRequired,
+    WrongCode,
+)
+from signin.factors.serializers import A_FACTOR, FactorResponse
+from signin.serializers import AuthResponse
+from throttling.openapi import Raises, example
+
+FACTOR_ERRORS: tuple[type[FactorNeeded], ...] = (SecondFactorRequired, WrongCode, FactorMustBeSetUp)
+PROOF_NEEDED = Raises(WrongPassword, SecondFactorRequired, WrongCode, FactorMustBeSetUp)
+
+
+@example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
+class AddedResponse(serializers.Serializer[Any]):
+    """What has come of adding a factor."""
+
+    factor = FactorResponse()
+    recovery_codes = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="With the first factor: shown this once.",
+    )
+    session = AuthResponse(allow_null=True, help_text="Where an enrolment has added it.")

@@ -1,0 +1,170 @@
+"""Passkeys (WebAuthn Level 3) by python-fido2: what browsers are asked, and what holds.
+
+fido2 needs `cryptography` alone, where py_webauthn brings pyOpenSSL, cbor2 and two of ASN.1 for
+attestations, which nobody is asked for here; and it refuses no sign count, as synced passkeys need.
+"""
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from fido2.server import Fido2Server
+from fido2.utils import websafe_encode
+from fido2.webauthn import (
+    AttestationConveyancePreference,
+    AttestedCredentialData,
+    AuthenticationResponse,
+    CollectedClientData,
+    PublicKeyCredentialDescriptor,
+    PublicKeyCredentialParameters,
+    PublicKeyCredentialRpEntity,
+    PublicKeyCredentialType,
+    PublicKeyCredentialUserEntity,
+    RegistrationResponse,
+    ResidentKeyRequirement,
+    UserVerificationRequirement,
+)
+
+from accounts.models import User
+from signin.factors.challenges import (
+    LIFE,
+    SIGN_IN,
+    Challenge,
+    new_challenge,
+    read_challenge,
+)
+from signin.factors.exceptions import WrongPasskey
+from signin.factors.models import Passkey, UsedChallenge
+
+NAME = "Consulting management"
+ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: one of them every authenticator knows
+REQUIRED = UserVerificationRequirement.REQUIRED
+
+
+def server() -> Fido2Server:
+    rp = PublicKeyCredentialRpEntity(name=NAME, id=settings.PASSKEYS_RP_ID)
+    none = AttestationConveyancePreference.NONE
+    made = Fido2Server(rp, none, verify_origin=settings.PASSKEYS_ORIGINS.__contains__)
+    made.timeout = LIFE * 1000  # type: ignore[assignment]
+    made.allowed_algorithms = [
+        PublicKeyCredentialParameters(type=PublicKeyCredentialType.PUBLIC_KEY, alg=number)
+        for number in ALGORITHMS
+    ]
+    return made
+
+
+def request_options() -> dict[str, Any]:
+    """PublicKeyCredentialRequestOptionsJSON, the same for everybody but for the challenge."""
+    challenge = new_challenge(SIGN_IN)
+    options, _ = server().authenticate_begin(user_verification=REQUIRED, challenge=challenge)
+    return dict(options)
+
+
+def creation_options(user: User) -> dict[str, Any]:
+    """PublicKeyCredentialCreationOptionsJSON for one more passkey of this person's.
+
+    The user handle is random, and no id of ours; all of a person's passkeys are made with one, so
+    that their password manager keeps them together.
+    """
+    passkeys = list(Passkey.objects.filter(factors=user.pk))
+    handle = bytes(passkeys[0].handle) if passkeys else secrets.token_bytes(16)
+    known = [
+        PublicKeyCredentialDescriptor(
+            type=PublicKeyCredentialType.PUBLIC_KEY,
+            id=AttestedCredentialData(bytes(passkey.credential)).credential_id,
+        )
+        for passkey in passkeys
+    ]
+    options, _ = server().register_begin(
+        PublicKeyCredentialUserEntity(
+            id=handle, name=user.email, display_name=user.get_full_name() or user.email
+        ),
+        known,
+        resident_key_requirement=ResidentKeyRequirement.REQUIRED,
+        user_verification=REQUIRED,
+        challenge=new_challenge(to_add(user.pk), handle),
+    )
+    return dict(options)
+
+
+def to_add(user_id: UUID) -> str:
+    """The purpose of a challenge to add a passkey with: it fits nobody else's account."""
+    return f"add to {user_id}"
+
+
+def checked(check: Callable[[], Any]) -> Any:
+    """What the check returns; WrongPasskey for whatever it raises. What comes from outside is taken
+    apart in there, and tells of its faults by a dozen kinds of errors, RecursionError included."""
+    try:
+        return check()
+    except Exception:
+        raise WrongPasskey from None
+
+
+def read(client_data: CollectedClientData, purpose: str) -> Challenge:
+    """The challenge that was answered. WrongPasskey also where the answer was given within a frame
+    on a page of another site, which we never ask for."""
+    if client_data.cross_origin:
+        raise WrongPasskey
+    return read_challenge(client_data.challenge, purpose)
+
+
+def new_passkey(user: User, response: Any) -> dict[str, Any]:
+    """The fields of the passkey that a RegistrationResponseJSON brings, its challenge used up.
+
+    Raises WrongPasskey.
+    """
+
+    def check() -> tuple[Any, Challenge]:
+        answer = RegistrationResponse.from_dict(response)
+        challenge = answer.response.client_data.challenge
+        found = read(answer.response.client_data, to_add(user.pk))
+        _, state = server().register_begin(
+            PublicKeyCredentialUserEntity(id=found.handle),
+            user_verification=REQUIRED,
+            challenge=challenge,
+        )
+        data = server().register_complete(state, answer)
+        if data.credential_data is None or data.credential_data.public_key[3] not in ALGORITHMS:
+            raise WrongPasskey
+        return data, found
+
+    data, challenge = checked(check)
+    if not UsedChallenge.objects.use(challenge.nonce):
+        raise WrongPasskey
+    return {
+        "credential_id": websafe_encode(data.credential_data.credential_id),
+        "credential": bytes(data.credential_data),
+        "handle": challenge.handle,
+        "sign_count": data.counter,
+    }
+
+
+def take_passkey(response: Any, user: User | None = None) -> Passkey:
+    """The passkey, of this person or of anybody, whose AuthenticationResponseJSON this is. The
+    challenge is used up and the use is noted. Raises WrongPasskey."""
+    answer: AuthenticationResponse = checked(lambda: AuthenticationResponse.from_dict(response))
+    passkeys = Passkey.objects.select_related("factors__user")
+    passkey = passkeys.filter(credential_id=answer.id[:1400]).first()
+    if passkey is None or (user is not None and passkey.factors_id != user.pk):
+        raise WrongPasskey
+
+    def check() -> Challenge:
+        found = read(answer.response.client_data, SIGN_IN)
+        _, state = server().authenticate_begin(
+            user_verification=REQUIRED, challenge=answer.response.client_data.challenge
+        )
+        known = AttestedCredentialData(bytes(passkey.credential))
+        server().authenticate_complete(state, [known], answer)
+        handle = answer.response.user_handle
+        if handle != bytes(passkey.handle) and (user is None or handle is not None):
+            raise WrongPasskey
+        return found
+
+    challenge = checked(check)
+    count = answer.response.authenticator_data.counter
+    if not UsedChallenge.objects.use(challenge.nonce) or not passkey.use(count):
+        raise WrongPasskey
+    return passkey

@@ -1,0 +1,104 @@
+"""What callers may send about second factors, and how one looks to its owner."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from accounts.fields import NameField, PasswordField, TextField
+from throttling.openapi import example
+
+A_FACTOR = {
+    "id": "5f0e8a5e-7b0a-4b57-9d0c-0c3f2f6c1a77",
+    "kind": "passkey",
+    "name": "Ada's telephone",
+    "created_at": "2026-03-02T08:30:00.120000Z",
+    "last_used_at": None,
+}
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class CredentialField(serializers.JSONField):
+    """What `navigator.credentials` gave, by its `toJSON()`; the library takes it apart."""
+
+    default_error_messages = {"object": "Must be an object."}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("object")
+        return data
+
+
+class ProofFields(serializers.Serializer[Any]):
+    """What stands beside a password: one of them, for who has a second factor."""
+
+    code = TextField(
+        required=False,
+        max_length=64,
+        help_text="Six digits of the authenticator app, or a recovery code.",
+    )
+    passkey = CredentialField(required=False, help_text="An AuthenticationResponseJSON.")
+
+
+@example({"password": "correct horse battery", "code": "287082"})
+class ProofSerializer(ProofFields):
+    password = PasswordField()
+
+
+class NamedSerializer(serializers.Serializer[Any]):
+    name = NameField(max_length=60, required=False, allow_blank=True)
+
+
+@example({"name": "Ada's telephone"})
+class RenameSerializer(serializers.Serializer[Any]):
+    name = NameField(max_length=60)
+
+
+@example({"id": "gAAAAABm…", "code": "287082", "name": "Ada's telephone"})
+class ConfirmSerializer(NamedSerializer):
+    id = TextField(max_length=512)
+    code = TextField(max_length=64)
+
+
+class NewPasskeySerializer(NamedSerializer):
+    credential = CredentialField(help_text="A RegistrationResponseJSON.")
+
+
+class PasskeyLoginSerializer(serializers.Serializer[Any]):
+    credential = CredentialField(help_text="An AuthenticationResponseJSON.")
+
+
+@example(A_FACTOR)
+class FactorResponse(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(["totp", "passkey"])
+    name = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    last_used_at = serializers.DateTimeField(allow_null=True)
+
+
+@example({"items": [A_FACTOR], "recovery_codes_left": 10, "required": False})
+class FactorsResponse(serializers.Serializer[Any]):
+    items = FactorResponse(many=True)
+    recovery_codes_left = serializers.IntegerField()
+    required = serializers.BooleanField(  # type: ignore[assignment]
+        help_text="The company requires a second factor."
+    )
+
+
+@example({"id": "gAAAAABm…", "secret": "MFRGG…", "uri": "otpauth://totp/…", "qr": "<svg …"})
+class TotpResponse(serializers.Serializer[Any]):
+    id = serializers.CharField(help_text="For the call that confirms it.")
+    secret = serializers.CharField(help_text="Base32, to be typed.")
+    uri = serializers.CharField(help_text="`otpauth://`, which the QR code holds.")
+    qr = serializers.CharField(help_text="An SVG.")
+
+
+@example({"publicKey": {"challenge": "q83vEjRWeJA", "rpId": "example.com", "timeout": 300000}})
+class OptionsResponse(serializers.Serializer[Any]):
+    publicKey = serializers.DictField(help_text="For `navigator.credentials`.")  # noqa: N815
+
+
+@example({"recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"]})
+class RecoveryCodesResponse(serializers.Serializer[Any]):
+    recovery_codes = serializers.ListField(child=serializers.CharField())

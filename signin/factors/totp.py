@@ -1,0 +1,73 @@
+"""TOTP (RFC 6238): SHA-1, six digits, thirty seconds, which every authenticator app knows.
+
+`cryptography` computes it: pyotp would be one more package for the same two calls.
+"""
+
+import base64
+import hmac
+import secrets
+import time
+from uuid import UUID
+
+import segno
+from cryptography.fernet import InvalidToken
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
+
+from keys.derived import fernet
+
+SECONDS = 30
+LENGTH = 20  # octets of a secret: RFC 4226 §4 recommends 160 bits
+PENDING_LIFE = 600  # seconds
+ISSUER = "Consulting management"
+
+
+def encrypted(user_id: UUID, secret: bytes, purpose: str = "stored") -> str:
+    """A secret as it is stored, with its user: in another's row it is worth nothing."""
+    return fernet(f"signin.totp {purpose}").encrypt(user_id.bytes + secret).decode()
+
+
+def decrypted(
+    user_id: UUID, text: str, purpose: str = "stored", life: int | None = None
+) -> bytes | None:
+    """The secret, or None for what was not encrypted for the user, or by a key that is lost."""
+    try:
+        plain = fernet(f"signin.totp {purpose}").decrypt(text, ttl=life)
+    except InvalidToken:
+        return None
+    return plain[16:] if plain[:16] == user_id.bytes else None
+
+
+def begin(user_id: UUID, email: str, secret: bytes | None = None) -> dict[str, str]:
+    """A new secret, or one to be shown again, and an `id` that holds it, encrypted, for ten
+    minutes: until a code confirms it, nothing is stored, and nothing half-made stands in anybody's
+    way."""
+    secret = secret or secrets.token_bytes(LENGTH)
+    uri = app(secret).get_provisioning_uri(email, ISSUER)
+    return {
+        "id": encrypted(user_id, secret, "pending"),
+        "secret": base64.b32encode(secret).decode(),
+        "uri": uri,
+        "qr": segno.make(uri, error="m").svg_inline(scale=4, omitsize=True),
+    }
+
+
+def pending_secret(user_id: UUID, pending: str) -> bytes | None:
+    """The secret of an `id` that `begin` has given the user less than ten minutes ago."""
+    return decrypted(user_id, pending, "pending", PENDING_LIFE)
+
+
+def app(secret: bytes) -> TOTP:
+    return TOTP(secret, 6, SHA1(), SECONDS)  # noqa: S303  (HMAC, and what apps know)
+
+
+def step_of(secret: bytes, code: str) -> int | None:
+    """Which step's code this is: the present one's, the one's before or after; None for no code.
+
+    Clocks differ, and people type slowly. The steps are tried in order, and all of them.
+    """
+    now = int(time.time()) // SECONDS
+    generator = app(secret)
+    steps = [now - 1, now, now + 1]
+    right = [hmac.compare_digest(generator.generate(s * SECONDS), code.encode()) for s in steps]
+    return next((step for step, good in zip(steps, right, strict=True) if good), None)

@@ -1,0 +1,327 @@
+"""The calls about second factors: to sign in by passkey, to see and to change one's own, and for an
+admin to take a colleague's away."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import BearerAuthentication
+from accounts.exceptions import NoFactorOfOnesOwn
+from accounts.generics import AdminView, ProtectedView, SignedInRequest, valid
+from accounts.models import User
+from audit import trail
+from audit.models import Kind
+from signin.backends import check_proof, clear_lockout
+from signin.devices import Devices
+from signin.factors import totp
+from signin.factors.enrolment import Enrolment, EnrolmentAuthentication
+from signin.factors.exceptions import (
+    FactorNeeded,
+    FactorStillRequired,
+    NotOnesOwn,
+    TooManyFactors,
+    WrongCode,
+    WrongPasskey,
+    forbidden,
+)
+from signin.factors.models import Factors, RecoveryCode, tell
+from signin.factors.openapi import PROOF_NEEDED, AddedResponse
+from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
+from signin.factors.proof import Method, Proof
+from signin.factors.serializers import (
+    ConfirmSerializer,
+    FactorResponse,
+    FactorsResponse,
+    NewPasskeySerializer,
+    OptionsResponse,
+    PasskeyLoginSerializer,
+    ProofSerializer,
+    RecoveryCodesResponse,
+    RenameSerializer,
+    TotpResponse,
+)
+from signin.generics import SignInView
+from signin.openapi import COOKIE
+from signin.serializers import AuthResponse
+from throttling.openapi import Raises
+
+
+class PasskeysOnly:
+    """Part of a view that is there only where this service's address allows passkeys."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)  # type: ignore[misc]
+        if not settings.PASSKEYS_RP_ID:
+            raise Http404
+
+
+class PasskeyOptionsView(PasskeysOnly, SignInView):
+    """POST /auth/passkeys/options: what a browser asks the person's authenticator with."""
+
+    @extend_schema(
+        operation_id="passkeyOptions",
+        summary="Get a challenge for a passkey",
+        description="A PublicKeyCredentialRequestOptionsJSON, the same for everybody but for the "
+        "challenge, which is good for five minutes, and once.",
+        request=None,
+        responses={200: OptionsResponse, 404: Raises(NotFound)},
+    )
+    def post(self, request: Request) -> Response:
+        return Response(request_options())
+
+
+class PasskeyLoginView(PasskeysOnly, SignInView):
+    """POST /auth/passkeys/login: a passkey for a pair of tokens. A signature cannot be guessed, so
+    no lock holds it up, and none comes of it: its owner is locked out by nobody."""
+
+    @extend_schema(
+        operation_id="logInByPasskey",
+        summary="Log in by passkey",
+        request=PasskeyLoginSerializer,
+        responses={200: AuthResponse, 401: Raises(WrongPasskey), 404: Raises(NotFound)},
+        parameters=[COOKIE],
+    )
+    def post(self, request: Request) -> Response:
+        passkey = take_passkey(valid(PasskeyLoginSerializer, request)["credential"])
+        people = User.objects.with_profile().filter(is_active=True)
+        user = people.filter(pk=passkey.factors_id).first()
+        if user is None:
+            raise WrongPasskey
+        method = Method.PASSKEY_ALONE
+        trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method=method.value)
+        return self.signed_in(user, method)
+
+
+class OwnFactorsView(SignInView):
+    """One of the calls by which somebody changes their own factors; counted as what guesses, since
+    it takes a password and a code."""
+
+    request: SignedInRequest
+    authentication_classes = [BearerAuthentication]
+    permission_classes = [IsAuthenticated]
+
+    def prove(self, request: SignedInRequest) -> None:
+        """Check the body's password and factor as a log-in does."""
+        check_proof(request, request.user, valid(ProofSerializer, request))
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """What a log-in answers with 401 is a 403 beside a bearer token."""
+        if isinstance(exc, (FactorNeeded, WrongPasskey)):
+            exc = forbidden(exc)
+        return super().handle_exception(exc)
+
+
+class AddingView(OwnFactorsView):
+    """One of the four calls that add a factor: an enrolment opens them, too."""
+
+    authentication_classes = [EnrolmentAuthentication]
+
+    def is_enrolling(self) -> bool:
+        return isinstance(self.request.auth, Enrolment)
+
+    def prove(self, request: SignedInRequest) -> None:
+        """An enrolment stands in for the proof."""
+        if not self.is_enrolling():
+            super().prove(request)
+
+    def open(self) -> tuple[Factors, list[str] | None]:
+        """The caller's factors, to add one to, in a transaction; at the end of an enrolment the
+        sign-in that it is a part of clears the lockout, or meets it."""
+        user = self.request.user
+        if self.is_enrolling():
+            devices = Devices(self.request)
+            clear_lockout(user.email, devices.device_of(user))
+            trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
+        return Factors.objects.open(user, enrolling=self.is_enrolling())
+
+    def added(self, item: dict[str, Any], codes: list[str] | None, method: Method) -> Response:
+        """AddedResponse, with the session where an enrolment ends here."""
+        body = {"factor": FactorResponse(item).data, "recovery_codes": codes, "session": None}
+        if not self.is_enrolling():
+            return Response(body)
+        response = self.signed_in(self.request.user, method)
+        response.data = body | {"session": response.data}
+        return response
+
+
+class TotpView(AddingView):
+    """POST /auth/factors/totp: a new secret for an authenticator app."""
+
+    @extend_schema(
+        operation_id="addApp",
+        summary="Begin to add an authenticator app",
+        description="It counts for nothing until a code confirms it, and is forgotten after ten "
+        "minutes.",
+        request=ProofSerializer,
+        responses={201: TotpResponse, 403: PROOF_NEEDED, 409: Raises(TooManyFactors)},
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        self.prove(request)
+        if Factors.objects.filter(user=request.user, totp_id__isnull=False).exists():
+            raise TooManyFactors
+        return Response(totp.begin(request.user.pk, request.user.email), 201)
+
+
+class ConfirmView(AddingView):
+    """POST /auth/factors/totp/confirm: a first code, which adds the app."""
+
+    @extend_schema(
+        operation_id="confirmApp",
+        summary="Add an authenticator app by its first code",
+        request=ConfirmSerializer,
+        responses={
+            200: AddedResponse,
+            403: Raises(WrongCode),
+            404: Raises(NotFound),
+            409: Raises(TooManyFactors),
+        },
+        parameters=[COOKIE],
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        data = valid(ConfirmSerializer, request)
+        secret = totp.pending_secret(request.user.pk, data["id"])
+        if secret is None:
+            raise Http404
+        step = totp.step_of(secret, Proof(data["code"]).plain_code)
+        if step is None:
+            raise WrongCode
+        with transaction.atomic():
+            factors, codes = self.open()
+            item = factors.add_totp(secret, step, data.get("name", ""))
+        return self.added(item, codes, Method.TOTP)
+
+
+class NewPasskeyOptionsView(PasskeysOnly, AddingView):
+    """POST /auth/factors/passkeys/options: what a browser makes a new passkey with."""
+
+    @extend_schema(
+        operation_id="newPasskeyOptions",
+        summary="Begin to add a passkey",
+        description="A PublicKeyCredentialCreationOptionsJSON.",
+        request=ProofSerializer,
+        responses={200: OptionsResponse, 403: PROOF_NEEDED, 404: Raises(NotFound)},
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        self.prove(request)
+        return Response(creation_options(request.user))
+
+
+class NewPasskeyView(PasskeysOnly, AddingView):
+    """POST /auth/factors/passkeys: a passkey that a browser has made."""
+
+    @extend_schema(
+        operation_id="addPasskey",
+        summary="Add a passkey",
+        request=NewPasskeySerializer,
+        responses={
+            201: AddedResponse,
+            403: Raises(WrongPasskey),
+            404: Raises(NotFound),
+            409: Raises(TooManyFactors),
+        },
+        parameters=[COOKIE],
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        data = valid(NewPasskeySerializer, request)
+        made = new_passkey(request.user, data["credential"])
+        with transaction.atomic():
+            factors, codes = self.open()
+            passkey = factors.add_passkey(name=data.get("name", ""), **made)
+        response = self.added(passkey.item(), codes, Method.PASSKEY)
+        response.status_code = 201
+        return response
+
+
+class FactorsView(ProtectedView):
+    """GET /auth/factors: what the caller has beside the password."""
+
+    @extend_schema(
+        operation_id="listFactors",
+        summary="The caller's second factors",
+        responses={200: FactorsResponse},
+    )
+    def get(self, request: SignedInRequest) -> Response:
+        factors = Factors.objects.filter(user=request.user).first()
+        body = {
+            "items": factors.items() if factors else [],
+            "recovery_codes_left": factors.recovery_codes.count() if factors else 0,
+            "required": request.user.factor_required,
+        }
+        return Response(FactorsResponse(body).data)
+
+
+class FactorView(ProtectedView):
+    """PATCH /auth/factors/{id}: name an app or a passkey."""
+
+    @extend_schema(
+        operation_id="renameFactor",
+        summary="Name a second factor",
+        request=RenameSerializer,
+        responses={200: FactorResponse},
+    )
+    def patch(self, request: SignedInRequest, factor_id: UUID) -> Response:
+        name = valid(RenameSerializer, request)["name"]
+        factors = get_object_or_404(Factors, user=request.user)
+        return Response(FactorResponse(factors.rename(factor_id, name)).data)
+
+
+class RemoveView(OwnFactorsView):
+    """POST /auth/factors/{id}/remove: a factor less."""
+
+    @extend_schema(
+        operation_id="removeFactor",
+        summary="Remove a second factor",
+        description="With the last one the recovery codes go.",
+        request=ProofSerializer,
+        responses={204: None, 403: PROOF_NEEDED, 409: Raises(FactorStillRequired)},
+    )
+    def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
+        self.prove(request)
+        get_object_or_404(Factors, user=request.user).remove(factor_id)
+        return Response(status=204)
+
+
+class RecoveryCodesView(OwnFactorsView):
+    """POST /auth/recovery-codes: ten new ones in place of the older."""
+
+    @extend_schema(
+        operation_id="renewRecoveryCodes",
+        summary="Make new recovery codes",
+        description="They replace the older ones, and are shown this once.",
+        request=ProofSerializer,
+        responses={201: RecoveryCodesResponse, 403: PROOF_NEEDED, 409: Raises(NoFactorOfOnesOwn)},
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        self.prove(request)
+        with transaction.atomic():
+            factors = Factors.objects.hold(request.user).first()
+            if factors is None:
+                raise NoFactorOfOnesOwn
+            codes = RecoveryCode.objects.renew(factors)
+            trail.record(Kind.RECOVERY_CODES_MADE, actor=request.user)
+            tell(request.user, "recovery_codes_made")
+        return Response({"recovery_codes": codes}, 201)
+
+
+class ColleaguesFactorsView(AdminView):
+    """DELETE /users/{id}/factors: a colleague who has lost them begins anew."""
+
+    @extend_schema(
+        operation_id="resetFactors",
+        summary="Take a colleague's second factors away",
+        description="Factors and recovery codes are gone, their sessions end, and they are mailed.",
+        responses={204: None, 409: Raises(NotOnesOwn)},
+    )
+    def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
+        user = get_object_or_404(User, pk=user_id, account=request.user.account_id)
+        Factors.objects.reset(user, actor=request.user)
+        return Response(status=204)

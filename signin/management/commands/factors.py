@@ -1,0 +1,37 @@
+"""`manage.py factors`: somebody's second factors, to look at or to take away."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from accounts.models import User
+from signin.factors.models import Factors
+
+
+class Command(BaseCommand):
+    help = "Show the second factors of a user, or remove them all."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("email", help="the user's e-mail address")
+        parser.add_argument(
+            "--remove",
+            action="store_true",
+            help="take them and the recovery codes away; sessions end, and the user is mailed",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        user = User.objects.filter(email=options["email"]).first()
+        if user is None:
+            raise CommandError(f"{options['email']} is no user's address.")
+        factors = Factors.objects.filter(user=user).first()
+        if factors is None:
+            self.stdout.write(f"{user.email} has no second factor")
+            return
+        for item in factors.items():
+            used = item["last_used_at"]
+            when = f"last used {used:%Y-%m-%d %H:%M} UTC" if used else "never used"
+            self.stdout.write(" ".join(filter(None, [item["kind"], item["name"]])) + f", {when}")
+        self.stdout.write(f"recovery codes left: {factors.recovery_codes.count()}")
+        if options["remove"]:
+            Factors.objects.reset(user)
+            self.stdout.write("removed")

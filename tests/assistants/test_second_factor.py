@@ -1,0 +1,110 @@
+"""The consent page asks who has a second factor for it, as log-in does."""
+
+import json
+import re
+from html import unescape
+
+import pytest
+
+from accounts.models import Account, User
+from assistants.models import Client
+from tests.assistants.conftest import Person, answered, hidden, request_of
+from tests.conftest import PASSWORD
+from tests.signin.factors.authenticator import Authenticator
+from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def person(client: Client) -> Person:
+    return Person(request_of(client))
+
+
+def test_code_is_asked_for_on_a_second_page(person: Person, ada: User) -> None:
+    with_app(ada)
+
+    asked = person.sign_in(ada.email)
+
+    assert asked.status_code == 401
+    assert 'autocomplete="one-time-code"' in asked.content.decode()
+    assert "ticket" not in hidden(asked)
+    assert PASSWORD not in asked.content.decode()
+
+
+def test_code_leads_to_the_decision(person: Person, ada: User) -> None:
+    with_app(ada)
+    person.sign_in(ada.email)
+
+    page = person.post({"code": code()})
+
+    assert page.status_code == 200
+    assert "code" in answered(person.decide("allow"))
+
+
+def test_wrong_code_is_a_failure(person: Person, ada: User) -> None:
+    with_app(ada)
+    person.sign_in(ada.email)
+
+    page = person.post({"code": wrong_code()})
+
+    assert page.status_code == 401
+    assert "wrong" in page.content.decode()
+    assert Lockout.objects.get().failures == 1
+    assert person.post({"code": code()}).status_code == 200
+
+
+def test_seal_of_another_secret_or_time_is_no_password(person: Person, ada: User) -> None:
+    with_app(ada)
+    person.sign_in(ada.email)
+
+    page = person.post({"code": code(), "sealed": "gAAAAABm"})
+
+    assert page.status_code == 401
+    assert 'name="password"' in page.content.decode()
+
+
+def test_passkey_answers_the_page(client: Client, ada: User) -> None:
+    key: Authenticator = with_passkey(ada)
+    person = Person(request_of(client))
+    person.browser.defaults["HTTP_HOST"] = "localhost:8000"
+    page = person.sign_in(ada.email)
+    options = re.search(r'data-passkey="([^"]*)"', page.content.decode())[1]
+
+    signed = key.sign(json.loads(unescape(options)))
+    page = person.post({"code": "", "passkey": json.dumps(signed)})
+
+    assert page.status_code == 200, page.content
+    assert "code" in answered(person.decide("allow"))
+
+
+def test_page_runs_our_own_script_alone_and_only_for_the_passkey(client: Client, ada: User) -> None:
+    with_passkey(ada)
+    person = Person(request_of(client))
+    elsewhere = person.sign_in(ada.email)
+    person.browser.defaults["HTTP_HOST"] = "localhost:8000"
+    here = person.sign_in(ada.email)
+
+    assert "script" not in elsewhere["Content-Security-Policy"]
+    assert "script-src 'self'" in here["Content-Security-Policy"]
+    assert "data-passkey" not in elsewhere.content.decode()
+
+
+@pytest.mark.parametrize("passkey", ["{", "[]", "{}", '{"id": 7}', "[" * 9000])
+def test_nonsense_in_place_of_a_passkey_is_no_way_in(
+    person: Person, ada: User, passkey: str
+) -> None:
+    with_app(ada)
+    person.sign_in(ada.email)
+
+    assert person.post({"code": "", "passkey": passkey}).status_code == 401
+
+
+def test_who_must_set_one_up_first_is_told(person: Person, ada: User) -> None:
+    Account.objects.update(second_factor="required")
+
+    page = person.sign_in(ada.email)
+
+    assert page.status_code == 401
+    assert "requires a second factor" in page.content.decode()

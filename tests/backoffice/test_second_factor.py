@@ -1,0 +1,165 @@
+"""/admin/login/ beyond its first page."""
+
+import base64
+import json
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from signin.factors.models import Factors
+from tests.conftest import PASSWORD
+from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+FIRST = {"username": "op@example.com", "password": PASSWORD}
+HIDDEN = re.compile(r'type="hidden" name="(\w+)" value="([^"]*)"')
+
+
+@pytest.fixture
+def op(db: None) -> User:
+    return User.objects.create_superuser("op@example.com", PASSWORD)
+
+
+class Browser:
+    """Fills the log-in's pages in, with the token against forgery."""
+
+    def __init__(self) -> None:
+        self.client = Client(enforce_csrf_checks=True)
+        self.page: Any = self.client.get("/admin/login/?next=/admin/")
+
+    def post(self, **form: str) -> Any:
+        hidden = dict(HIDDEN.findall(unescape(self.page.content.decode())))
+        hidden = {name: value for name, value in hidden.items() if name != "next"}
+        self.page = self.client.post("/admin/login/?next=/admin/", hidden | form)
+        return self.page
+
+    def is_in(self) -> bool:
+        return self.client.get("/admin/").status_code == 200
+
+
+def test_who_has_none_is_in_by_the_password(op: User) -> None:
+    browser = Browser()
+
+    assert browser.post(**FIRST).status_code == 302
+    assert browser.is_in()
+
+
+def test_code_is_asked_for_on_a_second_page(op: User) -> None:
+    with_app(op)
+    browser = Browser()
+
+    page = browser.post(**FIRST)
+
+    assert (page.status_code, browser.is_in()) == (200, False)
+    assert 'autocomplete="one-time-code"' in page.content.decode()
+    assert PASSWORD not in page.content.decode()
+    assert browser.post(code=code()).status_code == 302
+    assert browser.is_in()
+
+
+def test_wrong_code_is_a_failure_and_asks_again(op: User) -> None:
+    with_app(op)
+    browser = Browser()
+    browser.post(**FIRST)
+
+    page = browser.post(code=wrong_code())
+
+    assert "is wrong" in page.content.decode()
+    assert Lockout.objects.get().failures == 1
+    assert browser.post(code=code()).status_code == 302
+
+
+def test_wrong_codes_lock(op: User) -> None:
+    with_app(op)
+    browser = Browser()
+    browser.post(**FIRST)
+    for _ in range(5):
+        browser.post(code=wrong_code())
+
+    assert browser.post(code=code()).status_code == 429
+
+
+def test_forged_form_signs_nobody_in(op: User) -> None:
+    with_app(op)
+    browser = Browser()
+    browser.post(**FIRST)
+
+    assert browser.post(code=code(), csrfmiddlewaretoken="x").status_code == 403
+    assert not browser.is_in()
+
+
+def test_passkey_answers_the_second_page(op: User) -> None:
+    key, browser = with_passkey(op), Browser()
+    browser.client.defaults["HTTP_HOST"] = "localhost:8000"
+    page = browser.post(**FIRST)
+    options = re.search(r'data-passkey="([^"]*)"', page.content.decode())[1]
+
+    signed = key.sign(json.loads(unescape(options)))
+
+    assert browser.post(code="", passkey=json.dumps(signed)).status_code == 302
+    assert browser.is_in()
+
+
+def test_member_with_a_factor_is_told_no_more_than_a_wrong_password(ada: User) -> None:
+    with_app(ada)
+    browser = Browser()
+
+    right = browser.post(username=ada.email, password=PASSWORD)
+
+    assert "one-time-code" not in right.content.decode()
+    assert "data-passkey" not in right.content.decode()
+
+
+def test_staff_set_one_up_before_they_get_in(op: User, settings: Any) -> None:
+    settings.STAFF_SECOND_FACTOR = True
+    browser = Browser()
+    page = browser.post(**FIRST)
+    shown = re.search(r"<code>([A-Z2-7]{32})</code>", page.content.decode())[1]
+    secret = base64.b32decode(shown)
+    assert not browser.is_in()
+
+    again = browser.post(code="000000")
+    assert shown in again.content.decode()
+    done = browser.post(code=code(0, secret))
+
+    assert len(re.findall(r"<code>[A-Z2-7-]{19}</code>", done.content.decode())) == 10
+    assert browser.is_in()
+    assert User.objects.get(pk=op.pk).has_second_factor
+
+
+def test_sessions_without_one_are_out_once_it_is_asked_of_staff(
+    operator: Client, settings: Any
+) -> None:
+    assert operator.get("/admin/").status_code == 200
+
+    settings.STAFF_SECOND_FACTOR = True
+
+    assert operator.get("/admin/").status_code == 302
+
+
+def test_enrolment_of_a_member_opens_nothing_there(ada: User, settings: Any) -> None:
+    from signin.factors import totp
+    from signin.factors.enrolment import enrolment_for
+
+    settings.STAFF_SECOND_FACTOR = True
+    begun, browser = totp.begin(ada.pk, ada.email), Browser()
+    secret = base64.b32decode(begun["secret"])
+
+    browser.post(enrolment=enrolment_for(ada), id=begun["id"], code=code(0, secret))
+
+    assert not browser.is_in()
+    assert not Factors.objects.exists()
+
+
+def test_set_up_form_that_is_forged_changes_nothing(op: User, settings: Any) -> None:
+    settings.STAFF_SECOND_FACTOR = True
+    browser = Browser()
+    browser.post(**FIRST)
+
+    assert browser.post(code="000000", csrfmiddlewaretoken="x").status_code == 403

@@ -1,0 +1,435 @@
+"""Second factors on the pages, with Chromium's virtual authenticator and a computed app."""
+
+import base64
+import json
+import time
+import uuid
+from typing import Any
+
+import pytest
+
+from signin.factors import totp
+from tests.browser.conftest import DESKTOP, PHONE, Site, fill, heading, says
+from tests.browser.test_pages import look
+from tests.browser.test_people import act
+from tests.conftest import PASSWORD, query
+
+pytestmark = pytest.mark.browser
+
+
+LISTEN = """() => {
+    const get = navigator.credentials.get.bind(navigator.credentials);
+    window.asked = [];
+    navigator.credentials.get = (options) => (asked.push(options.mediation), get(options));
+}"""
+SENTENCE = "At this address browsers allow no passkeys"
+
+
+class Key:
+    """A virtual authenticator in somebody's browser; `touch` is whether the person confirms."""
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.session = page, page.context.new_cdp_session(page)
+        options = {"protocol": "ctap2", "ctap2Version": "ctap2_1", "transport": "internal"}
+        abilities = {"hasResidentKey": True, "hasUserVerification": True, "isUserVerified": True}
+        self.session.send("WebAuthn.enable")
+        made = self.session.send(
+            "WebAuthn.addVirtualAuthenticator", {"options": options | abilities}
+        )
+        self.own = {"authenticatorId": made["authenticatorId"]}
+
+    def touch(self, enabled: bool = True) -> None:
+        self.session.send(
+            "WebAuthn.setAutomaticPresenceSimulation", self.own | {"enabled": enabled}
+        )
+
+    def leave_unseen(self) -> None:
+        """Sign out, and do not take what the browser then offers; but whatever is asked next."""
+        self.touch(False)
+        self.page.evaluate(LISTEN)
+        leave(self.page)
+        self.page.wait_for_function("asked.at(-1) === 'conditional'")
+        self.page.wait_for_timeout(300)  # until the request has reached the authenticator
+        self.touch()
+
+    def credentials(self) -> list[dict[str, Any]]:
+        return list(self.session.send("WebAuthn.getCredentials", self.own)["credentials"])
+
+
+def press(page: Any, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def prove(page: Any, password: str = PASSWORD, code: str = "") -> None:
+    page.locator("#proof-password").fill(password)
+    if code:
+        page.locator("#proof-code").fill(code)
+    else:
+        press(page, "Continue")
+
+
+def code(secret: str, steps: int = 0) -> str:
+    """What the app with this secret shows, so many steps from now."""
+    octets = base64.b32decode(secret.replace(" ", ""))
+    return totp.app(octets).generate((int(time.time()) // 30 + steps) * 30).decode()
+
+
+def read_codes(page: Any) -> list[str]:
+    page.get_by_role("heading", name="Your recovery codes").wait_for()
+    return list(page.locator(".codes li").all_inner_texts())
+
+
+def add_app(page: Any) -> tuple[str, list[str]]:
+    """Add an app on the page at hand; its secret, and the recovery codes."""
+    press(page, "Add an authenticator app")
+    prove(page)
+    page.get_by_role("heading", name="Authenticator app", exact=True).wait_for()
+    secret = page.locator("[data-secret]").inner_text()
+    page.locator("#app-code").fill(code(secret))
+    codes = read_codes(page)
+    press(page, "I have kept them")
+    says(page, "Saved.")
+    return secret, codes
+
+
+def add_passkey(page: Any) -> Key:
+    key = Key(page)
+    press(page, "Add a passkey")
+    prove(page)
+    read_codes(page)
+    press(page, "I have kept them")
+    says(page, "Saved.")
+    return key
+
+
+def leave(page: Any) -> None:
+    press(page, "Sign out")
+    heading(page, "Log in")
+
+
+@pytest.fixture
+def page(site_of_ada: Site) -> Any:
+    """Ada's account."""
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    page.get_by_text("You have none yet.").wait_for()
+    return page
+
+
+def test_passkey_is_added_and_signs_in_by_the_button(page: Any) -> None:
+    key = add_passkey(page)
+    assert len(key.credentials()) == 1
+    key.leave_unseen()
+
+    press(page, "Use a passkey")
+
+    heading(page, "Your account")
+    assert page.evaluate("asked") == ["conditional", "optional"]
+    page.get_by_text("Last used on").wait_for()
+
+
+def test_passkey_signs_in_by_autofill(page: Any) -> None:
+    key = add_passkey(page)
+
+    leave(page)
+
+    heading(page, "Your account")
+    assert key.credentials()[0]["signCount"] > 1
+
+
+def test_passkey_is_shown_beside_the_password(site_of_ada: Site, page: Any) -> None:
+    key = add_passkey(page)
+    key.leave_unseen()
+    fill(page, password=PASSWORD)
+    page.get_by_text("Use a recovery code").wait_for()
+
+    press(page, "Use a passkey")
+
+    heading(page, "Your account")
+
+
+def test_passkey_that_is_declined_leaves_the_other_ways(site_of_ada: Site, page: Any) -> None:
+    key = add_passkey(page)
+    key.leave_unseen()
+    fill(page, password=PASSWORD)
+    key.session.send("WebAuthn.setUserVerified", key.own | {"isUserVerified": False})
+    page.get_by_text("Use a recovery code").wait_for()
+
+    press(page, "Use a passkey")
+
+    says(page, "No passkey was used.")
+    press(page, "Use a recovery code")
+    page.get_by_label("Recovery code").wait_for()
+
+
+def test_removed_passkey_signs_nobody_in(page: Any) -> None:
+    key = add_passkey(page)
+    act(page, "Passkey", "Remove")
+    page.get_by_role("heading", name="Remove Passkey?").wait_for()
+    page.locator("#proof-password").fill(PASSWORD)
+    press(page, "Use a passkey")
+    says(page, "Passkey has been removed.")
+    page.get_by_text("You have none yet.").wait_for()
+    key.leave_unseen()
+
+    press(page, "Use a passkey")
+
+    says(page, "The passkey was not accepted.")
+    key.touch(False)
+    fill(page, password=PASSWORD)
+    heading(page, "Your account")
+
+
+def test_passkey_is_named(page: Any) -> None:
+    add_passkey(page)
+    act(page, "Passkey", "Rename")
+
+    page.locator("#name").fill("Ada's telephone")
+    page.keyboard.press("Enter")
+
+    says(page, "Saved.")
+    page.locator("#factors").get_by_text("Ada's telephone").wait_for()
+    assert page.evaluate("document.activeElement.tagName") == "H2"
+
+
+def test_app_is_asked_for_and_six_digits_send_themselves(page: Any) -> None:
+    secret, _ = add_app(page)
+    leave(page)
+    page.locator("[name=password]").press_sequentially(PASSWORD)
+    page.keyboard.press("Enter")
+    page.locator("#proof-code:focus").wait_for()
+    assert page.locator("#proof-code").get_attribute("inputmode") == "numeric"
+    assert page.locator("#proof-code").get_attribute("autocomplete") == "one-time-code"
+
+    six = code(secret, 1)
+    page.keyboard.insert_text(f"{six[:3]} {six[3:]}")  # pasted, as some apps copy it
+
+    heading(page, "Your account")
+
+
+def test_code_of_the_app_works_once(page: Any) -> None:
+    secret, _ = add_app(page)
+    leave(page)
+    fill(page, password=PASSWORD)
+
+    page.locator("#proof-code").fill(code(secret))  # the one that confirmed it
+
+    says(page, "The code or the passkey was not accepted.")
+    page.locator("#proof-code:focus").wait_for()
+
+
+def test_recovery_code_signs_in_and_is_counted(page: Any) -> None:
+    _, codes = add_app(page)
+    assert len(set(codes)) == 10
+    page.get_by_text("Recovery codes left: 10").wait_for()
+    leave(page)
+    fill(page, password=PASSWORD)
+    press(page, "Use a recovery code")
+
+    fill(page, code=codes[0].lower())
+
+    heading(page, "Your account")
+    page.get_by_text("Recovery codes left: 9").wait_for()
+
+
+def test_new_recovery_codes_are_copied_downloaded_and_printed(page: Any) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    _, old = add_app(page)
+    press(page, "New recovery codes")
+    press(page, "Use a recovery code")
+    page.locator("#proof-code").fill(old[0])
+    prove(page)
+    codes = read_codes(page)
+    assert not set(codes) & set(old)
+
+    press(page, "Copy")
+    says(page, "Copied.")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    page.evaluate("addEventListener('beforeprint', () => (window.printed = true))")
+    press(page, "Print")
+
+    assert codes == page.evaluate("navigator.clipboard.readText()").split()[-10:]
+    assert codes == download.value.path().read_text().split()[-10:]
+    page.wait_for_function("window.printed")
+    page.emulate_media(media="print")
+    assert page.locator(".codes").is_visible()
+    assert not page.locator("header").is_visible()
+    assert not page.get_by_role("heading", name="Security").is_visible()
+
+
+def test_wrong_password_and_cancel_change_nothing(page: Any) -> None:
+    press(page, "Add an authenticator app")
+    prove(page, password="wrong guess")
+    says(page, "The password is wrong.")
+
+    press(page, "Cancel")
+
+    page.get_by_text("You have none yet.").wait_for()
+    assert page.locator("#proof-password").input_value() == ""
+
+
+def test_mailed_link_alone_does_not_suffice(site_of_ada: Site, page: Any) -> None:
+    secret, _ = add_app(page)
+    leave(page)
+    page.goto("/forgot-password")
+    fill(page, email="ada@example.com")
+    page.goto(site_of_ada.mailed_link())
+    heading(page, "Set a new password")
+    fill(page, password="another fine password")
+
+    page.locator("#proof-code").fill(code(secret, 1))
+
+    heading(page, "Your account")
+    says(page, "Password changed.")
+
+
+def test_address_without_a_name_has_a_sentence_in_place_of_passkeys(site_of_ada: Site) -> None:
+    site_of_ada.url = site_of_ada.service.url  # by its IP address
+    page = site_of_ada.tab("/login")
+
+    page.locator("p:visible", has_text=SENTENCE).wait_for()
+
+    assert page.get_by_role("button", name="Use a passkey").count() == 0
+    site_of_ada.log_in(page)
+    page.get_by_role("button", name="Add an authenticator app").wait_for()
+    page.locator("p:visible", has_text=SENTENCE).wait_for()
+    assert page.locator("[data-set-up=passkey]").count() == 0
+
+
+# ---- Companies ----
+
+
+@pytest.fixture
+def bob(site_of_ada: Site) -> None:
+    """A member of Ada's company, with her password."""
+    changes = {"id": str(uuid.uuid4()), "email": "bob@example.com", "role": "member"}
+    changes |= {"first_name": "Bob", "last_name": "Boole"}
+    query(
+        site_of_ada.service.environment["DATABASE_URL"],
+        "INSERT INTO accounts_user"
+        " SELECT (json_populate_record(u, %s)).* FROM accounts_user u WHERE email LIKE 'ada@%%'",
+        json.dumps(changes | {"is_staff": False, "is_superuser": False}),
+    )
+
+
+def log_in_as_bob(site: Site, **options: Any) -> Any:
+    page = site.tab("/login", **options)
+    fill(page, email="bob@example.com", password=PASSWORD)
+    return page
+
+
+def require(page: Any) -> None:
+    """Ada requires a second factor of her company."""
+    page.get_by_role("link", name="People").click()
+    press(page, "Require it")
+    page.get_by_role("heading", name="Require a second factor of everybody?").wait_for()
+    page.locator("dialog [value=yes]").click()
+
+
+def test_company_requires_one_and_a_member_sets_it_up(
+    site_of_ada: Site, bob: None, page: Any
+) -> None:
+    add_app(page)
+    other = log_in_as_bob(site_of_ada)
+    heading(other, "Your account")
+    require(page)
+    page.get_by_text("Everybody needs one beside the password.").wait_for()
+    other.reload()
+    heading(other, "Log in")
+
+    fill(other, email="bob@example.com", password=PASSWORD)
+    heading(other, "Set up a second factor")
+    Key(other)
+    press(other, "Passkey")
+    read_codes(other)
+    press(other, "I have kept them")
+
+    heading(other, "Your account")
+    other.get_by_text("Your company requires one.").wait_for()
+    other.locator("#factors").get_by_text("Passkey").first.wait_for()
+
+
+def test_member_sets_an_app_up_at_the_log_in(site_of_ada: Site, bob: None, page: Any) -> None:
+    add_app(page)
+    require(page)
+    says(page, "Saved.")
+    other = log_in_as_bob(site_of_ada)
+    press(other, "Authenticator app")
+    other.get_by_role("img", name="QR code").wait_for()
+
+    other.locator("#app-code").fill(code(other.locator("[data-secret]").inner_text()))
+
+    read_codes(other)
+    press(other, "I have kept them")
+    heading(other, "Your account")
+    says(other, "Welcome! You are signed in.")
+
+
+def test_enrolment_is_nothing_without_a_log_in(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/second-factor")
+
+    heading(page, "Log in")
+
+
+def test_admin_without_one_cannot_require_it(page: Any) -> None:
+    require(page)
+
+    says(page, "Set up a second factor for yourself first")
+    page.get_by_text("Everybody may set one up; nobody has to.").wait_for()
+
+
+def test_admin_sees_who_has_none_and_resets_a_colleague(
+    site_of_ada: Site, bob: None, page: Any
+) -> None:
+    other = log_in_as_bob(site_of_ada)
+    add_app(other)
+    page.get_by_role("link", name="People").click()
+    press(page, "Show who")
+    page.locator("#without").get_by_text("ada@example.com").wait_for()
+    assert not page.locator("#without").get_by_text("bob@example.com").is_visible()
+
+    act(page, "Bob Boole", "Reset second factors", confirm="Reset the second factors of Bob Boole?")
+
+    says(page, "Bob Boole has no second factor any more.")
+    page.locator("#without").get_by_text("bob@example.com").wait_for()
+    other.reload()
+    heading(other, "Log in")
+
+
+# ---- How they look ----
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
+def test_no_barrier_on_the_way(
+    site_of_ada: Site, bob: None, device: str, viewport: Any, scheme: str
+) -> None:
+    page = site_of_ada.tab("/login", viewport=viewport, color_scheme=scheme)
+    site_of_ada.log_in(page)
+    page.get_by_text("You have none yet.").wait_for()
+    found = {}
+    press(page, "Add an authenticator app")
+    found["proof"] = look(page, f"factors-proof-{device}-{scheme}")
+    prove(page)
+    page.get_by_role("heading", name="Authenticator app", exact=True).wait_for()
+    found["app"] = look(page, f"factors-app-{device}-{scheme}")
+    page.locator("#app-code").fill(code(page.locator("[data-secret]").inner_text()))
+    read_codes(page)
+    found["codes"] = look(page, f"factors-codes-{device}-{scheme}")
+    press(page, "I have kept them")
+    page.locator("#factors").get_by_text("Authenticator app").wait_for()
+    found["list"] = look(page, f"factors-list-{device}-{scheme}")
+    require(page)
+    says(page, "Saved.")
+    press(page, "Show who")
+    found["rule"] = look(page, f"factors-rule-{device}-{scheme}")
+    leave(page)
+    fill(page, email="ada@example.com", password=PASSWORD)
+    page.get_by_label("Code").wait_for()
+    found["step"] = look(page, f"factors-step-{device}-{scheme}")
+    other = log_in_as_bob(site_of_ada, viewport=viewport, color_scheme=scheme)
+    heading(other, "Set up a second factor")
+    found["enrolment"] = look(other, f"factors-enrolment-{device}-{scheme}")
+
+    assert not any(found.values()), found

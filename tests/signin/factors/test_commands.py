@@ -1,0 +1,106 @@
+"""manage.py factors, and what createsuperuser says."""
+
+import io
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from accounts.models import User
+from audit.models import Kind, Record
+from signin.factors.models import Factors
+from tests.conftest import API, PASSWORD, mailed
+from tests.signin.factors.conftest import log_in, with_app
+
+pytestmark = pytest.mark.django_db
+
+
+def said(*words: str, **options: Any) -> str:
+    out = io.StringIO()
+    call_command(*words, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_shows_factors(ada: User) -> None:
+    assert said("factors", ada.email) == "ada@example.com has no second factor\n"
+    with_app(ada)
+
+    assert said("factors", ada.email) == "totp, never used\nrecovery codes left: 10\n"
+
+
+def test_removes_factors(ada: User, as_ada: API, api: API) -> None:
+    with_app(ada)
+
+    assert said("factors", ada.email, "--remove").endswith("removed\n")
+
+    assert log_in(api, ada)[0] == 200
+    assert as_ada.get("/auth/me").status_code == 401
+    assert mailed().to == [ada.email]
+    assert Record.objects.get(kind=Kind.FACTORS_RESET).subject == ada.email
+
+
+def test_unknown_address_is_an_error(db: None) -> None:
+    with pytest.raises(CommandError, match="no user"):
+        said("factors", "nobody@example.com")
+
+
+@pytest.mark.parametrize(("asked", "words"), [(False, "/profile"), (True, "/admin/")])
+def test_createsuperuser_says_how_to_set_one_up(
+    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, asked: bool, words: str
+) -> None:
+    settings.STAFF_SECOND_FACTOR = asked
+    monkeypatch.setenv("DJANGO_SUPERUSER_EMAIL", "root@example.com")
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
+
+    assert words in said("createsuperuser", interactive=False)
+
+
+def test_superuser_sees_and_removes_a_persons(operator: Client, ada: User) -> None:
+    with_app(ada)
+    page = f"/admin/accounts/user/{ada.pk}/change/"
+    assert "recovery codes left: 10" in operator.get(page).content.decode()
+
+    operator.post(page, {"_do": "reset_factors"})
+
+    assert not Factors.objects.exists()
+    assert "reset_factors" not in operator.get(page).content.decode()
+
+
+def test_nobody_removes_their_own_there(operator: Client) -> None:
+    op = User.objects.get()
+    with_app(op)
+
+    operator.post(f"/admin/accounts/user/{op.pk}/change/", {"_do": "reset_factors"})
+
+    assert Factors.objects.exists()
+
+
+def test_staff_who_are_no_superusers_remove_nobodys(ada: User, new_user: Any) -> None:
+    from django.contrib.auth.models import Permission
+
+    clerk = new_user(is_staff=True)
+    clerk.user_permissions.set(Permission.objects.filter(content_type__app_label="accounts"))
+    browser = Client()
+    browser.force_login(clerk)
+    with_app(ada)
+
+    browser.post(f"/admin/accounts/user/{ada.pk}/change/", {"_do": "reset_factors"})
+
+    assert Factors.objects.exists()
+
+
+def test_sign_ins_and_wrong_codes_are_counted_by_method(ada: User, api: API) -> None:
+    from metrics import series
+    from tests.signin.factors.conftest import code, wrong_code
+
+    def value(counter: Any, method: str) -> float:
+        return float(counter.labels(method)._value.get())
+
+    with_app(ada)
+    before = value(series.sign_ins, "totp"), value(series.wrong_codes, "totp")
+    log_in(api, ada, code=wrong_code())
+    log_in(api, ada, code=code())
+
+    after = value(series.sign_ins, "totp"), value(series.wrong_codes, "totp")
+    assert (after[0] - before[0], after[1] - before[1]) == (1, 1)

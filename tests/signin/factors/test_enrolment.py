@@ -1,0 +1,336 @@
+"""Companies that require a second factor, and how those without one come to it."""
+
+import base64
+from typing import Any
+
+import pytest
+import time_machine
+
+from accounts import tokens
+from accounts.models import Account, Role, User
+from assistants.models import Client, Grant
+from audit.models import Kind, Record
+from invitations.models import Invitation
+from passwords.models import PasswordChange
+from signin.factors.models import Factors
+from tests.conftest import API, PASSWORD, bearer, mailed
+from tests.signin.factors.authenticator import Authenticator
+from tests.signin.factors.conftest import PROOF, code, log_in, with_app, wrong_code
+from tests.signin.factors.test_login import amr_of
+from tests.throttling.test_lockout import fail
+
+pytestmark = pytest.mark.django_db
+
+NOT_SIGNED_IN = {"error": "missing or invalid token"}
+
+
+@pytest.fixture
+def required(ada: User, bob: User) -> None:
+    """Ada's company requires one; she has one, Bob has none."""
+    with_app(ada)
+    Account.objects.filter(pk=ada.account_id).update(second_factor="required")
+
+
+def enrolment(api: API, user: User) -> API:
+    """A client that carries the enrolment which a log-in answers with."""
+    status, body = log_in(api, user)
+    assert (status, body["error"]) == (401, "second factor must be set up")
+    return API(authorization=f"Bearer {body['enrolment']}")
+
+
+def add_app(enrolled: API) -> Any:
+    begun = enrolled.post("/auth/factors/totp", {}).json()
+    secret = base64.b32decode(begun["secret"])
+    body = {"id": begun["id"], "code": code(0, secret)}
+    return enrolled.post("/auth/factors/totp/confirm", body)
+
+
+def test_password_alone_gets_an_enrolment(api: API, bob: User, required: None) -> None:
+    status, body = log_in(api, bob)
+
+    assert (status, set(body)) == (401, {"error", "enrolment"})
+    assert "service_refresh" not in api.cookies
+
+
+def test_last_call_signs_in(api: API, bob: User, required: None) -> None:
+    enrolled = enrolment(api, bob)
+
+    answer = add_app(enrolled)
+
+    body = answer.json()
+    assert (answer.status_code, len(body["recovery_codes"])) == (200, 10)
+    assert amr_of(body["session"]) == [["pwd", "otp", "mfa"]] * 2
+    assert enrolled.cookies["service_refresh"].value == body["session"]["refresh_token"]
+    me = API(authorization=f"Bearer {body['session']['access_token']}").get("/auth/me")
+    assert me.json()["email"] == bob.email
+    assert Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED, actor_id=bob.pk).count() == 1
+
+
+def test_passkey_will_do(api: API, bob: User, required: None) -> None:
+    enrolled, key = enrolment(api, bob), Authenticator()
+    options = enrolled.post("/auth/factors/passkeys/options", {}).json()
+
+    answer = enrolled.post("/auth/factors/passkeys", {"credential": key.register(options)})
+
+    assert answer.status_code == 201
+    assert amr_of(answer.json()["session"]) == [["pwd", "pop", "mfa"]] * 2
+
+
+def test_enrolment_opens_nothing_else(api: API, bob: User, required: None) -> None:
+    enrolled = enrolment(api, bob)
+    others = [("get", "/auth/me"), ("get", "/auth/factors"), ("get", "/account")]
+    others += [("post", "/auth/recovery-codes"), ("post", "/auth/logout"), ("post", "/mcp")]
+    others += [("patch", f"/auth/factors/{bob.pk}"), ("post", f"/auth/factors/{bob.pk}/remove")]
+
+    answers = [getattr(enrolled, method)(path) for method, path in others]
+
+    assert {answer.status_code for answer in answers} == {401}
+
+
+def test_enrolment_ends_with_the_first_factor(api: API, bob: User, required: None) -> None:
+    enrolled = enrolment(api, bob)
+    begun = enrolled.post("/auth/factors/passkeys/options", {}).json()
+    assert add_app(enrolled).status_code == 200
+
+    second = enrolled.post(
+        "/auth/factors/passkeys", {"credential": Authenticator().register(begun)}
+    )
+
+    assert (second.status_code, second.json()) == (401, NOT_SIGNED_IN)
+    assert enrolled.post("/auth/factors/totp", {}).status_code == 401
+
+
+@pytest.mark.parametrize("end", ["password", "deactivated", "forged"])
+def test_enrolment_ends_with_the_sessions(api: API, bob: User, required: None, end: str) -> None:
+    enrolled = enrolment(api, bob)
+    if end == "forged":
+        enrolled.headers["authorization"] += "x"
+    else:
+        changes = {"password": {"token_version": 99}, "deactivated": {"is_active": False}}[end]
+        User.objects.filter(pk=bob.pk).update(**changes)
+
+    assert enrolled.post("/auth/factors/totp", {}).status_code == 401
+
+
+def test_enrolment_lives_ten_minutes(api: API, bob: User, required: None) -> None:
+    with time_machine.travel(1_800_000_000, tick=False) as clock:
+        enrolled = enrolment(api, bob)
+        clock.shift(599)
+        assert enrolled.post("/auth/factors/totp", {}).status_code == 201
+        clock.shift(2)
+
+        assert enrolled.post("/auth/factors/totp", {}).status_code == 401
+
+
+def test_enrolment_meets_a_lock_that_falls_meanwhile(api: API, bob: User, required: None) -> None:
+    enrolled = enrolment(api, bob)
+    fail(5, bob.email)
+
+    assert add_app(enrolled).status_code == 429
+    assert not Factors.objects.filter(user=bob).exists()
+
+
+def test_who_is_invited_sets_one_up_on_the_way_in(api: API, ada: User, required: None) -> None:
+    Invitation.objects.invite(ada, "new@example.com")
+    mailed()
+    token = Invitation.objects.get().token
+    body = {"token": token, "first_name": "N", "last_name": "E", "password": PASSWORD}
+
+    answer = api.post("/invitations/accept", body)
+
+    said = answer.json()
+    assert (answer.status_code, said["error"]) == (401, "second factor must be set up")
+    assert User.objects.filter(email="new@example.com").exists()
+    assert add_app(API(authorization=f"Bearer {said['enrolment']}")).json()["session"]
+
+
+@pytest.fixture
+def link(ada: User) -> PasswordChange:
+    return PasswordChange.objects.make(ada)
+
+
+NEW = "a new password"
+
+
+def redeem(api: API, link: PasswordChange, **proof: str) -> Any:
+    return api.post("/password-changes/redeem", {"token": link.token, "password": NEW} | proof)
+
+
+def test_mailbox_alone_gets_nobody_in(api: API, ada: User, link: PasswordChange) -> None:
+    with_app(ada)
+
+    answer = redeem(api, link)
+
+    assert answer.status_code == 401
+    assert answer.json()["methods"] == ["totp", "recovery_code"]
+    assert log_in(api, ada, code=code())[0] == 200  # the password is the old one
+
+
+def test_link_and_code_change_the_password(api: API, ada: User, link: PasswordChange) -> None:
+    with_app(ada)
+    assert redeem(api, link, code=wrong_code()).json() == {"error": "wrong code"}
+
+    answer = redeem(api, link, code=code())
+
+    assert (answer.status_code, amr_of(answer.json())) == (200, [["pwd", "otp", "mfa"]] * 2)
+    assert log_in(api, ada, NEW, code=code(1))[0] == 200
+
+
+def test_wrong_codes_beside_a_link_lock(api: API, ada: User, link: PasswordChange) -> None:
+    with_app(ada)
+    for _ in range(5):
+        redeem(api, link, code=wrong_code())
+
+    assert redeem(api, link, code=code()).status_code == 429
+    assert Factors.objects.get().wrong_codes == 5
+
+
+def test_link_to_who_must_set_one_up_changes_nothing(api: API, bob: User, required: None) -> None:
+    link = PasswordChange.objects.make(bob)
+
+    answer = redeem(api, link)
+
+    assert answer.json()["error"] == "second factor must be set up"
+    assert PasswordChange.objects.get().used_at is None
+
+
+def test_everybody_sees_the_company(as_bob: API, ada: User) -> None:
+    seen = as_bob.get("/account").json()
+
+    assert (seen["id"], seen["name"]) == (str(ada.account_id), "Analytical Engines")
+    assert seen["second_factor"] == "optional"
+    assert set(seen) == {"id", "name", "second_factor", "created_at"}
+
+
+def require(api: API, wanted: str = "required") -> Any:
+    return api.patch("/account", {"second_factor": wanted})
+
+
+def test_admin_must_have_one_to_require_it(as_ada: API) -> None:
+    answer = require(as_ada)
+
+    assert (answer.status_code, answer.json()["error"]) == (
+        409,
+        "set up a second factor yourself first",
+    )
+    assert as_ada.get("/account").json()["second_factor"] == "optional"
+
+
+def test_members_do_not_require_it(as_bob: API, bob: User) -> None:
+    with_app(bob)
+
+    assert require(as_bob).status_code == 403
+
+
+@pytest.mark.parametrize("wanted", ["none", "", 1, None, True])
+def test_other_words_are_refused(as_ada: API, wanted: Any) -> None:
+    assert as_ada.patch("/account", {"second_factor": wanted}).status_code == 400
+
+
+def test_requiring_it_ends_the_sessions_and_grants_of_those_without(
+    as_ada: API, as_bob: API, as_eve: API, ada: User, bob: User, api: API
+) -> None:
+    with_app(ada)
+    client = Client.objects.create(name="A", redirect_uris=["http://127.0.0.1/"])
+    made = {"client": client, "redirect_uri": "http://127.0.0.1/", "code_challenge": ""}
+    grants = [
+        Grant.objects.create(user=user, token_version=user.token_version, **made)
+        for user in (ada, bob)
+    ]
+
+    answer = require(as_ada)
+
+    assert (answer.status_code, answer.json()["second_factor"]) == (200, "required")
+    statuses = [one.get("/auth/me").status_code for one in (as_ada, as_bob, as_eve)]
+    assert statuses == [200, 401, 200]
+    live = [Grant.objects.get(pk=one.pk).is_live() for one in grants]
+    assert live == [True, False]
+    assert Record.objects.get(kind=Kind.COMPANY_CHANGED).detail == {"second_factor": "required"}
+    assert log_in(api, bob)[1]["error"] == "second factor must be set up"
+
+
+def test_requiring_it_twice_ends_nothing_again(as_ada: API, ada: User) -> None:
+    with_app(ada)
+    require(as_ada)
+
+    assert require(as_ada).status_code == 200
+    assert Record.objects.filter(kind=Kind.COMPANY_CHANGED).count() == 1
+
+
+def test_it_can_be_left_to_them_again(as_ada: API, ada: User, bob: User, api: API) -> None:
+    with_app(ada)
+    require(as_ada)
+
+    assert require(as_ada, "optional").status_code == 200
+    assert log_in(api, bob)[0] == 200
+
+
+def test_last_factor_stays_where_one_is_required(as_ada: API, ada: User, required: None) -> None:
+    factor = Factors.objects.get().totp_id
+
+    answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": code()})
+
+    assert (answer.status_code, answer.json()) == (
+        409,
+        {"error": "your company requires a second factor"},
+    )
+    assert as_ada.get("/auth/factors").json()["required"] is True
+
+
+def test_sign_up_makes_a_company_that_leaves_it_to_its_people(signup_link: Any, api: API) -> None:
+    body = {"token": signup_link.token, "account_name": "X", "first_name": "C", "last_name": "B"}
+
+    assert api.post("/auth/complete-signup", body | {"password": PASSWORD}).status_code == 200
+
+
+def test_admin_resets_a_colleagues(
+    as_ada: API, as_bob: API, api: API, ada: User, bob: User
+) -> None:
+    with_app(bob)
+
+    answer = as_ada.delete(f"/users/{bob.pk}/factors")
+
+    assert answer.status_code == 204
+    assert as_bob.get("/auth/me").status_code == 401
+    assert mailed().to == [bob.email]
+    assert log_in(api, bob)[0] == 200
+    assert Record.objects.get(kind=Kind.FACTORS_RESET).subject == bob.email
+
+
+def test_reset_of_who_has_none_ends_nothing(as_ada: API, as_bob: API, bob: User) -> None:
+    assert as_ada.delete(f"/users/{bob.pk}/factors").status_code == 204
+    assert as_bob.get("/auth/me").status_code == 200
+
+
+def test_nobody_resets_their_own(as_ada: API, ada: User) -> None:
+    answer = as_ada.delete(f"/users/{ada.pk}/factors")
+
+    assert (answer.status_code, answer.json()) == (409, {"error": "use your own account page"})
+
+
+def test_nobody_reaches_another_company(as_eve: API, as_bob: API, bob: User, ada: User) -> None:
+    with_app(bob)
+
+    assert as_eve.delete(f"/users/{bob.pk}/factors").status_code == 404
+    assert as_bob.delete(f"/users/{ada.pk}/factors").status_code == 403
+    assert Factors.objects.count() == 1
+
+
+def test_admin_who_is_no_superuser_does_not_reset_staff(
+    as_ada: API, ada: User, new_user: Any
+) -> None:
+    clerk = new_user(account=ada.account, is_staff=True, role=Role.MEMBER)
+    with_app(clerk)
+
+    assert as_ada.delete(f"/users/{clerk.pk}/factors").status_code == 403
+    assert Factors.objects.filter(user=clerk).exists()
+
+
+def test_tokens_of_the_release_before_are_refreshed(api: API, ada: User) -> None:
+    old = tokens.issue(ada)[1]
+    del old.payload["amr"]
+
+    answer = api.post("/auth/refresh", {"refresh_token": str(old)})
+
+    assert (answer.status_code, amr_of(answer.json())) == (200, [["pwd"]] * 2)
+    assert bearer(ada).get("/auth/me").status_code == 200

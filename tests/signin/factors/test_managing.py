@@ -1,0 +1,397 @@
+"""The calls by which people see and change their own second factors."""
+
+import base64
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import time_machine
+from django.core import mail
+
+from accounts.models import User
+from audit.models import Kind, Record
+from mail.outbox import OutgoingMail
+from signin.factors import totp
+from signin.factors.models import Factors, Passkey, RecoveryCode
+from tests.conftest import API, PASSWORD, bearer, mailed
+from tests.signin.factors.authenticator import UP, Authenticator, b64
+from tests.signin.factors.conftest import (
+    PROOF,
+    challenge,
+    code,
+    log_in,
+    with_app,
+    with_passkey,
+    wrong_code,
+)
+from tests.signin.factors.test_login import amr_of
+
+pytestmark = pytest.mark.django_db
+
+CODES = re.compile(r"(?:[A-Z2-7]{4}-){3}[A-Z2-7]{4}")
+
+
+def enrol(api: API, **proof: str) -> tuple[dict[str, str], bytes]:
+    """What begins an app, and the secret."""
+    body = api.post("/auth/factors/totp", PROOF | proof).json()
+    return body, base64.b32decode(body["secret"])
+
+
+def test_nobody_begins_with_a_factor(as_ada: API) -> None:
+    expected = {"items": [], "recovery_codes_left": 0, "required": False}
+
+    assert as_ada.get("/auth/factors").json() == expected
+
+
+def test_app_is_added_by_its_first_code(as_ada: API, ada: User) -> None:
+    begun, secret = enrol(as_ada)
+    assert as_ada.get("/auth/factors").json()["items"] == []
+
+    answer = as_ada.post(
+        "/auth/factors/totp/confirm",
+        {"id": begun["id"], "code": code(0, secret), "name": "Ada's telephone"},
+    )
+
+    body = answer.json()
+    assert (answer.status_code, body["session"]) == (200, None)
+    assert (body["factor"]["kind"], body["factor"]["name"]) == ("totp", "Ada's telephone")
+    assert len(set(body["recovery_codes"])) == 10
+    assert all(CODES.fullmatch(one) for one in body["recovery_codes"])
+    assert as_ada.get("/auth/factors").json() == {
+        "items": [body["factor"]],
+        "recovery_codes_left": 10,
+        "required": False,
+    }
+
+
+def test_code_that_confirmed_it_is_used_up(as_ada: API, api: API, ada: User) -> None:
+    begun, secret = enrol(as_ada)
+    first = code(0, secret)
+    as_ada.post("/auth/factors/totp/confirm", {"id": begun["id"], "code": first})
+
+    assert log_in(api, ada, code=first) == (401, {"error": "wrong code"})
+    assert log_in(api, ada, code=code(1, secret))[0] == 200
+
+
+def test_uri_and_qr_code_hold_the_secret(as_ada: API) -> None:
+    begun, secret = enrol(as_ada)
+
+    uri = urlsplit(begun["uri"])
+    query = parse_qs(uri.query)
+    assert (uri.scheme, uri.netloc, len(secret)) == ("otpauth", "totp", 20)
+    assert (query["secret"], query["digits"], query["period"]) == ([begun["secret"]], ["6"], ["30"])
+    assert begun["qr"].startswith("<svg")
+    assert "script" not in begun["qr"]
+
+
+@pytest.mark.parametrize("shown", ["wrong", "old"])
+def test_wrong_code_confirms_nothing_and_blocks_nothing(
+    as_ada: API, api: API, ada: User, shown: str
+) -> None:
+    begun, secret = enrol(as_ada)
+    typed = {"wrong": "000000", "old": code(-5, secret)}[shown]
+
+    answer = as_ada.post("/auth/factors/totp/confirm", {"id": begun["id"], "code": typed})
+
+    assert (answer.status_code, answer.json()) == (403, {"error": "wrong code"})
+    assert log_in(api, ada)[0] == 200  # a half-made app stands in nobody's way
+
+
+def test_unconfirmed_app_is_forgotten_after_ten_minutes(as_ada: API) -> None:
+    with time_machine.travel(1_900_000_000, tick=False) as clock:
+        as_ada = bearer(User.objects.get())
+        begun, secret = enrol(as_ada)
+        clock.shift(601)
+        body = {"id": begun["id"], "code": code(0, secret)}
+
+        assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 404
+
+
+def test_nobody_confirms_somebody_elses(as_ada: API, as_bob: API) -> None:
+    begun, secret = enrol(as_ada)
+    body = {"id": begun["id"], "code": code(0, secret)}
+
+    assert as_bob.post("/auth/factors/totp/confirm", body).status_code == 404
+    assert as_bob.post("/auth/factors/totp/confirm", body | {"id": "x"}).status_code == 404
+
+
+def test_pending_secret_is_no_stored_one(as_ada: API, ada: User) -> None:
+    begun, secret = enrol(as_ada)
+
+    assert begun["secret"] not in begun["id"]
+    assert totp.decrypted(ada.pk, begun["id"]) is None
+    assert totp.pending_secret(ada.pk, totp.encrypted(ada.pk, secret)) is None
+
+
+def test_one_app_a_person(as_ada: API, codes: list[str]) -> None:
+    answer = as_ada.post("/auth/factors/totp", PROOF | {"code": code()})
+
+    assert (answer.status_code, answer.json()) == (409, {"error": "too many factors"})
+
+
+def test_second_app_is_not_confirmed_either(as_ada: API, ada: User) -> None:
+    begun, secret = enrol(as_ada)
+    with_app(ada)
+    body = {"id": begun["id"], "code": code(0, secret)}
+
+    assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 409
+
+
+def test_passkey_is_added(as_ada: API, ada: User) -> None:
+    key = Authenticator()
+    options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
+    body = {"credential": key.register(options), "name": "Key"}
+
+    answer = as_ada.post("/auth/factors/passkeys", body)
+
+    added = answer.json()
+    assert (answer.status_code, added["session"]) == (201, None)
+    assert (added["factor"]["kind"], added["factor"]["name"]) == ("passkey", "Key")
+    assert len(added["recovery_codes"]) == 10
+    asked = options["publicKey"]
+    assert asked["attestation"] == "none"
+    assert asked["authenticatorSelection"] == {
+        "requireResidentKey": True,
+        "residentKey": "required",
+        "userVerification": "required",
+    }
+    assert asked["user"]["id"] != b64(ada.pk.bytes)
+    assert len(key.handle) == 16
+
+
+def test_second_passkey_has_the_same_handle_and_excludes_the_first(
+    as_ada: API, key: Authenticator, api: API
+) -> None:
+    proof = PROOF | {"passkey": key.sign(challenge(api))}
+
+    options = as_ada.post("/auth/factors/passkeys/options", proof).json()["publicKey"]
+
+    assert options["user"]["id"] == b64(key.handle)
+    assert [one["id"] for one in options["excludeCredentials"]] == [b64(key.credential_id)]
+
+
+@pytest.mark.parametrize(
+    "falsified",
+    [
+        {"flags": UP},
+        {"origin": "https://evil.example"},
+        {"rp_id": "evil.example"},
+        {"create": "webauthn.get"},
+        {"algorithm": -65535},
+        {"client": {"crossOrigin": True}},
+        {"client": {"challenge": b64(bytes(72))}},
+    ],
+)
+def test_false_registration_is_refused(as_ada: API, falsified: dict[str, Any]) -> None:
+    key = Authenticator()
+    vars(key).update(falsified)
+    options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
+
+    answer = as_ada.post("/auth/factors/passkeys", {"credential": key.register(options)})
+
+    assert (answer.status_code, answer.json()) == (403, {"error": "wrong passkey"})
+    assert not Passkey.objects.exists()
+
+
+def test_registration_of_another_person_or_to_sign_in_is_refused(
+    as_ada: API, as_bob: API, api: API
+) -> None:
+    options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
+    theirs = {"credential": Authenticator().register(options)}
+    options["publicKey"]["challenge"] = challenge(api)["publicKey"]["challenge"]
+    to_sign_in = {"credential": Authenticator().register(options)}
+
+    assert as_bob.post("/auth/factors/passkeys", theirs).status_code == 403
+    assert as_ada.post("/auth/factors/passkeys", to_sign_in).status_code == 403
+
+
+def test_registration_is_good_once_and_a_credential_is_one_persons(
+    as_ada: API, as_bob: API, key: Authenticator
+) -> None:
+    options = as_bob.post("/auth/factors/passkeys/options", PROOF).json()
+    twin = {"credential": key.register(options)}
+
+    assert as_bob.post("/auth/factors/passkeys", twin).status_code == 403
+    assert not User.objects.get(email="bob@example.com").has_second_factor
+
+
+def test_ten_passkeys_a_person(as_ada: API, ada: User, key: Authenticator, api: API) -> None:
+    factors = Factors.objects.get()
+    for n in range(9):
+        factors.add_passkey(credential_id=f"k{n}", credential=b"", handle=b"")
+    Passkey.objects.filter(credential=b"").update(credential=Passkey.objects.first().credential)
+    proof = PROOF | {"passkey": key.sign(challenge(api))}
+    options = as_ada.post("/auth/factors/passkeys/options", proof).json()
+
+    answer = as_ada.post(
+        "/auth/factors/passkeys", {"credential": Authenticator().register(options)}
+    )
+
+    assert (answer.status_code, answer.json()) == (409, {"error": "too many factors"})
+
+
+MANAGING = ["factors/totp", "factors/passkeys/options", "recovery-codes"]
+
+
+def calls(ada: User) -> list[str]:
+    factor = Factors.objects.get(user=ada).items()[0]["id"]
+    return [f"/auth/{call}" for call in [*MANAGING, f"factors/{factor}/remove"]]
+
+
+def test_managing_takes_password_and_factor(as_ada: API, ada: User, codes: list[str]) -> None:
+    asked = {"error": "second factor required", "methods": ["totp", "recovery_code"]}
+    for path in calls(ada):
+        alone = as_ada.post(path, PROOF)
+        wrong = as_ada.post(path, {"password": "wrong password", "code": code()})
+        missing = as_ada.post(path, {"code": code()})
+
+        assert (alone.status_code, alone.json()) == (403, asked), path
+        assert (wrong.status_code, wrong.json()) == (403, {"error": "wrong password"}), path
+        assert missing.status_code == 400, path
+    assert "WWW-Authenticate" not in alone.headers
+
+
+def test_wrong_code_is_a_failure_there_too(as_ada: API, ada: User, codes: list[str]) -> None:
+    for path in calls(ada):
+        answer = as_ada.post(path, PROOF | {"code": wrong_code()})
+        assert (answer.status_code, answer.json()) == (403, {"error": "wrong code"})
+    as_ada.post(path, PROOF | {"code": wrong_code()})
+
+    assert as_ada.post(path, PROOF | {"code": code()}).status_code == 429
+
+
+def test_last_factor_takes_the_recovery_codes_along(
+    as_ada: API, api: API, ada: User, codes: list[str]
+) -> None:
+    factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
+
+    answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": code()})
+
+    assert answer.status_code == 204
+    assert as_ada.get("/auth/factors").json()["recovery_codes_left"] == 0
+    assert not RecoveryCode.objects.exists()
+    assert not User.objects.get(pk=ada.pk).has_second_factor
+    assert log_in(api, ada)[0] == 200
+
+
+def test_removing_one_of_two_leaves_the_other(as_ada: API, ada: User, key: Authenticator) -> None:
+    Factors.objects.get().add_totp(totp.secrets.token_bytes(20), 0, "")
+    items = as_ada.get("/auth/factors").json()["items"]
+    app = next(one["id"] for one in items if one["kind"] == "totp")
+    proof = PROOF | {"passkey": key.sign(challenge(API()))}
+
+    assert as_ada.post(f"/auth/factors/{app}/remove", proof).status_code == 204
+    left = as_ada.get("/auth/factors").json()
+    assert ([one["kind"] for one in left["items"]], left["recovery_codes_left"]) == (
+        ["passkey"],
+        10,
+    )
+
+
+def test_nobody_reaches_somebody_elses(as_bob: API, ada: User, codes: list[str]) -> None:
+    factor = Factors.objects.get(user=ada).totp_id
+
+    assert as_bob.post(f"/auth/factors/{factor}/remove", PROOF).status_code == 404
+    assert as_bob.patch(f"/auth/factors/{factor}", {"name": "x"}).status_code == 404
+    with_app(User.objects.get(email="bob@example.com"))
+    assert as_bob.patch(f"/auth/factors/{factor}", {"name": "x"}).status_code == 404
+
+
+def test_factors_are_named(as_ada: API, ada: User, codes: list[str]) -> None:
+    factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
+
+    answer = as_ada.patch(f"/auth/factors/{factor}", {"name": "Old telephone"})
+
+    assert (answer.status_code, answer.json()["name"]) == (200, "Old telephone")
+    bad = as_ada.patch(f"/auth/factors/{factor}", {"name": "www.evil.example"})
+    assert bad.status_code == 400
+
+
+def test_new_recovery_codes_replace_the_older(
+    as_ada: API, api: API, ada: User, codes: list[str]
+) -> None:
+    answer = as_ada.post("/auth/recovery-codes", PROOF | {"code": code()})
+
+    fresh = answer.json()["recovery_codes"]
+    assert (answer.status_code, len(fresh)) == (201, 10)
+    assert log_in(api, ada, code=codes[0]) == (401, {"error": "wrong code"})
+    assert log_in(api, ada, code=fresh[0])[0] == 200
+
+
+def test_who_has_no_factor_needs_no_recovery_codes(as_ada: API) -> None:
+    assert as_ada.post("/auth/recovery-codes", PROOF).status_code == 409
+    assert not RecoveryCode.objects.exists()
+
+
+@pytest.mark.parametrize("language", ["en", "de", "sv"])
+def test_owner_is_mailed_and_the_trail_is_told(as_ada: API, ada: User, language: str) -> None:
+    User.objects.update(language=language)
+    key = with_passkey(User.objects.get())
+    added = mailed()
+    factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
+    proof = PROOF | {"passkey": key.sign(challenge(API()))}
+    as_ada.post(f"/auth/factors/{factor}/remove", proof)
+    removed = mailed()
+
+    kinds = Record.objects.values_list("kind", flat=True)
+    assert {Kind.FACTOR_ADDED, Kind.FACTOR_REMOVED} <= set(kinds)
+    assert added.to == removed.to == ["ada@example.com"]
+    assert "passkey" in added.subject.lower()
+    assert added.subject != removed.subject
+    assert "127.0.0.1" in added.body.replace("\u2060", "")
+
+
+def test_used_recovery_code_is_mailed_with_what_is_left(
+    api: API, ada: User, codes: list[str]
+) -> None:
+    log_in(api, ada, code=codes[0])
+    assert "There are 9 left" in mailed().body
+    assert "run out" not in mailed().body
+    for one in codes[1:7]:
+        log_in(api, ada, code=one)
+
+    assert "There are 3 left" in mailed().body
+    assert "before they run out" in mailed().body
+
+
+def test_owner_is_warned_once_a_day_of_wrong_codes(
+    api: API, ada: User, codes: list[str], settings: Any
+) -> None:
+    settings.LOCKOUT_THRESHOLD = 100
+    for _ in range(2):
+        log_in(api, ada, code=wrong_code())
+    warnings = OutgoingMail.objects.filter(kind="notice.wrong_codes")
+    assert not warnings.exists()
+    for _ in range(4):
+        log_in(api, ada, code=wrong_code())
+    assert warnings.count() == 1
+    mailed()
+    assert "Somebody knows your password" in [one.subject for one in mail.outbox]
+
+    Factors.objects.update(warned_at="2026-01-01T00:00:00Z")
+    log_in(api, ada, code=wrong_code())
+
+    assert warnings.count() == 2
+
+
+def test_removed_factors_assurance_ends_at_the_next_refresh(
+    as_ada: API, api: API, ada: User, codes: list[str]
+) -> None:
+    log_in(api, ada, code=code())
+    factor = Factors.objects.get().totp_id
+    removed = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": codes[0]})
+    assert removed.status_code == 204
+
+    assert amr_of(api.post("/auth/refresh").json()) == [["pwd"], ["pwd"]]
+
+
+def test_sign_in_by_a_passkey_that_was_removed_since_is_not_refreshed(
+    as_ada: API, api: API, key: Authenticator
+) -> None:
+    api.post("/auth/passkeys/login", {"credential": key.sign(challenge(api))})
+    factor = Passkey.objects.get().pk
+    proof = {"password": PASSWORD, "passkey": key.sign(challenge(api))}
+    as_ada.post(f"/auth/factors/{factor}/remove", proof)
+
+    assert api.post("/auth/refresh").status_code == 401

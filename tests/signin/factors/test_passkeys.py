@@ -1,0 +1,262 @@
+"""POST /auth/passkeys/options and /auth/passkeys/login, and passkeys beside a password."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import time_machine
+
+from accounts.models import User
+from audit.models import Kind, Record
+from signin.factors.challenges import LIFE, new_challenge
+from signin.factors.models import Factors, Passkey, UsedChallenge
+from tests.conftest import API, PASSWORD, bearer
+from tests.signin.factors.authenticator import UP, Authenticator, b64
+from tests.signin.factors.conftest import PROOF, challenge, code, log_in, with_app, with_passkey
+from tests.signin.factors.test_login import amr_of
+from tests.throttling.test_lockout import fail
+
+pytestmark = pytest.mark.django_db
+
+WRONG = (401, {"error": "wrong passkey"})
+Options = dict[str, Any]
+
+
+def by_passkey(api: API, credential: Any) -> tuple[int, Any]:
+    answer = api.post("/auth/passkeys/login", {"credential": credential})
+    return answer.status_code, answer.json()
+
+
+def test_options_are_the_same_for_everybody_and_cost_no_row(
+    api: API, key: Authenticator, django_assert_num_queries: Any
+) -> None:
+    with django_assert_num_queries(0):
+        first, second = challenge(api)["publicKey"], challenge(api)["publicKey"]
+
+    assert first.pop("challenge") != second.pop("challenge")
+    assert (
+        first
+        == second
+        == {"rpId": "localhost", "timeout": 300000} | {"userVerification": "required"}
+    )
+
+
+def test_passkey_signs_in_by_itself(api: API, ada: User, key: Authenticator) -> None:
+    status, body = by_passkey(api, key.sign(challenge(api)))
+
+    assert (status, body["user"]["id"]) == (200, str(ada.pk))
+    assert amr_of(body) == [["pop", "user", "mfa"]] * 2
+    assert api.cookies["service_refresh"].value == body["refresh_token"]
+
+
+def forged(**falsified: Any) -> Callable[[API, Authenticator], Options]:
+    """An answer by an authenticator with these attributes."""
+
+    def make(api: API, key: Authenticator) -> Options:
+        vars(key).update(falsified)
+        return key.sign(challenge(api))
+
+    return make
+
+
+def with_response(**parts: str) -> Callable[[API, Authenticator], Options]:
+    def make(api: API, key: Authenticator) -> Options:
+        made = key.sign(challenge(api))
+        return made | {"response": made["response"] | parts}
+
+    return make
+
+
+def unsigned_challenge(api: API, key: Authenticator) -> Options:
+    return key.sign({"publicKey": {"challenge": b64(bytes(72))}})
+
+
+def challenge_to_add(api: API, key: Authenticator) -> Options:
+    made = new_challenge(f"add to {User.objects.get(email='ada@example.com').pk}")
+    return key.sign({"publicKey": {"challenge": b64(made)}})
+
+
+def bad_signature(api: API, key: Authenticator) -> Options:
+    first, second = key.sign(challenge(api)), key.sign(challenge(api))
+    return first | {"response": first["response"] | {"signature": second["response"]["signature"]}}
+
+
+def other_key(api: API, key: Authenticator) -> Options:
+    other = Authenticator()
+    other.credential_id, other.handle = key.credential_id, key.handle
+    return other.sign(challenge(api))
+
+
+FORGERIES = {
+    "no user verification": forged(flags=UP),
+    "no user presence": forged(flags=0x04),
+    "another origin": forged(origin="http://localhost:8001"),
+    "a subdomain": forged(origin="http://x.localhost:8000"),
+    "another domain's key": forged(rp_id="example.com"),
+    "made for creating": forged(get="webauthn.create"),
+    "in a foreign frame": forged(client={"crossOrigin": True}),
+    "somebody else's handle": forged(handle=bytes(16)),
+    "no handle": forged(handle=b""),
+    "unknown credential": forged(credential_id=b"x" * 32),
+    "no challenge of ours": unsigned_challenge,
+    "challenge to add with": challenge_to_add,
+    "bad signature": bad_signature,
+    "another key": other_key,
+    "no JSON": with_response(clientDataJSON=b64(b"no JSON")),
+    "deep JSON": with_response(clientDataJSON=b64(b"[" * 20_000)),
+    "empty data": with_response(authenticatorData=""),
+    "no base64": with_response(signature="*"),
+    "numbers": with_response(signature=7),  # type: ignore[arg-type]
+    "empty": lambda api, key: {},
+    "long id": lambda api, key: key.sign(challenge(api)) | {"id": "x" * 9000, "rawId": "x" * 9000},
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forgery_is_refused_and_uses_nothing_up(api: API, key: Authenticator, name: str) -> None:
+    used = UsedChallenge.objects.count()
+
+    assert by_passkey(api, FORGERIES[name](api, key)) == WRONG
+    assert UsedChallenge.objects.count() == used
+    assert not Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED).exists()
+
+
+@pytest.mark.parametrize("credential", [None, "x", 7, [], "missing"])
+def test_credential_is_an_object(api: API, db: None, credential: Any) -> None:
+    body = {} if credential == "missing" else {"credential": credential}
+
+    assert api.post("/auth/passkeys/login", body).status_code == 400
+
+
+def test_challenge_is_good_once(api: API, key: Authenticator) -> None:
+    made = key.sign(challenge(api))
+
+    assert by_passkey(api, made)[0] == 200
+    assert by_passkey(api, made) == WRONG
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(LIFE - 2, 200), (LIFE + 1, 401)])
+def test_challenge_lives_five_minutes(
+    api: API, key: Authenticator, seconds: int, status: int
+) -> None:
+    with time_machine.travel(1_800_000_000, tick=False) as clock:
+        options = challenge(api)
+        clock.shift(seconds)
+
+        assert by_passkey(api, key.sign(options))[0] == status
+
+
+def test_challenges_made_under_an_older_secret_hold(
+    api: API, key: Authenticator, settings: Any
+) -> None:
+    made = key.sign(challenge(api))
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "a newer secret, of 32 characters or more"
+
+    assert by_passkey(api, made)[0] == 200
+
+
+def test_passkey_outlives_a_lost_secret(api: API, key: Authenticator, settings: Any) -> None:
+    settings.SECRET_KEY = "a newer secret, of 32 characters or more"
+
+    assert by_passkey(api, key.sign(challenge(api)))[0] == 200
+
+
+def test_used_challenges_are_forgotten_in_time(api: API, key: Authenticator) -> None:
+    by_passkey(api, key.sign(challenge(api)))
+    assert UsedChallenge.objects.prune() == 0
+
+    UsedChallenge.objects.update(used_at="2026-01-01T00:00:00Z")
+
+    assert UsedChallenge.objects.prune() == 2  # one was to add the passkey
+
+
+def test_inactive_owner_is_nobody(api: API, ada: User, key: Authenticator) -> None:
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+
+    assert by_passkey(api, key.sign(challenge(api))) == WRONG
+
+
+def test_count_that_stays_at_nothing_is_a_synced_passkeys(api: API, key: Authenticator) -> None:
+    for _ in range(2):
+        assert by_passkey(api, key.sign(challenge(api)))[0] == 200
+
+    assert not Record.objects.filter(kind=Kind.PASSKEY_COUNT_FELL).exists()
+
+
+def test_count_that_goes_back_is_recorded_and_not_refused(api: API, key: Authenticator) -> None:
+    for key.count in (7, 3):
+        assert by_passkey(api, key.sign(challenge(api)))[0] == 200
+
+    assert Record.objects.get(kind=Kind.PASSKEY_COUNT_FELL).subject == "ada@example.com"
+    assert Passkey.objects.get().sign_count == 3
+
+
+def test_lock_of_the_address_does_not_hold_a_passkey_up(
+    api: API, ada: User, key: Authenticator
+) -> None:
+    fail(5, ada.email)
+
+    assert by_passkey(api, key.sign(challenge(api)))[0] == 200
+    assert log_in(api, ada)[0] == 429  # the strangers' lock goes on
+
+
+def test_wrong_passkey_locks_nobody(api: API, ada: User, key: Authenticator) -> None:
+    for _ in range(6):
+        by_passkey(api, bad_signature(api, key))
+
+    assert log_in(api, ada, passkey=key.sign(challenge(api)))[0] == 200
+
+
+def test_passkey_beside_the_password_signs_in(api: API, ada: User, key: Authenticator) -> None:
+    assert log_in(api, ada) == (
+        401,
+        {"error": "second factor required", "methods": ["passkey", "recovery_code"]},
+    )
+
+    status, body = log_in(api, ada, passkey=key.sign(challenge(api)))
+
+    assert (status, amr_of(body)) == (200, [["pwd", "pop", "mfa"]] * 2)
+
+
+def test_somebody_elses_passkey_is_a_wrong_code(
+    api: API, ada: User, bob: User, key: Authenticator
+) -> None:
+    others = with_passkey(bob)
+
+    answer = log_in(api, ada, passkey=others.sign(challenge(api)))
+
+    assert answer == (401, {"error": "wrong code"})
+    assert Factors.objects.get(user=ada).wrong_codes == 1
+
+
+def test_passkey_ends_the_stop_of_the_apps_codes(api: API, ada: User) -> None:
+    with_app(ada)
+    key = Authenticator()
+    as_ada = bearer(ada)
+    options = as_ada.post("/auth/factors/passkeys/options", PROOF | {"code": code()}).json()
+    as_ada.post("/auth/factors/passkeys", {"credential": key.register(options)})
+    Factors.objects.update(wrong_codes=100)
+
+    assert log_in(api, ada, code=code(1)) == (401, {"error": "wrong code"})
+    assert by_passkey(api, key.sign(challenge(api)))[0] == 200
+    assert log_in(api, ada, code=code(1))[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/auth/passkeys/options", "/auth/passkeys/login"])
+@pytest.mark.parametrize("path_of_ones_own", ["", "/auth/factors/passkeys"])
+def test_without_a_domain_there_are_no_passkeys(
+    as_ada: API, settings: Any, path: str, path_of_ones_own: str
+) -> None:
+    settings.PASSKEYS_RP_ID = ""
+
+    assert as_ada.post(path_of_ones_own or path, {}).status_code == 404
+    assert as_ada.post("/auth/factors/passkeys/options", {}).status_code == 404
+
+
+def test_password_that_is_empty_does_not_stand_for_the_passkey(
+    api: API, ada: User, key: Authenticator
+) -> None:
+    assert log_in(api, ada, "", passkey=key.sign(challenge(api)))[0] == 400
+    assert log_in(api, ada, "wrong one", passkey=key.sign(challenge(api)))[0] == 401
+    assert log_in(api, ada, PASSWORD, passkey=key.sign(challenge(api)))[0] == 200

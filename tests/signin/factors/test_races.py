@@ -1,0 +1,249 @@
+"""What is good once is good once, however many requests race; and what two people do at the same
+moment has one of the outcomes that one after the other would have."""
+
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import pytest
+
+from accounts.models import Account, Role, User
+from passwords.models import PasswordChange
+from signin.factors.models import Factors, RecoveryCode
+from tests.conftest import API, PASSWORD, bearer, race
+from tests.signin.factors.authenticator import Authenticator
+from tests.signin.factors.conftest import PROOF, challenge, code, log_in, with_app, with_passkey
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AT_ONCE = 30
+
+
+@pytest.fixture(autouse=True)
+def no_lock(settings: Any) -> None:
+    settings.LOCKOUT_THRESHOLD = 1000
+
+
+def statuses(answers: list[Any]) -> Counter[int]:
+    return Counter(getattr(answer, "status_code", None) or answer[0] for answer in answers)
+
+
+def test_one_code_signs_in_once(ada: User) -> None:
+    with_app(ada)
+    shown = code()
+
+    answers = race(*[partial(log_in, API(), ada, code=shown) for _ in range(AT_ONCE)])
+
+    assert statuses(answers) == {200: 1, 401: AT_ONCE - 1}
+
+
+def test_one_recovery_code_signs_in_once(ada: User) -> None:
+    shown = with_app(ada)[0]
+
+    answers = race(*[partial(log_in, API(), ada, code=shown) for _ in range(AT_ONCE)])
+
+    assert statuses(answers) == {200: 1, 401: AT_ONCE - 1}
+    assert RecoveryCode.objects.count() == 9
+
+
+def test_one_challenge_signs_in_once(ada: User) -> None:
+    signed = with_passkey(ada).sign(challenge(API()))
+    body = {"credential": signed}
+
+    answers = race(*[partial(API().post, "/auth/passkeys/login", body) for _ in range(AT_ONCE)])
+
+    assert statuses(answers) == {200: 1, 401: AT_ONCE - 1}
+
+
+def test_one_challenge_signs_in_once_by_either_way(ada: User) -> None:
+    signed = with_passkey(ada).sign(challenge(API()))
+    alone = partial(API().post, "/auth/passkeys/login", {"credential": signed})
+
+    answers = race(*[alone, partial(log_in, API(), ada, passkey=signed)] * 5)
+
+    assert statuses(answers) == {200: 1, 401: 9}
+
+
+def test_one_registration_adds_one_passkey(ada: User) -> None:
+    api = bearer(ada)
+    options = api.post("/auth/factors/passkeys/options", PROOF).json()
+    body = {"credential": Authenticator().register(options)}
+
+    answers = race(*[partial(bearer(ada).post, "/auth/factors/passkeys", body) for _ in range(8)])
+
+    assert statuses(answers) == {201: 1, 403: 7}
+    assert RecoveryCode.objects.count() == 10
+
+
+def test_first_factors_race_to_one_set_of_recovery_codes(ada: User) -> None:
+    calls = []
+    for _ in range(6):
+        options = bearer(ada).post("/auth/factors/passkeys/options", PROOF).json()
+        body = {"credential": Authenticator().register(options)}
+        calls.append(partial(bearer(ada).post, "/auth/factors/passkeys", body))
+
+    answers = [call.json() for call in race(*calls)]
+
+    shown = [one["recovery_codes"] for one in answers if one["recovery_codes"]]
+    assert len(shown) == 1
+    assert RecoveryCode.objects.count() == 10
+    assert Factors.objects.get().passkeys.count() == 6
+
+
+def is_whole(user: User) -> bool:
+    """Whether what is written of the person in two places agrees, codes included."""
+    user, factors = User.objects.get(pk=user.pk), Factors.objects.filter(user=user).first()
+    items = factors.items() if factors else []
+    codes = RecoveryCode.objects.filter(factors=user.pk).count()
+    return user.has_second_factor == bool(items) == bool(factors) == bool(codes)
+
+
+def test_adding_races_with_removing_the_last(ada: User) -> None:
+    for _ in range(8):
+        codes = with_app(ada)
+        api, factor = bearer(ada), Factors.objects.get().totp_id
+        proof = PROOF | {"code": codes[0]}
+        options = api.post("/auth/factors/passkeys/options", proof).json()
+        body = {"credential": Authenticator().register(options)}
+        proof = PROOF | {"code": codes[1]}
+        added, removed = race(
+            partial(api.post, "/auth/factors/passkeys", body),
+            partial(bearer(ada).post, f"/auth/factors/{factor}/remove", proof),
+        )
+
+        assert (added.status_code, removed.status_code) == (201, 204)
+        assert is_whole(ada)
+        assert Factors.objects.get().passkeys.count() == 1
+        Factors.objects.reset(ada)
+        ada.refresh_from_db()
+
+
+def test_requiring_races_with_removing_the_last(ada: User, new_user: Any) -> None:
+    bob = new_user(account=ada.account)
+    with_app(ada)
+    for _ in range(8):
+        codes, factor = with_app(bob), Factors.objects.get(user=bob).totp_id
+        as_bob, bob_was = bearer(bob), User.objects.get(pk=bob.pk)
+        required, removed = race(
+            partial(bearer(ada).patch, "/account", {"second_factor": "required"}),
+            partial(as_bob.post, f"/auth/factors/{factor}/remove", PROOF | {"code": codes[0]}),
+        )
+
+        assert required.status_code == 200
+        assert removed.status_code in {204, 409, 401}
+        gone = removed.status_code == 204
+        assert User.objects.get(pk=bob.pk).has_second_factor is not gone
+        assert as_bob.get("/auth/me").status_code == (401 if gone else 200)
+        Factors.objects.reset(bob_was)
+        Account.objects.update(second_factor="optional")
+
+
+def test_requiring_races_with_a_log_in(ada: User, new_user: Any) -> None:
+    bob = new_user(account=ada.account)
+    with_app(ada)
+    for _ in range(8):
+        required, (status, body) = race(
+            partial(bearer(ada).patch, "/account", {"second_factor": "required"}),
+            partial(log_in, API(), bob),
+        )
+
+        assert required.status_code == 200
+        if status == 200:
+            session = API(authorization=f"Bearer {body['access_token']}")
+            assert session.get("/auth/me").status_code == 401
+        else:
+            assert (status, body["error"]) == (401, "second factor must be set up")
+        Account.objects.update(second_factor="optional")
+
+
+def test_requiring_races_with_an_acceptance(ada: User) -> None:
+    from invitations.models import Invitation
+
+    with_app(ada)
+    for n in range(8):
+        invitation = Invitation.objects.invite(ada, f"new{n}@example.com")
+        body = {"token": invitation.token, "first_name": "N", "last_name": "N"}
+        required, accepted = race(
+            partial(bearer(ada).patch, "/account", {"second_factor": "required"}),
+            partial(API().post, "/invitations/accept", body | {"password": PASSWORD}),
+        )
+
+        assert required.status_code == 200
+        if accepted.status_code == 200:
+            session = API(authorization=f"Bearer {accepted.json()['access_token']}")
+            assert session.get("/auth/me").status_code == 401
+        else:
+            assert "enrolment" in accepted.json()
+        Account.objects.update(second_factor="optional")
+
+
+def test_reset_races_with_a_log_in(ada: User, new_user: Any) -> None:
+    admin = new_user(account=ada.account, role=Role.ADMIN)
+    for _ in range(8):
+        with_app(ada)
+        reset, (status, body) = race(
+            partial(bearer(admin).delete, f"/users/{ada.pk}/factors"),
+            partial(log_in, API(), ada, code=code()),
+        )
+
+        assert reset.status_code == 204
+        assert is_whole(ada)
+        if status == 200:
+            session = API(authorization=f"Bearer {body['access_token']}")
+            amr_is_of_now = session.get("/auth/me").status_code == 401 or code_free(body)
+            assert amr_is_of_now
+        else:
+            assert (status, body) == (401, {"error": "wrong code"})
+
+
+def code_free(body: dict[str, str]) -> bool:
+    """Whether this is a session by the password alone, as it is right after the reset."""
+    import jwt
+
+    claims = jwt.decode(body["access_token"], options={"verify_signature": False})
+    return bool(claims["amr"] == ["pwd"])
+
+
+def test_reset_races_with_adding(ada: User, new_user: Any) -> None:
+    admin = new_user(account=ada.account, role=Role.ADMIN)
+    for _ in range(8):
+        codes = with_app(ada)
+        api, proof = bearer(ada), PROOF | {"code": codes[0]}
+        options = api.post("/auth/factors/passkeys/options", proof).json()
+        body = {"credential": Authenticator().register(options)}
+        reset, added = race(
+            partial(bearer(admin).delete, f"/users/{ada.pk}/factors"),
+            partial(api.post, "/auth/factors/passkeys", body),
+        )
+
+        assert reset.status_code == 204
+        assert added.status_code in {201, 401}
+        assert is_whole(ada)
+        assert not User.objects.get(pk=ada.pk).has_second_factor
+
+
+def test_parallel_redemptions_take_one_code_once(ada: User) -> None:
+    with_app(ada)
+    body = {"token": PasswordChange.objects.make(ada).token, "password": "a new password"}
+
+    answers = race(*[partial(API().post, "/password-changes/redeem", body | {"code": code()})] * 10)
+
+    assert statuses(answers)[200] == 1
+    assert set(statuses(answers)) <= {200, 400, 401}
+
+
+def test_enrolments_race_to_one_factor_and_one_session(ada: User) -> None:
+    Account.objects.update(second_factor="required")
+    enrolment = log_in(API(), ada)[1]["enrolment"]
+    calls = []
+    for _ in range(6):
+        api = API(authorization=f"Bearer {enrolment}")
+        options = api.post("/auth/factors/passkeys/options", {}).json()
+        body = {"credential": Authenticator().register(options)}
+        calls.append(partial(api.post, "/auth/factors/passkeys", body))
+
+    answers = race(*calls)
+
+    assert statuses(answers) == {201: 1, 401: 5}
+    assert is_whole(ada)
+    assert Factors.objects.get().passkeys.count() == 1

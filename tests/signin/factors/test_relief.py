@@ -1,0 +1,68 @@
+"""Second factors beside the lockout's relief: whose failures count, and whose lock holds."""
+
+from typing import Any
+
+import pytest
+
+from accounts.models import User
+from tests.conftest import API
+from tests.signin.factors.conftest import (
+    challenge,
+    code,
+    log_in,
+    with_app,
+    with_passkey,
+    wrong_code,
+)
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def relief(settings: Any) -> None:
+    settings.LOCKOUT_RELIEF = True
+
+
+@pytest.fixture
+def known(ada: User) -> API:
+    """A browser in which Ada has signed in with her app."""
+    with_app(ada)
+    api = API()
+    assert log_in(api, ada, code=code(-1))[0] == 200
+    return api
+
+
+def test_strangers_wrong_codes_lock_strangers_out_alone(known: API, ada: User) -> None:
+    stranger = API()
+    for _ in range(5):
+        log_in(stranger, ada, code=wrong_code())
+
+    assert log_in(stranger, ada, code=code())[0] == 429
+    assert log_in(known, ada, code=code())[0] == 200
+
+
+def test_known_devices_wrong_codes_are_its_own(known: API, ada: User) -> None:
+    for _ in range(5):
+        log_in(known, ada, code=wrong_code())
+
+    assert log_in(known, ada, code=code())[0] == 429
+    assert log_in(API(), ada, code=code())[0] == 200
+    assert Lockout.objects.get().device
+
+
+def test_right_password_without_the_code_makes_no_browser_known(ada: User) -> None:
+    with_app(ada)
+    api = API()
+
+    log_in(api, ada)
+
+    assert "service_device" not in api.cookies
+
+
+def test_passkey_makes_the_browser_known(ada: User) -> None:
+    key, api = with_passkey(ada), API()
+
+    api.post("/auth/passkeys/login", {"credential": key.sign(challenge(api))})
+
+    assert api.cookies["service_device"].value

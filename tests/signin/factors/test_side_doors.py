@@ -1,0 +1,168 @@
+"""Every call that signs somebody in passes the one check; the database's bytes sign nobody in."""
+
+import base64
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from accounts.models import User
+from passwords.models import PasswordChange
+from signin import backends, generics
+from signin.factors.models import Factors, Passkey
+from signin.models import SignupLink
+from tests.conftest import API, PASSWORD
+from tests.signin.factors.conftest import SECRET, challenge, code, log_in, with_app, with_passkey
+
+pytestmark = pytest.mark.django_db
+
+# Every path with a POST of a view that can sign in, and why it may without `check_factor`:
+# "asks" is tried below, the others are no way in for who has a factor.
+WAYS_IN = {
+    "auth/login": "asks",
+    "password-changes/redeem": "asks",
+    "oauth/authorize": "asks",
+    "admin/login/": "asks",
+    "auth/refresh": "goes on with a sign-in",
+    "auth/passkeys/login": "takes a passkey",
+    "auth/passkeys/options": "signs nobody in",
+    "auth/complete-signup": "makes a user",
+    "auth/register": "makes a user",
+    "invitations/accept": "makes a user",
+    "auth/factors/totp": "asks for the proof",
+    "auth/factors/passkeys/options": "asks for the proof",
+    "auth/factors/totp/confirm": "ends an enrolment of who has none",
+    "auth/factors/passkeys": "ends an enrolment of who has none",
+    "auth/factors/<uuid:factor_id>/remove": "asks for the proof",
+    "auth/recovery-codes": "asks for the proof",
+}
+
+
+def routes(resolver: URLResolver, before: str = "") -> Iterator[tuple[str, Any]]:
+    for one in resolver.url_patterns:
+        path = before + str(one.pattern)
+        if isinstance(one, URLPattern):
+            yield path, one.callback
+        else:
+            yield from routes(one, path)
+
+
+def signs_in(callback: Any) -> bool:
+    """Whether a view has what signs in: the base of the API's, or one of the two pages."""
+    view = getattr(callback, "view_class", getattr(callback, "cls", None))
+    if view is not None and issubclass(view, generics.SignInView):
+        return True
+    names = {"AuthorizeView", "login"}
+    return getattr(view or callback, "__name__", "") in names
+
+
+def test_every_way_in_is_known() -> None:
+    found = {path for path, callback in routes(get_resolver()) if signs_in(callback)}
+
+    assert found == set(WAYS_IN)
+
+
+def consent(email: str) -> Any:
+    from assistants.models import Client as Assistant
+    from tests.assistants.conftest import REDIRECT, Person, request_of
+
+    made = Assistant.objects.create(name="A", redirect_uris=[REDIRECT])
+    return Person(request_of(made)).sign_in(email)
+
+
+def ways(user: User) -> dict[str, Callable[[], Any]]:
+    link = PasswordChange.objects.make(user)
+    login = {"email": user.email, "password": PASSWORD}
+    new = {"token": link.token, "password": "a new password"}
+    admin = {"username": user.email, "password": PASSWORD}
+    return {
+        "auth/login": lambda: API().post("/auth/login", login),
+        "password-changes/redeem": lambda: API().post("/password-changes/redeem", new),
+        "oauth/authorize": lambda: consent(user.email),
+        "admin/login/": lambda: Client().post("/admin/login/", admin),
+    }
+
+
+@pytest.mark.parametrize("path", [path for path, why in WAYS_IN.items() if why == "asks"])
+def test_way_in_asks_for_the_factor(
+    path: str, new_user: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = new_user(is_staff=True)
+    with_app(user)
+    asked, real = [], backends.check_factor
+
+    def check_factor(*args: Any, **options: Any) -> Any:
+        asked.append(args[0])
+        return real(*args, **options)
+
+    monkeypatch.setattr(backends, "check_factor", check_factor)
+    monkeypatch.setattr("passwords.views.check_factor", check_factor)
+    answer = ways(user)[path]()
+
+    assert asked == [user]
+    said = answer.content.decode()
+    assert "second factor required" in said or "one-time-code" in said
+    assert not {"service_refresh", "sessionid"} & set(answer.cookies)
+
+
+def test_authenticate_of_djangos_knows_nobody_who_has_one(ada: User) -> None:
+    from django.contrib.auth import authenticate
+
+    assert authenticate(None, username=ada.email, password=PASSWORD) == ada
+    with_app(ada)
+
+    assert authenticate(None, username=ada.email, password=PASSWORD) is None
+
+
+def test_database_alone_signs_nobody_in(ada: User) -> None:
+    key = with_passkey(ada)
+    Factors.objects.get().add_totp(SECRET, 0, "")
+    codes = make_codes(ada)
+    dump = io.StringIO()
+    call_command("dumpdata", stdout=dump)
+    stored = dump.getvalue().encode()
+    stored += b"".join(bytes(one.credential) for one in Passkey.objects.all())
+    stored += Factors.objects.get().totp_secret.encode()
+
+    private = key.key.private_numbers().private_value.to_bytes(32, "big")
+    secrets = [SECRET, private, *[base64.b32decode(one.replace("-", "")) for one in codes]]
+    spellings = [
+        spelling
+        for secret in secrets
+        for spelling in (
+            secret,
+            secret.hex().encode(),
+            base64.b32encode(secret),
+            base64.b64encode(secret).rstrip(b"="),
+            base64.urlsafe_b64encode(secret).rstrip(b"="),
+        )
+    ]
+    assert [one for one in spellings if one.lower() in stored.lower()] == []
+    assert [one for one in codes if one.encode() in stored] == []
+
+
+def make_codes(user: User) -> list[str]:
+    from signin.factors.models import RecoveryCode
+
+    return RecoveryCode.objects.renew(Factors.objects.get(user=user))
+
+
+def test_secret_in_anothers_row_is_worth_nothing(api: API, ada: User, bob: User) -> None:
+    with_app(ada)
+    with_app(bob)
+    Factors.objects.filter(user=bob).update(totp_secret=Factors.objects.get(user=ada).totp_secret)
+
+    assert log_in(api, bob, code=code()) == (401, {"error": "wrong code"})
+
+
+def test_links_and_signups_know_no_factor(api: API, signup_link: SignupLink) -> None:
+    body = {"token": signup_link.token, "account_name": "X", "first_name": "C", "last_name": "B"}
+    proof = {"code": "123456", "passkey": challenge(api)}
+
+    answer = api.post("/auth/complete-signup", body | {"password": PASSWORD} | proof)
+
+    assert answer.status_code == 200
