@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db.models import Q, QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -16,11 +16,22 @@ from audit.models import Kind, Record
 from throttling.openapi import example
 
 
+@extend_schema_field({"type": "string"})
+class KindField(OneOfField):
+    """A kind of record: as text, since there will be more of them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Kind.values, **options)
+
+
 class EventFilterSerializer(serializers.Serializer[Any]):
     """The query of GET /audit, besides its pages."""
 
     user_id = serializers.UUIDField(required=False, help_text="What this user did, or met with.")
-    kind = OneOfField(Kind.values, required=False)
+    kind = KindField(
+        required=False,
+        help_text="One of those that answers have; a wrong one is answered with them all.",
+    )
     since = serializers.DateTimeField(required=False, help_text="Not before then (ISO 8601).")
     until = serializers.DateTimeField(required=False, help_text="Before then.")
 

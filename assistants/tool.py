@@ -46,6 +46,8 @@ def inlined(schema: JSON, kept: set[str] = OF_ARGUMENTS) -> JSON:
         for name in schema["$ref"].split("/")[1:]:
             found = found[name]
         return inlined(found, kept)
+    if "oneOf" in schema:
+        return inlined(schema["oneOf"][0], kept)  # of one, where a call takes several, too
     cut = {name: part for name, part in schema.items() if name in kept}
     if "properties" in cut:
         cut["properties"] = {name: inlined(part, kept) for name, part in cut["properties"].items()}
@@ -94,7 +96,7 @@ class Tool:
         """The schema of the request's body; without properties where there is none."""
         content = self.described.get("requestBody", {}).get("content", {})
         schema = content.get("application/json", {}).get("schema", {})
-        found = inlined(schema.get("oneOf", [schema])[0])  # of one, where it takes several, too
+        found = inlined(schema)
         known = found.get("properties", {}).items()
         kept = {name: part for name, part in known if name not in self.without}
         return found | {"properties": kept}
@@ -209,7 +211,8 @@ class Tool:
     def refused(self, refusal: Exception, said: JSON) -> JSON:
         """The REST call's error, by the names that the arguments have here, and the way out."""
         if isinstance(refusal, ValidationError):
-            return failure(said | {"fields": side_by_side(said["fields"])})
+            parts = {name: side_by_side(part) for name, part in said.items() if name != "error"}
+            return failure(said | parts)
         way_out = [note(f"Ids come from {self.ids_from}.")] if self.ids_from else []
         return failure(said, way_out if isinstance(refusal, Http404) else [])
 

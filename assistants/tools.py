@@ -203,6 +203,7 @@ TOOLS = {
             about=PAGE_ARGUMENTS
             | {
                 "user_id": "What this user did or met with.",
+                "kind": "As user.role; a wrong one is answered with all.",
                 "since": MOMENT,
                 "until": MOMENT,
             },

@@ -18,14 +18,15 @@ from throttling.models import Lockout
 LINK = ["email", "language", "created_at", "expires_at", "used_at"]
 TRAIL = ["at", "kind", "actor_email", "subject", "address", "agent", "request_id", "detail"]
 
+GRANT = ["created_at", "redeemed_at", "used_at", "used_from", "ended_at"]
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
-PROFILE += ["is_superuser", "created_at", "account_id", "account__name"]
+PROFILE += ["is_superuser", "created_at", "signed_in_at", "account_id", "account__name"]
 
 # What is exported of each model. That no field which points to a person is missing, a test sees to.
 FIELDS: dict[type[Model], list[str]] = {
     User: PROFILE,
     Consultant: ["id", "name", "account_id", "user_id", "manager_id"],
-    Grant: ["client__name", "redirect_uri", "created_at", "redeemed_at", "used_at", "ended_at"],
+    Grant: ["client__name", "redirect_uri", *GRANT],
     PasswordChange: LINK,
     UnlockLink: [*LINK, "network", "locked_at"],
     EmailChange: [*LINK, "old_email"],
