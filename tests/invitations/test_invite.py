@@ -28,6 +28,7 @@ def test_answers_with_the_invitation(ada, time_machine):
         "consultant_id": None,
         "status": "pending",
         "invited_by": str(ada.pk),
+        "mail": "waiting",
         "created_at": "2030-01-01T12:00:00Z",
         "expires_at": "2030-01-08T12:00:00Z",
     }

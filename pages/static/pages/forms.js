@@ -140,13 +140,16 @@ function reveal(button) {
 
 /* ---- Sending ---- */
 
+/* What the API calls a field: on a page with several forms some have "own-" before that. */
+const called = (name) => name.replace(/^own-/, "");
+
 /* The form's fields as the call's body; `settings.language` names a member of a member. */
 function body(form) {
   const values = "link" in form.dataset ? { token: linkToken() ?? "" } : {};
   for (const [name, value] of new FormData(form)) {
     const [outer, inner] = name.split(".");
     if (inner) values[outer] = { ...values[outer], [inner]: value };
-    else if (name !== "username") values[name] = value;
+    else if (name !== "username") values[called(name)] = value;
   }
   return values;
 }
@@ -173,13 +176,13 @@ export async function submit(form, button = sender(form), more = () => ({})) {
     refuseLink(form, problem(error));
   }
   const fields = error.body?.fields ?? {};
-  check(form, ({ name }) => [].concat(fields[name] ?? []).map((text) => say(text)).join(" "));
+  check(form, ({ name }) => [].concat(fields[called(name)] ?? []).map((text) => say(text)).join(" "));
   form.dispatchEvent(new CustomEvent("refused", { bubbles: true, detail: error }));
 }
 
 function succeed(form, answer) {
   if (form.work) return form.reset();
-  const text = form.dataset.say && say(form.dataset.say, Object.fromEntries(new FormData(form)));
+  const text = form.dataset.say && say(form.dataset.say, body(form));
   if ("sent" in form.dataset) return showSent(form);
   if ("fill" in form.dataset) {
     client.update(answer);
