@@ -101,11 +101,11 @@ class Account(models.Model):
         sessions, and with them the assistants' grants, of those without one: they set one up at
         their next sign-in. Raises NoFactorOfOnesOwn, and changes nothing, where the actor has none.
 
-        The row is held against new users, too: who comes in at the same moment is either signed out
-        here, or is told to set one up.
+        Acceptances hold the company's row, too: who comes in at the same moment is either signed
+        out here, or is told to set one up.
         """
         with transaction.atomic():
-            actor.check_reach(Account.objects.select_for_update().get(pk=self.pk))
+            actor.check_reach(Account.objects.lock(self.pk))
             admins = User.objects.filter(pk=actor.pk, has_second_factor=True)
             if wanted == SecondFactor.REQUIRED and not admins.exists():
                 raise NoFactorOfOnesOwn

@@ -222,6 +222,7 @@ class Invitation(EmailedLink):
         A consultant who has been given a user meanwhile keeps that one: the new user, who can do
         nothing about it, comes in without a profile, and an admin may put it right.
         """
+        Account.objects.lock(self.account_id)  # Account.change_second_factor tells why
         self.use()
         user: User = User.objects.register(
             account_id=self.account_id,
