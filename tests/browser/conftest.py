@@ -159,7 +159,8 @@ def shared_service(
 def empty(service: Service) -> None:
     """Forget everybody and every mail."""
     url = service.environment["DATABASE_URL"]
-    apps = "'accounts', 'assistants', 'audit', 'invitations', 'passwords', 'throttling'"
+    apps = "'accounts', 'assistants', 'audit', 'emailchanges', 'invitations', 'mail', 'passwords'"
+    apps += ", 'privacy', 'signin', 'throttling'"
     named = query(
         url, f"SELECT tablename FROM pg_tables WHERE split_part(tablename, '_', 1) IN ({apps})"
     )
