@@ -129,4 +129,5 @@ class WithoutFactorView(AdminView, ListAPIView):
 
     def get_queryset(self) -> UserQuerySet:
         company: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
-        return company.filter(is_active=True, has_second_factor=False).with_profile()
+        without = company.filter(is_active=True, has_second_factor=False)
+        return without.with_profile().with_last_sign_in()

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from accounts.models import User
 from assistants.models import Grant
 from audit.models import Kind, Record
+from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation, Status
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail, State
@@ -40,6 +41,20 @@ LINKS: dict[type[EmailedLink], tuple[Callable[[User], EmailedLink], str, dict[st
         lambda user: PasswordChange.objects.create(user=user, email=user.email),
         "/password-changes/redeem",
         {"password": "another password"},
+    ),
+    EmailChange: (
+        lambda user: EmailChange.objects.create(
+            user=user, email="n@example.com", old_email=user.email
+        ),
+        "/email-changes/redeem",
+        {},
+    ),
+    UndoEmailChange: (
+        lambda user: UndoEmailChange.objects.create(
+            user=user, email="o@example.com", new_email=user.email
+        ),
+        "/email-changes/undo",
+        {},
     ),
     UnlockLink: (
         lambda user: UnlockLink.objects.create(user=user, email=user.email),
@@ -126,7 +141,7 @@ def test_invitation_can_be_sent_again(ada: User, as_ada: API, capsys: Any) -> No
 
     invitation.refresh_from_db()
     assert invitation.status == Status.EXPIRED
-    invitation.resend()
+    invitation.resend(ada)
     assert invitation.status == Status.PENDING
 
 

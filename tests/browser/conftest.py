@@ -160,9 +160,9 @@ def shared_service(
 def empty(service: Service) -> None:
     """Forget everybody and every mail."""
     url = service.environment["DATABASE_URL"]
-    apps = ["accounts", "assistants", "audit", "invitations", "mail", "passwords", "signin"]
+    apps = ["accounts", "assistants", "audit", "emailchanges", "invitations", "mail", "passwords"]
     tables = "SELECT tablename FROM pg_tables WHERE split_part(tablename, '_', 1) = ANY(%s)"
-    named = query(url, tables, [*apps, "throttling"])
+    named = query(url, tables, [*apps, "privacy", "signin", "throttling"])
     truncate = f"TRUNCATE {', '.join(name for (name,) in named)} CASCADE"
     try:
         query(url, truncate)
