@@ -1,4 +1,5 @@
-"""Whether the time of a wrong password tells a registered address from a free one.
+"""Whether the time of a wrong password tells a registered address from a free one, or who has a
+second factor from who has none.
 
 .venv/bin/python -m benchmarks.oracle 400
 
@@ -7,6 +8,7 @@ off and on. AUC is the chance that a guess at a registered address took longer: 
 """
 
 import random
+import secrets
 import sys
 import time
 from contextlib import closing
@@ -46,6 +48,8 @@ def measure(relief: str, people: list[str], strangers: list[str]) -> float:
 
 def main(count: int) -> None:
     servers.set_up()
+    from signin.factors.models import Factors
+
     for relief in ("false", "true"):
         people = [f"known{n}.{relief}@example.com" for n in range(count)]
         for email in people:
@@ -53,6 +57,13 @@ def main(count: int) -> None:
         strangers = [f"unknown{n}.{relief}@example.com" for n in range(count)]
         # The fifth guess at an address is the one that locks, and asks for a mail with relief on.
         print(f"LOCKOUT_RELIEF={relief}: AUC {measure(relief, people, strangers):.3f}", flush=True)
+    plain, guarded = ([f"{kind}{n}@example.com" for n in range(count)] for kind in ("p", "g"))
+    for email in plain:
+        calls.user(email)
+    for email in guarded:
+        factors = Factors.objects.create(user=calls.user(email))
+        factors.add_totp(secrets.token_bytes(20), 0, "")
+    print(f"second factor: AUC {measure('false', guarded, plain):.3f}", flush=True)
 
 
 if __name__ == "__main__":

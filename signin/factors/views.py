@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import BearerAuthentication
 from accounts.exceptions import NoFactorOfOnesOwn
-from accounts.generics import AdminView, ProtectedView, SignedInRequest, valid
+from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest, valid
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -66,7 +66,7 @@ class PasskeysOnly:
             raise Http404
 
 
-class PasskeyOptionsView(PasskeysOnly, SignInView):
+class PasskeyOptionsView(PasskeysOnly, CredentialView):
     """POST /auth/passkeys/options: what a browser asks the person's authenticator with."""
 
     @extend_schema(

@@ -79,7 +79,7 @@ def test_every_refusal_takes_one_hash_and_the_same_queries(
 
     for email in ("ada@example.com", "nobody@example.com", "bob@example.com"):
         hashes.clear()
-        with django_assert_num_queries(5):  # the failure and its record in a transaction
+        with django_assert_num_queries(6):  # the failure and its record in a transaction
             assert log_in(api, email, "wrong password") == WRONG
         assert hashes == ["verify"], email
 

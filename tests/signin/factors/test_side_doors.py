@@ -29,7 +29,6 @@ WAYS_IN = {
     "admin/login/": "asks",
     "auth/refresh": "goes on with a sign-in",
     "auth/passkeys/login": "takes a passkey",
-    "auth/passkeys/options": "signs nobody in",
     "auth/complete-signup": "makes a user",
     "auth/register": "makes a user",
     "invitations/accept": "makes a user",
