@@ -134,7 +134,7 @@ def staff_show_a_second_factor(app_configs: Any, **options: Any) -> list[CheckMe
         CheckWarning(
             "A password alone opens the admin site.",
             hint="Set STAFF_SECOND_FACTOR=true: staff set up a second factor at their next log-in.",
-            id="accounts.W009",
+            id="accounts.W010",
         )
     ]
 

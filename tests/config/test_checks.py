@@ -80,7 +80,7 @@ def test_silent_in_production() -> None:
         ("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend", "accounts.W005"),
         ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "accounts.W006"),
         ("ALLOWED_HOSTS", ["*"], "accounts.W006"),
-        ("STAFF_SECOND_FACTOR", False, "accounts.W009"),
+        ("STAFF_SECOND_FACTOR", False, "accounts.W010"),
         ("PASSKEYS_RP_ID", "example.com", "accounts.E003"),
         ("DEBUG", True, "security.W018"),
         ("SECRET_KEY", "short", "security.W009"),

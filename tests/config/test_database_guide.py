@@ -160,7 +160,7 @@ def test_backup_is_restored_by_its_commands(shells: Shells) -> None:
     before = [query(shells.owner, statement) for statement in tables]
     version = query(shells.owner, "SELECT token_version FROM accounts_user")
     query(shells.owner, "CREATE TABLE of_a_later_release (id uuid PRIMARY KEY)")
-    shells.manage("setrole op@example.com admin")
+    shells.manage("signout op@example.com")
 
     shells.as_postgres(block("set aside what is there"))
     shells.as_operator(block("in the operators' shell of the release"), dump=str(dumps(shells)[-1]))
@@ -178,7 +178,7 @@ def test_backup_is_restored_by_its_commands(shells: Shells) -> None:
     with pytest.raises(InsufficientPrivilege, match="permission denied"):
         query(shells.service, "UPDATE audit_record SET kind = 'x'")
     kept = f"{shells.owner}_before"
-    assert query(kept, "SELECT count(*) FROM audit_record WHERE kind = 'user.role'") == [(1,)]
+    assert query(kept, "SELECT count(*) FROM audit_record WHERE kind = 'logout.everywhere'") == [(1,)]
     shells.as_postgres("dropdb consulting_before")
 
 
