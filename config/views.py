@@ -44,8 +44,8 @@ class NotFoundView(CountedView):
 
 
 class AccountOrPageView(AccountView):
-    """/account, which is a call and a page: whoever comes with a token calls, a browser that just
-    goes there is shown the page."""
+    # No docstring: the schema would say it of the call. /account is a call and a page: whoever
+    # comes with a token calls, a browser that just goes there is shown the page.
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         if request.method in {"GET", "HEAD"} and "HTTP_AUTHORIZATION" not in request.META:
