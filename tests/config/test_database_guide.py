@@ -178,7 +178,9 @@ def test_backup_is_restored_by_its_commands(shells: Shells) -> None:
     with pytest.raises(InsufficientPrivilege, match="permission denied"):
         query(shells.service, "UPDATE audit_record SET kind = 'x'")
     kept = f"{shells.owner}_before"
-    assert query(kept, "SELECT count(*) FROM audit_record WHERE kind = 'logout.everywhere'") == [(1,)]
+    assert query(kept, "SELECT count(*) FROM audit_record WHERE kind = 'logout.everywhere'") == [
+        (1,)
+    ]
     shells.as_postgres("dropdb consulting_before")
 
 
