@@ -12,6 +12,7 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
 from throttling.models import Lockout
 
@@ -34,6 +35,8 @@ FIELDS: dict[type[Model], list[str]] = {
     SignupLink: LINK,
     Invitation: [*LINK, "role", "account__name", "revoked_at", "invited_by_id"],
     OutgoingMail: ["kind", "email", "language", "state", "created_at", "sent_at", "origin"],
+    Factors: ["totp_name", "totp_added_at", "totp_used_at"],
+    Passkey: ["name", "created_at", "last_used_at"],
     Lockout: ["email", "device", "failures", "failed_at", "locked_until", "refusals"],
     Record: TRAIL,
 }
@@ -66,6 +69,8 @@ def export(user: User) -> dict[str, Any]:
         | {
             str(m._meta.verbose_name_plural): rows(m._default_manager.filter(**own)) for m in theirs
         },
+        "authenticator_apps": rows(Factors.objects.filter(**own, totp_id__isnull=False)),
+        "passkeys": rows(Passkey.objects.filter(factors__user=user)),
         "invitations_sent": rows(Invitation.objects.filter(invited_by=user)),
         "mails": rows(OutgoingMail.objects.filter(email=user.email)),
         "locks_and_devices": rows(Lockout.objects.filter(email=user.email)),
