@@ -85,7 +85,7 @@ def test_one_line_names_the_address_to_open(start: Callable[[], Run]) -> None:
 def test_where_the_pages_are_not_served_it_names_the_documentation(
     start: Callable[..., Run],
 ) -> None:
-    run = start(FRONTEND_URL="http://127.0.0.1:5173")
+    run = start(FRONTEND_URL="http://localhost:5173")
 
     run.wait_for(rf"(?m)^Open {run.url}/docs$")
     assert ask(run.url, "GET", "/docs").status == 200
