@@ -87,7 +87,7 @@ def test_where_the_pages_are_not_served_it_names_the_documentation(
 ) -> None:
     run = start(FRONTEND_URL="http://localhost:5173")
 
-    run.wait_for(rf"(?m)^Open {run.url}/docs$")
+    run.wait_for(rf"(?m)^Open {run.url.replace('127.0.0.1', 'localhost')}/docs$")
     assert ask(run.url, "GET", "/docs").status == 200
     assert ask(run.url, "GET", "/").status == 404
 
