@@ -5,11 +5,10 @@ from django.contrib import admin
 from django.urls import path, re_path
 
 from accounts import urls as accounts
-from accounts.views import AccountView
 from assistants import urls as assistants
 from config.health import HealthView
 from config.metrics import MetricsView
-from config.views import AccountOrPageView, NotFoundView, SchemaView, admin_slash
+from config.views import NotFoundView, SchemaView, admin_slash
 from emailchanges import urls as emailchanges
 from invitations import urls as invitations
 from keys import urls as keys
@@ -28,7 +27,6 @@ metrics = [path("metrics", MetricsView.as_view())] if settings.METRICS_TOKEN els
 urlpatterns = [
     # In one list: a path that nobody knows would pay for each include without a prefix.
     *accounts.urlpatterns,  # /auth/me, the most frequent, comes first
-    path("account", (AccountOrPageView if settings.SERVES_PAGES else AccountView).as_view()),
     *signin.urlpatterns,
     *keys.urlpatterns,
     *invitations.urlpatterns,

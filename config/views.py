@@ -11,9 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from accounts.views import AccountView
 from config.schema.document import document
-from pages.views import PageView
 from throttling.views import CountedView
 
 admin_slash = csrf_exempt(RedirectView.as_view(url="/admin/", permanent=True))
@@ -41,13 +39,3 @@ class NotFoundView(CountedView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
         super().initial(request, *args, **kwargs)
         raise NotFound("not found")  # DRF's own words would be translated first
-
-
-class AccountOrPageView(AccountView):
-    # No docstring: the schema would say it of the call. /account is a call and a page: whoever
-    # comes with a token calls, a browser that just goes there is shown the page.
-
-    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        if request.method in {"GET", "HEAD"} and "HTTP_AUTHORIZATION" not in request.META:
-            return PageView.as_view()(request, name="account")
-        return super().dispatch(request, *args, **kwargs)

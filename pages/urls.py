@@ -11,7 +11,7 @@ PAGE_NAMES = [
     "complete-signup",
     "login",
     "second-factor",
-    "account",
+    "profile",
     "people",
     "accept-invitation",
     "forgot-password",

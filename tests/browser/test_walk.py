@@ -34,7 +34,7 @@ def test_second_tab_takes_over_the_session(site_of_ada: Site) -> None:
     refreshes: list[Any] = []
     second.on("request", lambda request: refreshes.append(request.url.endswith("/auth/refresh")))
 
-    second.goto("/account")
+    second.goto("/profile")
 
     second.get_by_text("ada@example.com").wait_for()
     assert not any(refreshes)

@@ -53,7 +53,8 @@ const me = await api.PATCH("/auth/me", { headers: ada, body: { settings: { langu
 assert.equal(me.data?.settings.language, "sv");
 
 const invitation = await api.POST("/invitations", { headers: ada, body: { email: "bob@example.com" } });
-assert.equal(invitation.data?.status, "pending");
+assert(invitation.data && "status" in invitation.data);
+assert.equal(invitation.data.status, "pending");
 const accepted = await api.POST("/invitations/accept", {
   body: { token: await mailedToken("accept-invitation"), first_name: "Bob", last_name: "Boole", password },
 });

@@ -56,7 +56,7 @@ def test_post_to_a_page_is_405_and_a_page(api: API) -> None:
     assert response["Allow"] == "GET, HEAD"
 
 
-@pytest.mark.parametrize("path", ["/login/", "/people/42", "/account/a/b"])
+@pytest.mark.parametrize("path", ["/login/", "/people/42", "/profile/a/b"])
 def test_address_below_a_page_is_a_404_and_a_page(api: API, path: str) -> None:
     response = api.get(path)
 

@@ -13,7 +13,7 @@ async function used(form) {
     return visit("/login", { text });
   }
   if (client.user) client.update(await call("GET", "/auth/me"));
-  return visit(client.lastRole ? "/account" : "/login", { text });
+  return visit(client.lastRole ? "/profile" : "/login", { text });
 }
 
 document.addEventListener("done", ({ target }) => {

@@ -107,7 +107,7 @@ export async function signOut(everywhere = false) {
 
 /* The page that asked for a log-in, else the account. */
 export function afterLogIn() {
-  const path = wanted ?? "/account";
+  const path = wanted ?? "/profile";
   wanted = null;
   return path;
 }
@@ -141,7 +141,7 @@ client.addEventListener("change", () => {
     visit("/login", { text: say("signed out") });
   } else if (client.user && one("main [data-guests]")) visit(afterLogIn());
   else if (members?.dataset.members && client.user?.role !== members.dataset.members) {
-    visit("/account", { text: say("your role has changed") });
+    visit("/profile", { text: say("your role has changed") });
   }
 });
 client.addEventListener("wait", () => announce(say("goes on by itself"), "wait"));
