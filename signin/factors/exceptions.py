@@ -50,6 +50,13 @@ class WrongPasskey(APIException):
     default_detail = "wrong passkey"
 
 
+class NoSuchFactor(APIException):
+    """Or no passkeys at all, where this service's address allows none."""
+
+    status_code = 404
+    default_detail = "not found"
+
+
 class TooManyFactors(APIException):
     status_code = 409
     default_detail = "too many factors"

@@ -35,7 +35,7 @@ def unseal(text: str) -> tuple[str, str]:
     """Address and password of a page that was sent out less than five minutes ago; else both ""."""
     try:
         email, password = json.loads(fernet(PURPOSE).decrypt(text, ttl=LIFE))
-    except InvalidToken:
+    except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
         return "", ""
     return email, password
 

@@ -15,7 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
-from rest_framework.exceptions import NotAuthenticated, NotFound
+from rest_framework.exceptions import NotAuthenticated
 
 from accounts.models import Account, User
 from audit import trail
@@ -27,6 +27,7 @@ from metrics import series
 from signin.factors import challenges, totp
 from signin.factors.exceptions import (
     FactorStillRequired,
+    NoSuchFactor,
     NotOnesOwn,
     TooManyFactors,
     WrongPasskey,
@@ -153,13 +154,13 @@ class Factors(models.Model):
         return passkey
 
     def rename(self, factor_id: UUID, name: str) -> dict[str, Any]:
-        """Name the app or a passkey; how it looks then. Raises NotFound."""
+        """Name the app or a passkey; how it looks then. Raises NoSuchFactor."""
         with transaction.atomic():
             same = Factors.objects.filter(pk=self.pk, totp_id=factor_id)
             if not (
                 same.update(totp_name=name) or self.passkeys.filter(pk=factor_id).update(name=name)
             ):
-                raise NotFound
+                raise NoSuchFactor
             trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
         self.refresh_from_db()
         return next(item for item in self.items() if item["id"] == factor_id)
@@ -167,7 +168,7 @@ class Factors(models.Model):
     def remove(self, factor_id: UUID) -> None:
         """Take the app or a passkey away, and with the last of them the recovery codes.
 
-        Raises NotFound, or FactorStillRequired where the last one must stay. The company's row is
+        Raises NoSuchFactor, or FactorStillRequired where the last one must stay. The company's row is
         held, so that it does not begin to require one at the same moment.
         """
         with transaction.atomic():
@@ -176,7 +177,7 @@ class Factors(models.Model):
             items = own.items() if own else []
             going = [item for item in items if item["id"] == factor_id]
             if not own or not going:
-                raise NotFound
+                raise NoSuchFactor
             if len(items) == 1:
                 own.remove_last()
             elif going[0]["kind"] == "totp":

@@ -33,7 +33,7 @@ def decrypted(
     """The secret, or None for what was not encrypted for the user, or by a key that is lost."""
     try:
         plain = fernet(f"signin.totp {purpose}").decrypt(text, ttl=life)
-    except InvalidToken:
+    except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
         return None
     return plain[16:] if plain[:16] == user_id.bytes else None
 

@@ -9,7 +9,6 @@ from django.db import transaction
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -27,6 +26,7 @@ from signin.factors.enrolment import Enrolment, EnrolmentAuthentication
 from signin.factors.exceptions import (
     FactorNeeded,
     FactorStillRequired,
+    NoSuchFactor,
     NotOnesOwn,
     TooManyFactors,
     WrongCode,
@@ -73,7 +73,7 @@ class PasskeyOptionsView(PasskeysOnly, CredentialView):
         description="A PublicKeyCredentialRequestOptionsJSON, the same for everybody but for the "
         "challenge, which is good for five minutes, and once.",
         request=None,
-        responses={200: OptionsResponse, 404: Raises(NotFound)},
+        responses={200: OptionsResponse, 404: Raises(NoSuchFactor)},
     )
     def post(self, request: Request) -> Response:
         return Response(request_options())
@@ -87,7 +87,7 @@ class PasskeyLoginView(PasskeysOnly, SignInView):
         operation_id="logInByPasskey",
         summary="Log in by passkey",
         request=PasskeyLoginSerializer,
-        responses={200: AuthResponse, 401: Raises(WrongPasskey), 404: Raises(NotFound)},
+        responses={200: AuthResponse, 401: Raises(WrongPasskey), 404: Raises(NoSuchFactor)},
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
@@ -181,7 +181,7 @@ class ConfirmView(AddingView):
         responses={
             200: AddedResponse,
             403: Raises(WrongCode),
-            404: Raises(NotFound),
+            404: Raises(NoSuchFactor),
             409: Raises(TooManyFactors),
         },
         parameters=[COOKIE],
@@ -208,7 +208,7 @@ class NewPasskeyOptionsView(PasskeysOnly, AddingView):
         summary="Begin to add a passkey",
         description="A PublicKeyCredentialCreationOptionsJSON.",
         request=ProofSerializer,
-        responses={200: OptionsResponse, 403: PROOF_NEEDED, 404: Raises(NotFound)},
+        responses={200: OptionsResponse, 403: PROOF_NEEDED, 404: Raises(NoSuchFactor)},
     )
     def post(self, request: SignedInRequest) -> Response:
         self.prove(request)
@@ -225,7 +225,7 @@ class NewPasskeyView(PasskeysOnly, AddingView):
         responses={
             201: AddedResponse,
             403: Raises(WrongPasskey),
-            404: Raises(NotFound),
+            404: Raises(NoSuchFactor),
             409: Raises(TooManyFactors),
         },
         parameters=[COOKIE],

@@ -213,7 +213,6 @@ def test_wall_clock_moves_no_window(api: API) -> None:
         "/static/admin/css/base.css",
         "/admin",
         "/admin/",
-        "/admin/login/",
         "/admin/nope/",
         "/admin/accounts/user/",
     ],

@@ -395,3 +395,10 @@ def test_sign_in_by_a_passkey_that_was_removed_since_is_not_refreshed(
     as_ada.post(f"/auth/factors/{factor}/remove", proof)
 
     assert api.post("/auth/refresh").status_code == 401
+
+
+@pytest.mark.parametrize("pending", ["gAAAAABm…", "x", "gAAAAA", "é" * 100])
+def test_app_of_an_unreadable_id_is_not_found(as_ada, pending):
+    answer = as_ada.post("/auth/factors/totp/confirm", {"id": pending, "code": "287082"})
+
+    assert answer.status_code == 404
