@@ -168,7 +168,7 @@ class Factors(models.Model):
     def remove(self, factor_id: UUID) -> None:
         """Take the app or a passkey away, and with the last of them the recovery codes.
 
-        Raises NoSuchFactor, or FactorStillRequired where the last one must stay. The company's row is
+        Raises NoSuchFactor, or FactorStillRequired where the last one must stay. The company is
         held, so that it does not begin to require one at the same moment.
         """
         with transaction.atomic():
