@@ -116,7 +116,7 @@ def test_invitation_is_sent_again_and_revoked(people: Any) -> None:
     act(people, "cleo@example.com", "Revoke", confirm="Revoke the invitation to cleo@example.com?")
 
     says(people, "The invitation to cleo@example.com has been revoked.")
-    people.get_by_text("There is none.").wait_for()
+    people.get_by_text("There is none.").first.wait_for()
 
 
 def test_expired_invitation_is_listed(site_of_ada: Site) -> None:
