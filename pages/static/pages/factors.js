@@ -130,7 +130,7 @@ function done(text) {
   for (const form of all("main [data-panel] form")) form.reset();
   open("list");
   announce(text);
-  if (text) document.dispatchEvent(new Event("done"));
+  if (text) one("main").dispatchEvent(new CustomEvent("done", { bubbles: true }));
 }
 
 /* Have it shown who asks, then do the work. */
