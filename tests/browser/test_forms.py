@@ -105,7 +105,7 @@ def test_page_that_could_not_load_offers_another_try(site_of_ada: Site) -> None:
     page.unroute("**/users?*")
     page.get_by_role("button", name="Try again").click()
 
-    page.get_by_text("ada@example.com").wait_for()
+    page.get_by_role("cell", name="ada@example.com").first.wait_for()
     assert page.locator("#status").inner_text() == ""
 
 

@@ -83,6 +83,15 @@ OUTAGES: list[Outage] = [
         },
     ),
     (
+        "PasswordsKnown",
+        45,
+        {},
+        {
+            f'wrong_second_factors_total{{{JOB}, method="totp"}}': "0+1x60",
+            f'sign_ins_total{{{JOB}, method="totp"}}': "0x60",
+        },
+    ),
+    (
         "RefusedByLimit",
         30,
         {},
@@ -119,6 +128,9 @@ QUIET_NIGHT = {
     f'audit_events_total{{{JOB}, kind="login.failed"}}': "0+1x480",
     f'audit_events_total{{{JOB}, kind="login.succeeded"}}': "0+5x480",
     f'limiter_decisions_total{{{JOB}, tier="credential", outcome="refused"}}': "0+2x480",
+    # Somebody mistypes a code every quarter of an hour, and then gets in.
+    f'wrong_second_factors_total{{{JOB}, method="totp"}}': "0+0.06x480",
+    f'sign_ins_total{{{JOB}, method="totp"}}': "0+0.5x480",
     f"signing_key_age_seconds{{{JOB}}}": "8640000+60x480",
     f"next_signing_key_seconds{{{JOB}}}": "-1x480",
 }
