@@ -82,7 +82,7 @@ def test_colleague_is_invited_and_accepts(site_of_ada: Site) -> None:
     assert other.get_by_role("link", name="People").count() == 0
     page.reload()
     page.get_by_text("Bob Boole").wait_for()
-    page.get_by_text("There is none.").wait_for()
+    page.get_by_text("There is none.").first.wait_for()
 
 
 def test_new_password_ends_the_other_session(site_of_ada: Site) -> None:
