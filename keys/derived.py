@@ -5,8 +5,9 @@ import base64
 from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from django.conf import settings
 from django.utils.encoding import force_bytes
+
+from audit.macs import secrets_to_try
 
 
 def derived_keys(purpose: str) -> list[bytes]:
@@ -14,7 +15,7 @@ def derived_keys(purpose: str) -> list[bytes]:
     those of SECRET_KEY_FALLBACKS for what is older."""
     return [
         HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))
-        for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+        for secret in secrets_to_try()
     ]
 
 
