@@ -1,7 +1,7 @@
 """The bases of every app's views: who may call, who is counted, what is read from a request."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
@@ -60,7 +60,7 @@ class AdminView(ProtectedView):
         """One of the company's users, with all that admins see of them; Http404 for any other."""
         users = User.objects.with_profile().with_last_sign_in()
         company = self.request.user.account_id
-        return cast(User, get_object_or_404(users, pk=user_id, account=company))
+        return get_object_or_404(users, pk=user_id, account=company)
 
 
 class CredentialView(CountedView):

@@ -10,6 +10,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from config import environment as env
+from config import servers
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
@@ -21,20 +22,20 @@ PORT = env.integer("PORT", 8000, high=65535)
 DATA_DIR = env.directory("DATA_DIR", BASE_DIR / "var")
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
 SECRET_KEY_FALLBACKS = env.secret_keys("SECRET_KEY_FALLBACKS")
-DATABASE = env.url_config(
+DATABASE = servers.url_config(
     "DATABASE_URL",
     f"sqlite:///{DATA_DIR / 'db.sqlite3'}",
     ["postgres", "postgresql", "sqlite"],
-    env.database_config,
+    servers.database_config,
     "postgres://user:password@127.0.0.1:5432/consulting",
 )
-REDIS_URL = env.redis_url("REDIS_URL")
-REDIS_SERVERS = env.redis_servers("REDIS_URL", REDIS_URL)  # of Sentinels or of a Cluster
-EMAIL = env.url_config(
+REDIS_URL = servers.redis_url("REDIS_URL")
+REDIS_SERVERS = servers.redis_servers("REDIS_URL", REDIS_URL)  # of Sentinels or of a Cluster
+EMAIL = servers.url_config(
     "EMAIL_URL",
     "consolemail://",
     ["smtp", "smtps", "smtp+tls", "smtp+ssl", "filemail", "consolemail"],
-    env.email_config,
+    servers.email_config,
     "smtp+tls://user:password@mail.example.com:587",
 )
 DEFAULT_FROM_EMAIL = env.address("DEFAULT_FROM_EMAIL", "no-reply@localhost")

@@ -106,6 +106,6 @@ class PasswordChange(EmailedLink):
         self.use()
         if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink
-        user = cast(User, User.objects.with_profile().get(pk=self.user_id))
+        user = User.objects.with_profile().get(pk=self.user_id)
         OutgoingMail.objects.tell(Notice("password_changed", user.email, user.language))
         return user
