@@ -17,18 +17,18 @@ from django.utils import timezone
 from audit import trail
 from audit.models import Kind, Record
 
-COUNTED = 10_000  # rows; counting a million of them would take longer than showing a hundred
+MOST_RECORDS_COUNTED = 10_000  # counting a million of them would take longer than showing a hundred
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "account_id"]
 COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than COUNTED; whoever looks for more has filters."""
+    """Counts no further than MOST_RECORDS_COUNTED; whoever looks for more has filters."""
 
     @cached_property
     def count(self) -> int:
         rows: Any = self.object_list
-        return int(rows.order_by()[:COUNTED].count())
+        return int(rows.order_by()[:MOST_RECORDS_COUNTED].count())
 
 
 class DayFilter(admin.SimpleListFilter):

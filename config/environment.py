@@ -143,8 +143,8 @@ def directory(name: str, default: Path) -> Path:
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def address_parts(value: str, *schemes: str) -> SplitResult | None:
-    """A network address taken apart, or None where it is none of these schemes'."""
+def url_parts(value: str, *schemes: str) -> SplitResult | None:
+    """A URL taken apart, or None where it is none of these schemes'."""
     try:
         parts = urlsplit(value)
         valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
@@ -157,7 +157,7 @@ def http_url(name: str, value: str, *, origin: bool = False) -> str:
     """An http(s) address as browsers write it (RFC 6454 §6.1): scheme and host in lower case, no
     default port, no trailing slash. An origin has no path either."""
     example = "https://app.example.com"
-    parts = address_parts(value, "http", "https")
+    parts = url_parts(value, "http", "https")
     if not parts or not value.isprintable() or " " in value or parts.query or parts.fragment:
         stop(name, f"{value!r} is no http or https address", example)
     host = parts.hostname or ""
@@ -195,8 +195,8 @@ def is_ip_address(text: str) -> bool:
     return True
 
 
-def is_own_address(url: str, hosts: Sequence[str], port: int) -> bool:
-    """Whether an address leads to this service: one of its hosts as Django knows them (wildcards
+def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
+    """Whether a URL leads to this service: one of its hosts as Django knows them (wildcards
     included), and no path below it.
 
     A loopback host must come with our port; another name's port is its proxy's.
@@ -208,7 +208,7 @@ def is_own_address(url: str, hosts: Sequence[str], port: int) -> bool:
     return host not in {"localhost", "127.0.0.1", "[::1]"} or parts.port == port
 
 
-def address(name: str, default: str) -> str:
+def sender(name: str, default: str) -> str:
     """An e-mail sender, with or without a display name."""
     value = text(name, default)
     mailbox = value.rpartition("<")[2].rstrip(">") if value.endswith(">") else value

@@ -9,7 +9,7 @@ import environ
 from redis import ConnectionPool, RedisError
 from redis.connection import parse_url
 
-from config.environment import address_parts, given, stop
+from config.environment import given, stop, url_parts
 
 
 def url_config(
@@ -106,7 +106,7 @@ def redis_url(name: str) -> str | None:
     if value is None or "+" in value.partition("://")[0]:
         return value
     example = "redis://127.0.0.1:6379/0"
-    parts = address_parts(value, "redis", "rediss")
+    parts = url_parts(value, "redis", "rediss")
     if not parts or parts.path.strip("/0123456789"):
         forms = "redis://host:port/number or rediss://host:port/number"
         stop(name, f"must be {forms}, or redis+sentinel:// or redis+cluster://", example)
@@ -174,7 +174,7 @@ def service_and_database(name: str, found: re.Match[str], example: str) -> tuple
 
 
 def host_and_port(name: str, text: str, port: int, example: str) -> tuple[str, int]:
-    parts = address_parts(f"tcp://{text}", "tcp")
+    parts = url_parts(f"tcp://{text}", "tcp")
     if not parts or not parts.hostname or parts.path:
         stop(name, f"{text!r} is no host:port", example)
     return parts.hostname, parts.port or port

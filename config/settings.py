@@ -38,7 +38,7 @@ EMAIL = servers.url_config(
     servers.email_config,
     "smtp+tls://user:password@mail.example.com:587",
 )
-DEFAULT_FROM_EMAIL = env.address("DEFAULT_FROM_EMAIL", "no-reply@localhost")
+DEFAULT_FROM_EMAIL = env.sender("DEFAULT_FROM_EMAIL", "no-reply@localhost")
 FRONTEND_URL = env.http_url(
     "FRONTEND_URL", os.environ.get("FRONTEND_URL", f"http://localhost:{PORT}")
 )
@@ -46,7 +46,7 @@ ALLOWED_HOSTS = env.host_names(
     "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", example="api.example.com,localhost"
 )
 # The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
-SERVES_PAGES = env.is_own_address(FRONTEND_URL, ALLOWED_HOSTS, PORT)
+SERVES_PAGES = env.is_own_url(FRONTEND_URL, ALLOWED_HOSTS, PORT)
 SERVICE_URL = env.http_url(
     "SERVICE_URL", os.environ.get("SERVICE_URL", f"http://127.0.0.1:{PORT}"), origin=True
 )

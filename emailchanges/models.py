@@ -75,9 +75,9 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
         trail.record(
             Kind.EMAIL_CHANGED, actor=actor, subject=email, account_id=user.account_id, old=old
         )
-        for address in (old, user.email):
-            told = {"old": old, "new": email, "operator": True}
-            OutgoingMail.objects.tell(Notice("email_is_changed", address, user.language, told))
+        news = {"old": old, "new": email, "operator": True}
+        for mailbox in (old, email):
+            OutgoingMail.objects.tell(Notice("email_is_changed", mailbox, user.language, news))
 
 
 class EmailChange(EmailedLink):

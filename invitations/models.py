@@ -154,8 +154,8 @@ def count_mail(account_id: UUID, email: str) -> None:
     Its own mails are all that is counted: what strangers and other companies ask for must change
     nothing that an admin sees.
     """
-    to_address = MailBudget.objects.take(f"invitations {account_id} {canonical_email(email)}", HOUR)
-    if to_address > settings.MAIL_PER_ADDRESS_PER_HOUR:
+    to_email = MailBudget.objects.take(f"invitations {account_id} {canonical_email(email)}", HOUR)
+    if to_email > settings.MAIL_PER_ADDRESS_PER_HOUR:
         raise MailLimitReached
     if MailBudget.objects.take(f"invitations {account_id}", DAY) > settings.INVITATIONS_PER_DAY:
         raise InvitationLimitReached

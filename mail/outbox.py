@@ -64,7 +64,8 @@ def states() -> list[tuple[str, str]]:
 
 
 WAITING = [State.REQUESTED, State.READY]
-COUNTED = 10_000  # mails; of more it matters no longer how many
+MOST_MAILS_COUNTED = 10_000  # of more it matters no longer how many
+STUCK_AFTER = timedelta(minutes=5)  # so long a mail may wait for nobody but us
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
 
@@ -149,10 +150,10 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return self.unended().filter(due_at__lte=by or timezone.now()).order_by("due_at")
 
     def queue(self) -> Queue:
-        """What waits, by one statement, which counts COUNTED mails at most."""
+        """What waits, by one statement, which counts MOST_MAILS_COUNTED at most."""
         now = timezone.now()
         known, is_due = Q(kind__in=known_kinds()), Q(due_at__lte=now)
-        waiting = self.filter(state__in=WAITING).order_by("due_at")[:COUNTED]
+        waiting = self.filter(state__in=WAITING).order_by("due_at")[:MOST_MAILS_COUNTED]
         found = waiting.aggregate(
             due=Count("pk", filter=known & is_due),
             first=Min("due_at", filter=known & is_due),

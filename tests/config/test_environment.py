@@ -102,7 +102,7 @@ def test_any_number_of_digits_is_one_line(tmp_path: Path, name: str, form: str) 
 def test_own_address_is_known_as_django_knows_it(
     url: str, hosts: list[str], expected: bool
 ) -> None:
-    assert environment.is_own_address(url, hosts, 8000) is expected
+    assert environment.is_own_url(url, hosts, 8000) is expected
 
 
 @pytest.mark.parametrize(

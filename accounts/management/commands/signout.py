@@ -21,7 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        signed_out = everybody() if options["everybody"] else one(options["email"])
+        signed_out = everybody() if options["everybody"] else single(options["email"])
         if options["json"]:
             self.stdout.write(json.dumps({"signed_out": signed_out}))
         else:
@@ -35,7 +35,7 @@ def everybody() -> int:
     return count
 
 
-def one(email: str) -> int:
+def single(email: str) -> int:
     user = User.objects.filter(email=email).first()
     if user is None:
         raise CommandError(f"{email} is no user's address.")
