@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ValidationError
@@ -15,6 +15,8 @@ from django.http.request import split_domain_port, validate_host
 from fido2.rpid import verify_rp_id
 
 from keys.files import write_once
+
+Choice = TypeVar("Choice", bound=str)
 
 
 def stop(name: str, problem: str, example: str) -> NoReturn:
@@ -71,7 +73,7 @@ def boolean(name: str, default: bool) -> bool:
     stop(name, f"{value!r} is neither true nor false", str(default).lower())
 
 
-def choice(name: str, default: str, choices: Sequence[str]) -> str:
+def choice(name: str, default: Choice, choices: Sequence[Choice]) -> Choice:
     """One of the choices, compared without regard to case."""
     value = os.environ.get(name, default)
     for known in choices:

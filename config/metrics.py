@@ -10,7 +10,6 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from django.conf import settings
 from django.db import Error
@@ -84,11 +83,11 @@ def database_series() -> Iterator[Metric]:
     yield gauge("clock_ahead_seconds", ahead, seconds_ahead())
 
 
-def exposition(collectors: Iterable[Any]) -> bytes:
+def exposition(collectors: Iterable[StateCollector]) -> bytes:
     """All series in the text format; over all processes where they share a folder."""
     registry = CollectorRegistry()
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        MultiProcessCollector(registry)
     else:
         registry.register(REGISTRY)
     for collector in collectors:

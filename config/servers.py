@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import environ
@@ -11,14 +11,25 @@ from redis.connection import parse_url
 
 from config.environment import given, stop, url_parts
 
+Config = dict[str, Any]  # what a URL comes to, by the names of whoever connects
+
+
+class SeveralServers(TypedDict):
+    """Sentinels or the nodes of a Cluster, and how to connect to what they lead to."""
+
+    addresses: list[tuple[str, int]]
+    service: str | None  # of the Sentinels; None for a Cluster
+    options: Config  # of a connection
+    sentinel_options: Config  # of one to a Sentinel
+
 
 def url_config(
     name: str,
     default: str,
     schemes: Sequence[str],
-    parse: Callable[[str], dict[str, Any]],
+    parse: Callable[[str], Config],
     example: str,
-) -> dict[str, Any]:
+) -> Config:
     """A service's address, read by one of django-environ's parsers.
 
     The value is never repeated in the message: it may hold a password.
@@ -34,9 +45,9 @@ def url_config(
         stop(name, "is no valid address", example)
 
 
-def database_config(value: str) -> dict[str, Any]:
+def database_config(value: str) -> Config:
     """django-environ's reading of DATABASE_URL as an entry of DATABASES, and what it lets pass."""
-    config: dict[str, Any] = {"OPTIONS": {}} | environ.Env.db_url_config(value)
+    config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(value)
     is_sqlite = config["ENGINE"].endswith("sqlite3")
     problem = (
         query_problem(urlsplit(value).query)
@@ -63,14 +74,14 @@ def query_problem(query: str) -> str | None:
     return None
 
 
-def sqlite_problem(options: dict[str, Any]) -> str | None:
+def sqlite_problem(options: Config) -> str | None:
     """SQLite takes `timeout`, the seconds to wait for another writer."""
     if set(options) <= {"timeout"} and all(isinstance(value, int) for value in options.values()):
         return None
     return "has a query parameter other than timeout=SECONDS"
 
 
-def libpq_problem(options: dict[str, Any]) -> str | None:
+def libpq_problem(options: Config) -> str | None:
     """What PostgreSQL's client library has against connection options, in its own words.
 
     It judges them when a connection begins: here one that gets no further, to a socket in a folder
@@ -92,7 +103,7 @@ def libpq_problem(options: dict[str, Any]) -> str | None:
     return None if "/dev/null/nowhere" in words else words
 
 
-def hosts_problem(config: dict[str, Any]) -> str | None:
+def hosts_problem(config: Config) -> str | None:
     """Of several hosts each has a port, or none has: else the wrong one would get it."""
     ports = str(config.get("PORT") or "")
     if ports and ports.count(",") != config["HOST"].count(","):
@@ -114,13 +125,13 @@ def redis_url(name: str) -> str | None:
     return value
 
 
-def redis_options(name: str, url: str, example: str) -> dict[str, Any]:
+def redis_options(name: str, url: str, example: str) -> Config:
     """What a redis:// or rediss:// address says beside host and port."""
     try:
         ConnectionPool.from_url(url).make_connection()  # which connects when it is used
     except (TypeError, ValueError, RedisError) as error:
         stop(name, f"has a bad query parameter: {error}", example)
-    options = parse_url(url)  # type: ignore[no-untyped-call]
+    options = parse_url(url)
     return {k: options[k] for k in options if k not in {"host", "port", "connection_class"}}
 
 
@@ -134,10 +145,9 @@ SEVERAL_EXAMPLES = {
 }
 
 
-def redis_servers(name: str, url: str | None) -> dict[str, Any] | None:
+def redis_servers(name: str, url: str | None) -> SeveralServers | None:
     """The servers of a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS), or None
-    for one server's: `addresses`, the Sentinels' `service` (None for a Cluster), the `options` of a
-    connection, and `sentinel_options` of one to a Sentinel."""
+    for one server's."""
     if url is None or "+" not in url.partition("://")[0]:
         return None
     found = SEVERAL_SERVERS.fullmatch(url)
@@ -180,9 +190,9 @@ def host_and_port(name: str, text: str, port: int, example: str) -> tuple[str, i
     return parts.hostname, parts.port or port
 
 
-def email_config(value: str) -> dict[str, Any]:
+def email_config(value: str) -> Config:
     """django-environ's reading of EMAIL_URL, and what it lets pass; ValueError for no address."""
-    config: dict[str, Any] = environ.Env.email_url_config(value)
+    config: Config = environ.Env.email_url_config(value)
     scheme = value.partition("://")[0]
     if scheme.startswith("smtp") and not config["EMAIL_HOST"]:
         stop("EMAIL_URL", "names no host", "smtp+tls://user:password@mail.example.com:587")

@@ -4,6 +4,7 @@ import os
 import tomllib
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 from corsheaders.defaults import default_headers
 from redis.backoff import NoBackoff
@@ -61,7 +62,9 @@ CORS_ALLOWED_ORIGINS = [
 PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkeys("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
 STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
 COOKIE_SECURE = env.boolean("COOKIE_SECURE", True)
-COOKIE_SAMESITE = env.choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
+COOKIE_SAMESITE: Literal["Lax", "Strict", "None"] = env.choice(
+    "COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"]
+)
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
     env.stop("COOKIE_SAMESITE", "None needs COOKIE_SECURE=true: browsers drop it else", "Lax")
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 3600)

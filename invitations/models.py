@@ -1,7 +1,7 @@
 """Invitations: a company's admin brings a colleague in by an e-mailed link."""
 
 from datetime import datetime
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -190,7 +190,7 @@ class Invitation(EmailedLink):
     expires_at = models.DateTimeField(default=expiry, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
 
-    objects: ClassVar[InvitationQuerySet] = InvitationQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar = InvitationQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "id"]
@@ -287,7 +287,7 @@ class Invitation(EmailedLink):
     def mail_was_sent(self, now: datetime) -> None:
         """Nothing begins: the life of an invitation began when it was created or resent."""
 
-    def mail_context(self) -> dict[str, Any]:
+    def mail_context(self) -> dict[str, object]:
         by = self.invited_by
         return {
             "welcome": not User.objects.filter(account=self.account_id).exists(),

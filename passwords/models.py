@@ -65,7 +65,7 @@ class PasswordChange(EmailedLink):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
 
-    objects: ClassVar[PasswordChangeQuerySet] = PasswordChangeQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar = PasswordChangeQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]

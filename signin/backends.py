@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 from rest_framework.request import Request
 
+from accounts.generics import Data
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -128,7 +129,7 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     raise WrongCode
 
 
-def check_proof(request: Request, user: User, shown: dict[str, Any]) -> None:
+def check_proof(request: Request, user: User, shown: Data) -> None:
     """Check what a signed-in caller shows of themselves (`ProofSerializer`) as a log-in does,
     lockout included; what that answers with 401 is a 403 beside a bearer token. Raises
     WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
@@ -232,7 +233,7 @@ class EmailBackend(ModelBackend):
         request: HttpRequest | None,
         username: str | None = None,
         password: str | None = None,
-        **fields: Any,
+        **fields: str,
     ) -> User | None:
         email = username or fields.get(User.USERNAME_FIELD)
         if not email or not password:

@@ -130,5 +130,5 @@ def write_device_cookie(response: HttpResponseBase, entries: list[Entry]) -> Non
         path="/",
         secure=settings.COOKIE_SECURE,
         httponly=True,
-        samesite=settings.COOKIE_SAMESITE,  # type: ignore[arg-type]
+        samesite=settings.COOKIE_SAMESITE,
     )

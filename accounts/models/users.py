@@ -138,14 +138,14 @@ QueryManager = models.Manager.from_queryset(UserQuerySet)
 class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
-    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
+    def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
         """A user with a hashed password; with None, one who cannot log in yet."""
         user: User = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db, force_insert=True)
         return user
 
-    def register(self, **fields: Any) -> "User":
+    def register(self, **fields: object) -> "User":
         """A user who has shown that the address is theirs; `password` is a hash.
 
         In the transaction of what shows it. Raises EmailTaken when the address has a user: the
@@ -157,7 +157,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
             raise EmailTaken from None
         return user
 
-    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
+    def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
         """An operator, of the operators' company unless another is given."""
         if "account" not in fields:
             fields["account"] = Account.objects.operators()
@@ -290,7 +290,7 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         """Whether invitations that the user has sent still hold."""
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
-    def change_profile(self, **changes: Any) -> dict[str, Any]:
+    def change_profile(self, **changes: object) -> dict[str, object]:
         """Change the user's names or language; those of the changes that were any, for the trail.
 
         The UPDATE decides between requests that race: one of them has changed something.
@@ -301,8 +301,8 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         return news if changed else {}
 
     def update_role_or_active(
-        self, actor: "User | None", **changes: Any
-    ) -> tuple[dict[str, Any], list[str]]:
+        self, actor: "User | None", **changes: object
+    ) -> tuple[dict[str, object], list[str]]:
         """Change `role`, `is_active` or both; deactivating ends every session for good. Gives those
         of the changes that were any, for the trail, and the addresses to which the user had sent
         invitations that are revoked now, since the user may invite nobody any more.
@@ -338,7 +338,7 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         answers = stopped_inviting.send(User, user=self, actor=actor)
         return [email for _, emails in answers for email in emails or []]
 
-    def tell_of(self, news: dict[str, Any], actor: "User | None") -> None:
+    def tell_of(self, news: dict[str, object], actor: "User | None") -> None:
         """Mail the user a new role, or the deactivation."""
         by = {"by": self.name_of(actor)}
         if "role" in news:
@@ -354,7 +354,7 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
                 names = {"name": self.get_full_name() or self.email, "by": self.name_of(actor)}
                 admin.tell("invitations_revoked", emails=revoked, **names)
 
-    def tell(self, kind: str, **context: Any) -> None:
+    def tell(self, kind: str, **context: object) -> None:
         """Mail the user a notice, in the transaction of what it tells of."""
         OutgoingMail.objects.tell(Notice(kind, self.email, self.language, context))
 
@@ -364,7 +364,7 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
             return ""
         return actor.get_full_name() or str(actor.email)
 
-    def different(self, changes: dict[str, Any]) -> dict[str, Any]:
+    def different(self, changes: dict[str, object]) -> dict[str, object]:
         """Those of the values that are not the user's already."""
         return {name: value for name, value in changes.items() if getattr(self, name) != value}
 
@@ -374,5 +374,5 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
 
 
 @receiver(pruning)
-def keep_last_sign_ins(records: models.QuerySet[Any], **signal: Any) -> None:
+def keep_last_sign_ins(records: models.QuerySet, **signal: object) -> None:
     signins.keep(User.objects.all(), records)

@@ -4,8 +4,6 @@ Those of a sign-in are 401s. Where a bearer token came along they are 403s, by `
 would make clients refresh, and send the guess again.
 """
 
-from typing import Any
-
 from rest_framework.exceptions import APIException
 
 
@@ -23,7 +21,7 @@ class SecondFactorRequired(FactorNeeded):
 
     def __init__(self, methods: list[str]) -> None:
         super().__init__()
-        self.extra: dict[str, Any] = {"methods": methods}
+        self.extra: dict[str, object] = {"methods": methods}
 
 
 class WrongCode(FactorNeeded):

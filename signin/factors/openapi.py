@@ -1,7 +1,5 @@
 """What the document shows of second factors beside their serializers."""
 
-from typing import Any
-
 from rest_framework import serializers
 
 from signin.exceptions import WrongPassword
@@ -20,7 +18,7 @@ PROOF_NEEDED = Raises(WrongPassword, SecondFactorRequired, WrongCode, FactorMust
 
 
 @example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
-class AddedResponse(serializers.Serializer[Any]):
+class AddedResponse(serializers.Serializer):
     """What has come of adding a factor."""
 
     factor = FactorResponse()

@@ -20,7 +20,7 @@ class Command(BaseCommand):
         who.add_argument("--everybody", action="store_true")
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         signed_out = everybody() if options["everybody"] else single(options["email"])
         if options["json"]:
             self.stdout.write(json.dumps({"signed_out": signed_out}))
