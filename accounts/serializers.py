@@ -77,7 +77,7 @@ class AccountResponse(serializers.Serializer):
 class UserFilterSerializer(serializers.Serializer):
     """The query of GET /users, besides its pages."""
 
-    search = TextField(required=False, allow_blank=True, max_length=100)
+    search = TextField(required=False, allow_blank=True)
     role = RoleField(required=False)
     is_active = FlagInQueryField(required=False)
     not_signed_in_since = serializers.DateTimeField(

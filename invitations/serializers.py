@@ -81,7 +81,7 @@ class InvitationFilterSerializer(serializers.Serializer):
 
     status = OneOfField(Status.values, required=False)
     role = RoleField(required=False)
-    search = TextField(required=False, allow_blank=True, max_length=100)
+    search = TextField(required=False, allow_blank=True)
     sort = OneOfField(
         ["email", "-email", "created_at", "-created_at"],
         required=False,
