@@ -8,9 +8,10 @@ from rest_framework.request import Request
 
 from accounts.authentication import BearerAuthentication, encoded_bearer_token
 from accounts.models import User
+from audit.macs import TimestampSigner
 
 LIFE = 600  # seconds
-SIGNER = signing.TimestampSigner(salt="signin.enrolment")
+SIGNER = TimestampSigner(salt="signin.enrolment")
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ class Factors(models.Model):
         self.record(Kind.FACTOR_ADDED, "totp", name)
         return self.totp_item()
 
-    def add_passkey(self, **fields: Any) -> "Passkey":
+    def add_passkey(self, **fields: Any) -> dict[str, Any]:
         """Add a passkey. In the transaction of `open`. Raises TooManyFactors, or WrongPasskey for
         one that somebody has already."""
         if self.passkeys.count() >= MOST_PASSKEYS:
@@ -151,7 +151,7 @@ class Factors(models.Model):
         except IntegrityError:
             raise WrongPasskey from None
         self.record(Kind.FACTOR_ADDED, "passkey", passkey.name)
-        return passkey
+        return passkey.item()
 
     def rename(self, factor_id: UUID, name: str) -> dict[str, Any]:
         """Name the app or a passkey; how it looks then. Raises NoSuchFactor."""
