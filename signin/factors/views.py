@@ -278,6 +278,5 @@ class ColleaguesFactorsView(AdminView):
         responses={204: None, 409: Raises(NotOnesOwn)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
-        user = get_object_or_404(User, pk=user_id, account=request.user.account_id)
-        Factors.objects.reset(user, actor=request.user)
+        Factors.objects.reset(self.colleague(user_id), actor=request.user)
         return Response(status=204)
