@@ -4,9 +4,11 @@ second factor from who has none.
 .venv/bin/python -m benchmarks.oracle 400
 
 Guesses at addresses with and without a user, in a random order, one at a time, each by a caller of
-its own, with LOCKOUT_RELIEF off and on. AUC is the chance that a guess at a registered address took longer: 0.5 tells nothing.
+its own, with LOCKOUT_RELIEF off and on. AUC is the chance that a guess at a registered address
+took longer: 0.5 tells nothing.
 Then what forged device cookies add, in this process and by itself: beside a hash and a handful of
-queries nobody could see it but by a great many guesses.
+queries nobody could see it but by a great many guesses. Last, guesses at people with and without a
+second factor.
 """
 
 import logging
