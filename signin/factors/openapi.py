@@ -1,5 +1,7 @@
 """What the document shows of second factors beside their serializers."""
 
+from typing import Any
+
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
 
@@ -34,7 +36,7 @@ class AddedResponse(serializers.Serializer):
     session = AuthResponse(allow_null=True, help_text="Where an enrolment has added it.")
 
 
-def adds(status: int, wrong: type[APIException]) -> dict[str, object]:
+def adds(status: int, wrong: type[APIException]) -> dict[str, Any]:
     """For `extend_schema`: what a call that adds a factor answers."""
     errors = {403: Raises(wrong), 404: Raises(NoSuchFactor), 409: Raises(TooManyFactors)}
     return {"responses": {status: AddedResponse} | errors, "parameters": [COOKIE]}
