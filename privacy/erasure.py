@@ -18,6 +18,7 @@ from audit.budget import Budget
 from audit.models import Kind, Record
 from mail.budget import MailBudget
 from mail.links import EmailedLink
+from mail.notices import FORGOTTEN, Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
@@ -98,7 +99,8 @@ def delete_company(account: Account, actor: User | None) -> int:
 
 
 def erase_one(user: User, actor: User | None) -> Gone:
-    """Erase one person, in the caller's transaction, which holds the company."""
+    """Erase one person, in the caller's transaction, which holds the company. They are told by a
+    last mail, with which their address goes."""
     user = User.objects.select_for_update().get(pk=user.pk)
     gone = Gone.of(user)
     user.tell_admins(user.revoke_sent(actor), actor)
@@ -106,6 +108,7 @@ def erase_one(user: User, actor: User | None) -> Gone:
     end_sessions_of_staff(user)
     user.delete()
     forget_email(gone)
+    OutgoingMail.objects.tell(Notice("erased", gone.email, user.language))
     gone.leave_the_trail()
     return gone
 
@@ -114,7 +117,7 @@ def forget_email(gone: Gone) -> None:
     """Delete what bears the address or the id, and no foreign key."""
     for model in EmailedLink.kinds():
         model._default_manager.filter(email=gone.email).delete()
-    OutgoingMail.objects.filter(email=gone.email).delete()
+    OutgoingMail.objects.filter(email=gone.email).exclude(kind__in=FORGOTTEN).delete()
     Lockout.objects.filter(email=gone.email).delete()
     for budget in Budget.__subclasses__():
         named = Q(name__endswith=f" {gone.email}") | Q(name__contains=str(gone.pk))

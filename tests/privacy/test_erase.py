@@ -4,12 +4,16 @@ import contextlib
 import logging
 import re
 import threading
+from datetime import timedelta
 from pathlib import Path
+from smtplib import SMTPRecipientsRefused
 
 import psycopg
 import pytest
+from django.core import mail
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
 
 from accounts.models import Account, Consultant, User
 from audit.models import Kind, Record
@@ -51,6 +55,31 @@ def test_nothing_is_left(traces):
     Worker().round()
 
     assert found(traces, dump()) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("language", ["en", "de", "sv"])
+def test_person_is_told_by_a_last_mail(traces, language):
+    User.objects.filter(pk=traces.pk).update(language=language)
+    erase(traces, actor=None)
+    Worker().round()
+
+    told = [one for one in mail.outbox if one.to == [EMAIL]][-1]
+    subjects = {"en": "was erased", "de": "wurde gelöscht", "sv": "har raderats"}
+    assert subjects[language] in told.subject
+    assert not [name for name in NAMES if name in told.body]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("days", [0, 4])
+def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine, days):
+    erase(zeb, actor=None)
+    last = OutgoingMail.objects.get(email=EMAIL)
+    time_machine.move_to(timezone.now() + timedelta(days=days))
+    code = 421 if days else 550  # later, which comes to an end, or never
+    last.note_failure(SMTPRecipientsRefused({EMAIL: (code, b"no")}))
+
+    assert found(zeb, dump()) == []
 
 
 @pytest.mark.django_db
