@@ -203,7 +203,11 @@ def test_link_maker_of_these_tests_finds_links():
     ("language", "said", "lock"),
     [
         ("en", "You asked to change your password.", "wait 15 minutes and use the link then"),
-        ("de", "Sie haben darum gebeten, Ihr Passwort zu ändern.", "warten Sie 15 Minuten und benutzen"),
+        (
+            "de",
+            "Sie haben darum gebeten, Ihr Passwort zu ändern.",
+            "warten Sie 15 Minuten und benutzen",
+        ),
         ("sv", "Du har bett om att byta ditt lösenord.", "vänta 15 minuter och använd länken"),
     ],
 )

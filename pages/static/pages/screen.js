@@ -12,10 +12,18 @@ export const say = (key, values = {}) =>
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const one = (selector, root = document) => root.querySelector(selector);
 
-/* A text in which addresses break where people expect it: after `@` and dots. */
+/* A text whose addresses stay in one line, or else break where people expect it: after `@` and dots. */
 export function write(element, text) {
-  const parts = text.split(/(?<=[@.])(?=\S)/);
-  element.replaceChildren(...parts.flatMap((part, n) => (n ? [document.createElement("wbr"), part] : [part])));
+  const parts = text.split(/(\S+@\S+)/);
+  element.replaceChildren(...parts.map((part, n) => (n % 2 ? address(part) : part)));
+}
+
+function address(text) {
+  const span = document.createElement("span");
+  span.className = "address";
+  const parts = text.split(/(?<=[@.])(?=.)/);
+  span.append(...parts.flatMap((part, n) => (n ? [document.createElement("wbr"), part] : [part])));
+  return span;
 }
 
 /* Say something in the status region, in the place of what stood there. `kind` is "good", "bad" or
