@@ -1,4 +1,4 @@
-"""Another e-mail address, asked for on the person's page: with a second factor where there is one."""
+"""Another e-mail address, asked for on the own page: with a second factor where there is one."""
 
 from typing import Any
 
