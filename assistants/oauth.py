@@ -245,10 +245,9 @@ class TokenView(OpenView, FormView):
         summary="Get an assistant's tokens",
         description="A code and its verifier, or a refresh token, for a new pair (RFC 6749, RFC "
         "7636). A code is good once: a second use ends the grant. A refresh token is replaced by "
-        "its use, no sooner than 30 s after the one before, which gets the current pair till then, "
-        "since clients call in parallel and lose answers; any older one ends the grant. The access "
-        "token is good at the MCP endpoint alone. Counted by grant once the code's or token's "
-        "signature holds.",
+        "its use; for 30 s the one before gets the current pair, too, since clients call in "
+        "parallel and lose answers; any older one ends the grant. The access token is good at the "
+        "MCP endpoint alone. Counted by grant once the code's or token's signature holds.",
         request={FormParser.media_type: TokenForm},
         responses={
             200: TokenPair,
