@@ -22,6 +22,7 @@ from accounts.models import Account, Consultant, Role, User
 from audit.admin import LargeTableAdmin, each
 from audit.models import Kind
 from backoffice import panels
+from backoffice.diagnosis import diagnose
 from backoffice.paneled import PanelAdmin, caller
 from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
@@ -87,7 +88,8 @@ class UserAdmin(PanelAdmin):
     change_form_template = "backoffice/user.html"
 
     def panel(self, row: User) -> dict[str, Any]:
-        return panels.of_user(row)
+        panel = panels.of_user(row)
+        return panel | {"finding": diagnose(row, panel)}
 
     def erase(self, request: HttpRequest, row: User) -> str:
         return f"Erased. The audit trail says {erase(row, caller(request))} from now on."

@@ -1,4 +1,4 @@
-"""The index of the back office: what needs a hand now, and one search over people and companies.
+"""The index of the back office: what needs a hand now.
 
 Each part is shown to those who may see its table, and reads a bounded number of rows.
 """
@@ -6,12 +6,9 @@ Each part is shown to those who may see its table, and reads a bounded number of
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.models import Account, User
-from accounts.search import cut
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail, State
 from throttling.models import Lockout
@@ -78,18 +75,3 @@ def failures_of_the_hour() -> dict[str, int]:
         "emails": len({subject for subject, _ in rows}),
         "addresses": len({address for _, address in rows}),
     }
-
-
-def found(request: HttpRequest) -> dict[str, Any]:
-    """`people` and `companies` that the query's `q` finds, with `q` itself; nothing without it."""
-    text = cut(request.GET.get("q", ""))
-    user: Any = request.user
-    parts: dict[str, Any] = {"q": text}
-    if not text or isinstance(user, AnonymousUser):
-        return parts
-    if user.has_perm("accounts.view_user"):
-        people = User.objects.select_related("account").search(text)
-        parts["people"] = people.order_by("email")[:SHOWN]
-    if user.has_perm("accounts.view_account"):
-        parts["companies"] = Account.objects.filter(name__icontains=text)[:SHOWN]
-    return parts

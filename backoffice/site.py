@@ -20,7 +20,8 @@ from accounts.models import User
 from backoffice import second_factor
 from backoffice.asking import AskingAdmin
 from backoffice.lookups import GuardedAdmin
-from backoffice.overview import found, overview
+from backoffice.overview import overview
+from backoffice.search import found
 from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange

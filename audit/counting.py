@@ -1,0 +1,15 @@
+"""Counting what there may be millions of: so far, and no further."""
+
+from typing import Any
+
+COUNTED = 10_000  # rows; counting a million of them would take longer than showing a hundred
+
+
+def count_of(rows: Any) -> int:
+    """How many rows there are; of more than COUNTED, one more than that."""
+    return int(rows.order_by()[: COUNTED + 1].count())
+
+
+def said(count: int) -> str:
+    """A `count_of`, in words."""
+    return f"{count:,}" if count <= COUNTED else f"over {COUNTED:,}"
