@@ -10,11 +10,13 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from audit.models import Kind, Record
+from backoffice.charts import chart
 from mail.outbox import OutgoingMail, State
 from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
-COUNTED = 1000  # rows; more than that is said as "1000 or more"
+COUNTED = 1000  # rows; of more it is said that they are over it
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 LATE = timedelta(minutes=5)  # how long a mail may wait before it counts as stuck
 
 OPERATORS_ACTS = [
@@ -32,46 +34,59 @@ OPERATORS_ACTS = [
 
 
 def overview(request: HttpRequest) -> dict[str, Any]:
-    """`locks`, `mails`, `failures` and `acts`, as far as the caller may see them."""
+    """`locks`, `failures`, `mails`, `charts` and `acts`, as far as the caller may see them.
+
+    Twelve queries at most.
+    """
     user: Any = request.user
     parts: dict[str, Any] = {}
     if user.has_perm("throttling.view_lockout"):
         parts["locks"] = Lockout.objects.locked().order_by("-locked_until")[:SHOWN]
-        parts["locks_count"] = bounded_count(Lockout.objects.locked())
+        parts["locks_count"] = said(bounded_count(Lockout.objects.locked()))
     if user.has_perm("mail.view_outgoingmail"):
         parts["mails"] = troubled_mails()
     if user.has_perm("audit.view_record"):
         parts["failures"] = failures_of_the_hour()
+        parts["failures_chart"] = chart(Kind.LOGIN_FAILED, "Failures in 24 hours", HOUR, 24)
+        parts["charts"] = [
+            chart(Kind.SIGNUP_COMPLETED, "Sign-ups in 30 days", DAY, 30),
+            chart(Kind.LOGIN_SUCCEEDED, "Log-ins in 30 days", DAY, 30),
+        ]
         parts["acts"] = Record.objects.filter(kind__in=OPERATORS_ACTS)[:SHOWN]
     return parts
 
 
 def bounded_count(rows: Any) -> int:
-    return int(rows.order_by()[:COUNTED].count())
+    return int(rows.order_by()[: COUNTED + 1].count())
 
 
-def troubled_mails() -> dict[str, int]:
+def said(count: int) -> str:
+    return f"{count:,}" if count <= COUNTED else f"over {COUNTED:,}"
+
+
+def troubled_mails() -> dict[str, str]:
     """How many mails are `stuck` (due for over five minutes), or were `failed` or `refused` this
     week."""
     now = timezone.now()
     recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
-        "stuck": bounded_count(OutgoingMail.objects.due(now - LATE)),
-        "failed": bounded_count(recent.filter(state=State.FAILED)),
-        "refused": bounded_count(recent.filter(state=State.REFUSED)),
+        "stuck": said(bounded_count(OutgoingMail.objects.due(now - LATE))),
+        "failed": said(bounded_count(recent.filter(state=State.FAILED))),
+        "refused": said(bounded_count(recent.filter(state=State.REFUSED))),
     }
 
 
-def failures_of_the_hour() -> dict[str, int]:
+def failures_of_the_hour() -> dict[str, Any]:
     """`count`, `emails` and `addresses` of the last failures to sign in of one hour.
 
     Many addresses tried from many places, each too seldom for a lock or a limit, are seen here.
     """
     then = timezone.now() - timedelta(hours=1)
     failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=then)
-    rows = list(failures.order_by("-at").values_list("subject", "address")[:COUNTED])
+    rows = list(failures.order_by("-at").values_list("subject", "address")[: COUNTED + 1])
     return {
         "count": len(rows),
+        "said": said(len(rows)),
         "emails": len({subject for subject, _ in rows}),
         "addresses": len({address for _, address in rows}),
     }

@@ -38,10 +38,11 @@ class Kind:
 
 
 def found(request: HttpRequest) -> dict[str, Any]:
-    """`q`, the `kinds` that the caller may look at, and whether there is `nothing` in any."""
+    """`q`, the `kinds` that the caller may look at, and whether there is `nothing` in any; empty
+    where nothing is sought."""
     text = cut(request.GET.get("q", ""))
-    if not text or not request.user.is_authenticated:
-        return {"q": text}
+    if not text:
+        return {}
     kinds = [kind for model in SOUGHT if (kind := sought(request, model, text))]
     return {"q": text, "kinds": kinds, "nothing": not any(kind.rows for kind in kinds)}
 

@@ -105,8 +105,8 @@ class Site(admin.AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """The apps, what needs a hand now, and what the search box finds."""
-        context = overview(request) | found(request) | (extra_context or {})
+        """The apps, and what needs a hand now, or what the search box finds."""
+        context = (found(request) or overview(request)) | (extra_context or {})
         return super().index(request, context)
 
     @method_decorator(csrf_exempt)  # so that it is counted first; super().login checks the token

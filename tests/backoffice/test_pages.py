@@ -68,7 +68,7 @@ def test_assistants_of_a_user_are_shown_until_they_are_shut_out(operator, bob):
 
 
 def test_lock_is_shown_and_cleared_on_the_page(operator, locked):
-    assert "🔒 Locked until" in text(operator, USER.format(locked.pk))
+    assert "Locked until" in text(operator, USER.format(locked.pk))
 
     answer = operator.post(USER.format(locked.pk), {"_do": "unlock"}, follow=True)
 
