@@ -36,7 +36,7 @@ OPERATORS_ACTS = [
 def overview(request: HttpRequest) -> dict[str, Any]:
     """`locks`, `failures`, `mails`, `charts` and `acts`, as far as the caller may see them.
 
-    Twelve queries at most.
+    Thirteen queries at most.
     """
     user: Any = request.user
     parts: dict[str, Any] = {}
