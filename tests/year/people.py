@@ -1,5 +1,6 @@
 """Who lives through the year: people and assistants that know whether they should be let in."""
 
+import base64
 import itertools
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -87,10 +88,13 @@ class Person:
         session = Session(pair["access_token"], pair["refresh_token"], now, signed_in or now)
         self.sessions = [*self.sessions, session][-OLDEST_KEPT:]
 
-    def log_in(self) -> None:
+    def body(self) -> dict[str, str]:
+        """What the person signs in with."""
         proof = {"code": self.code()} if self.secret else {}
-        body = {"email": self.email, "password": self.password} | proof
-        self.keep(self.ask("POST", "/auth/login", body))
+        return {"email": self.email, "password": self.password} | proof
+
+    def log_in(self) -> None:
+        self.keep(self.ask("POST", "/auth/login", self.body()))
 
     def refreshes(self, session: Session) -> Answer:
         return self.ask("POST", "/auth/refresh", {"refresh_token": session.refresh})
@@ -132,14 +136,19 @@ class Person:
 
     def adds_app(self) -> None:
         begun = self.must("POST", "/auth/factors/totp", {"password": self.password})
-        import base64
-
         self.secret = base64.b32decode(begun["secret"])
         self.must("POST", "/auth/factors/totp/confirm", {"id": begun["id"], "code": self.code()})
         self.world.post.expect(self.email, "An authenticator app was added")
 
     def changes_password(self) -> None:
+        self.asks_for_a_new_password()
+        self.changes_it()
+
+    def asks_for_a_new_password(self) -> None:
         self.ask("POST", "/password-changes", {"email": self.email})
+
+    def changes_it(self) -> None:
+        """By the link in the mail, which has not been waited for yet."""
         token = self.world.post.token(self.email, "Change your password")
         self.password += "!"
         self.end_sessions()
@@ -258,11 +267,9 @@ def allowed(person: Person, client: str) -> str:
         "scope": "mcp",
     }
     url = person.world.balancer.hosts[-1].url
-    proof = {"code": person.code()} if person.secret else {}
-    who = {"email": person.email, "password": person.password} | proof
     with httpx.Client(base_url=url, headers={"X-Forwarded-For": person.address}) as browser:
         page = browser.get("/oauth/authorize", params=query)
-        page = browser.post("/oauth/authorize", params=query, data=hidden(page) | who)
+        page = browser.post("/oauth/authorize", params=query, data=hidden(page) | person.body())
         yes = hidden(page) | {"decision": "allow"}
         done = browser.post("/oauth/authorize", params=query | {"step": "decision"}, data=yes)
     assert done.status_code == 302, (done.status_code, done.text)

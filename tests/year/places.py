@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -150,7 +149,7 @@ class Places:
         for path in there.iterdir():
             if not (here / path.name).exists():
                 path.unlink()
-        time.sleep(2.1)  # what a process may go without noticing
+        wait_until(lambda: len({keys_of(host) for host in self.hosts}) == 1, 10)
 
     # Backups
 
@@ -198,6 +197,22 @@ class Places:
 
     # What there is
 
+    def write_mail(self, kind: str, email: str) -> None:
+        """A mail as a release that knows the kind has it written."""
+        query(
+            self.shells.service,
+            "INSERT INTO mail_outgoingmail (id, kind, email, language, state, created_at, due_at,"
+            " attempts, problem, origin)"
+            " VALUES (gen_random_uuid(), %s, %s, 'en', 'ready', now(), now(), 0, '', '{}')",
+            kind,
+            email,
+        )
+
+    def wait_until_all_are_tried(self) -> None:
+        """Until each mail that waits has been put off anew."""
+        due = "SELECT id FROM mail_outgoingmail WHERE state IN ('requested', 'ready')"
+        wait_until(lambda: not query(self.shells.service, f"{due} AND due_at <= now()"), 20)
+
     def prune(self) -> None:
         """What a mail worker does hourly, of whose hours the year has too few."""
         self.hosts[1].manage("prune")
@@ -216,3 +231,6 @@ def host_is_well(host: Host) -> bool:
     return bool(answer.json()["status"] == "ok")
 
 
+def keys_of(host: Host) -> bytes:
+    """The public keys as a host gives them."""
+    return Balancer([host]).ask("192.0.2.1", "GET", "/.well-known/jwks.json").body

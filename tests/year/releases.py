@@ -9,7 +9,7 @@ PROJECT = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
 PARTS = [*PROJECT["tool"]["importlinter"]["root_packages"], "templates", "locale", "deploy"]
 FILES = ["manage.py", "gunicorn.conf.py", "pyproject.toml"]
 MAIL_OF_TOMORROW = "notice.of_tomorrow"
-MIGRATION = '''from django.db import migrations
+MIGRATION = """from django.db import migrations
 
 
 class Migration(migrations.Migration):
@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL("ALTER TABLE accounts_account ADD COLUMN {name} text"),
         migrations.RunSQL("CREATE TABLE accounts_{name} (id bigserial PRIMARY KEY, word text)"),
     ]
-'''
+"""
 
 
 def copy(to: Path, version: str) -> Path:
@@ -52,6 +52,10 @@ def later(before: Path, to: Path, version: str) -> Path:
 def with_new_mail(release: Path) -> Path:
     """The release also knows a kind of mail that those before do not."""
     name = release / "templates/emails" / MAIL_OF_TOMORROW.removeprefix("notice.")
-    for ending, text in {".subject.txt": "Of tomorrow", ".txt": "New.", ".html": "<p>New.</p>"}.items():
+    for ending, text in {
+        ".subject.txt": "Of tomorrow",
+        ".txt": "New.",
+        ".html": "<p>New.</p>",
+    }.items():
         name.with_name(name.name + ending).write_text(text, encoding="utf-8")
     return release

@@ -2,16 +2,18 @@
 
 import contextlib
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import jwt
+
 from tests.conftest import query
 from tests.hosts.conftest import wait_until
-from tests.year import tables
+from tests.year import releases, strangers, tables
 from tests.year.clock import Clock
 from tests.year.people import Assistant, Person, accepts, signs_up
-from tests.year.places import Host, Places
+from tests.year.places import Host, Places, host_is_well
 from tests.year.watch import Watch
 
 MORNING = timedelta(hours=7)
@@ -30,7 +32,6 @@ class Year:
         self.people: list[Person] = []
         self.assistants: list[Assistant] = []
         self.unused: list[str] = []  # tokens of invitations that have expired
-        self.alone: list[Person] = []  # who is signed in on one host
         self.kept: dict[Path, tuple[list[Person], list[Assistant]]] = {}  # as of each backup
         self.daily = Watch(self.clock, self.places.hosts, "1d")
         self.most_rows: dict[str, int] = {}
@@ -57,10 +58,7 @@ class Year:
 
     def lives_a_day(self) -> None:
         self.daily.look()
-        for visitor in [*self.people, *self.assistants]:
-            person = visitor.person if isinstance(visitor, Assistant) else visitor
-            if person.comes_daily and person.is_active:
-                visitor.comes()
+        self.all_come()
         if self.clock.now().weekday() == BACKUP_WEEKDAY:
             self.back_up()
 
@@ -89,14 +87,25 @@ class Year:
     def old_hands(self, month: int) -> None:
         """Of the company of the month before one changes the password, the other sets up an app;
         of those before one leaves, and somebody signs out everywhere."""
-        admin, member = self.person(f"ada{month - 1}@example.com"), self.people[-3]
-        admin.adds_app()
-        member.changes_password()
+        self.person(f"ada{month - 1}@example.com").adds_app()
+        self.person(f"bob{month - 1}@example.com").changes_password()
         if month > 2:
             leaves = self.person(f"bob{month - 2}@example.com")
             self.person(f"ada{month - 2}@example.com").deactivates(leaves)
             self.person(f"ada{month - 2}@example.com").signs_out_everywhere()
             self.note_ended()
+
+    def all_come(self) -> None:
+        """Who comes daily comes, and so do their assistants."""
+        for visitor in [*self.people, *self.assistants]:
+            person = visitor.person if isinstance(visitor, Assistant) else visitor
+            if person.comes_daily and person.is_active:
+                visitor.comes()
+
+    def all_are_told_to_come_again(self) -> None:
+        """Without the database nobody is let in, and nobody is signed out."""
+        for person in [p for p in self.people if p.comes_daily] * 3:
+            assert person.refreshes(person.sessions[-1]).status in {429, 503}
 
     def note_ended(self) -> None:
         """What ends a person's sessions ends their assistants, too."""
@@ -131,6 +140,8 @@ class Year:
     def month_ends(self) -> None:
         """What must hold, whatever the month brought."""
         self.places.wait_until_well()
+        self.all_come()
+        self.clock.go_on(minutes=2)
         self.check_people()
         self.post.wait_for_all()
         self.check_tables()
@@ -144,6 +155,11 @@ class Year:
                 assert person.ask("POST", "/auth/login", body).status == 401
         for assistant in self.assistants:
             assistant.check()
+        told = {"first_name": "E", "last_name": "V", "password": "nobody's any more"}
+        for token in self.unused:
+            body = told | {"token": token}
+            assert strangers.ask(self, "POST", "/invitations/accept", body) == 400
+        self.unused.clear()
         self.clock.go_on(minutes=2)
 
     def check_tables(self) -> None:
@@ -157,10 +173,69 @@ class Year:
         waits = "SELECT kind FROM mail_outgoingmail WHERE state IN ('requested', 'ready')"
         wait_until(lambda: query(url, waits) == [], 10)
 
+    # Keys and releases
+
+    def rotates(self, *words: str) -> None:
+        """A new key, which every host has before it signs."""
+        self.places.rotate(*words)
+        self.places.copy_keys()
+        self.clock.go_on(minutes=11)
+
+    def rotates_late(self) -> None:
+        """One host gets the new key an hour after it has begun to sign elsewhere: there its tokens
+        wait, and nobody is signed out."""
+        self.places.rotate()
+        wait_until(lambda: not host_is_well(self.hosts[1]), 10)
+        self.clock.go_on(minutes=70)
+        self.balancer.hosts = self.hosts[:1]
+        self.all_come()
+        newest = self.people[-1].sessions[-1]
+        assert sorted(strangers.answers(self.hosts, newest.access)) == [200, 503]
+        self.places.copy_keys()
+        self.balancer.hosts = list(self.hosts)
+        assert strangers.answers(self.hosts, newest.access) == [200, 200]
+
+    def leaks(self, person: Person) -> tuple[str, str]:
+        """The file of the key that signs gets into wrong hands: it, and a token made with it."""
+        person.comes()
+        token = person.sessions[-1].access
+        path = max(self.hosts[0].keys.glob("2*.pem"))
+        return jwt.get_unverified_header(token)["kid"], strangers.forge(path, token, self)
+
+    def withdraws(self, kid: str) -> None:
+        """By the guide's four steps."""
+        self.places.rotate("--delay", "0")
+        self.places.copy_keys()
+        self.hosts[0].manage("rotatekeys", f"--withdraw={kid}")
+        self.places.copy_keys()
+        assert all("withdrawn" not in host.manage("keys") for host in self.hosts)
+        self.hosts[0].manage("signout", "--everybody")
+        self.everybody_is_signed_out()
+
+    def upgrades(
+        self,
+        version: str,
+        change: Callable[[Path], Path] = lambda release: release,
+        between: Callable[[], None] | None = None,
+    ) -> None:
+        """To a new release with a migration, one host after the other."""
+        folder = self.folder / "releases" / version
+        self.places.migrate_to(change(releases.later(self.places.release, folder, version)))
+        self.goes_to(self.places.release, between)
+
+    def goes_to(self, release: Path, between: Callable[[], None] | None = None) -> None:
+        """To a release, on or back: people come while one host has it and the other does not."""
+        self.places.release = release
+        for host in self.hosts:
+            self.places.restart(host)
+            (between or self.all_come)()
+            self.clock.go_on(minutes=2)
+
     # Disasters
 
-    def restore(self, dump: Path) -> None:
-        """The state of that day comes back, and nobody is signed in."""
+    def restore(self) -> None:
+        """The newest backup: the state of that day comes back, and nobody is signed in."""
+        dump = max(self.kept, key=lambda path: path.name)
         self.places.restore(dump)
         self.people, self.assistants = self.kept[dump]
         self.kept = {path: kept for path, kept in self.kept.items() if path <= dump}
