@@ -108,6 +108,7 @@ class Person:
             if goes_on:
                 self.keep(answer, newest.signed_in)
                 return
+        self.world.clock.go_on(minutes=5)  # or 30 days later it would be a matter of seconds
         self.log_in()
 
     def end_sessions(self) -> None:

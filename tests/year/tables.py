@@ -11,7 +11,8 @@ DEAD_LINK = "expires_at < now() - interval '30 days 1 hour'"
 GONE = {
     "audit_record": "at < now() - interval '100 days 1 hour'",  # AUDIT_KEEP_DAYS here
     "audit_recordbudget": "begun_at < now() - interval '1 day 1 hour'",
-    "throttling_lockout": "failed_at < now() - interval '1 day 1 hour'",
+    "throttling_lockout": "failed_at < now() - interval '1 day 1 hour'"
+    " AND (locked_until IS NULL OR locked_until < now())",
     "mail_mailbudget": "begun_at < now() - interval '1 day 1 hour'",
     "mail_outgoingmail": "created_at < now() - CASE state WHEN 'dropped' THEN interval '25 hours'"
     " ELSE interval '33 days' END",

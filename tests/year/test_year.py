@@ -34,7 +34,7 @@ def test_february_has_a_mail_server_that_is_away(year: Year) -> None:
     with year.watched("MailsWait") as hour:
         year.post.stop()
         bob.asks_for_a_new_password()
-        hour.minutes(20)
+        hour.minutes(20, settled=False)
         year.post.start()
         bob.changes_it()
     year.until(2, 28)
@@ -62,7 +62,7 @@ def test_april_loses_the_database_for_a_while(year: Year) -> None:
     year.until(4, 20)
     with year.watched("DatabaseLost", "ServiceErrors") as hour:
         year.places.database.stop()
-        hour.minutes(15, year.all_are_told_to_come_again)
+        hour.minutes(15, year.all_are_told_to_come_again, settled=False)
         year.places.database.start()
         year.places.wait_until_well()
     year.until(4, 30)
@@ -206,16 +206,16 @@ def test_december_has_mails_that_nobody_takes(year: Year) -> None:
     with year.watched("MailsRefused") as hour:
         for person in people:
             person.asks_for_a_new_password()
-        hour.minutes(20, year.places.wait_until_all_are_tried)
+        hour.minutes(20)
         year.post.unwanted.popitem()
         year.post.unwanted.popitem()
-        hour.minutes(20, year.places.wait_until_all_are_tried)
+        hour.minutes(20)
     for person in people[1:]:
         person.changes_it()
     year.until(12, 4)
     with year.watched("MailsGivenUp") as hour:
         year.clock.go_on(hours=13)
-        hour.minutes(5, year.places.wait_until_all_are_tried)
+        hour.minutes(5)
     year.until(12, 20)
     year.rotates()
     year.until(12, 31)

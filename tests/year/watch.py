@@ -7,8 +7,7 @@ from typing import Any
 
 from tests.deploy.test_alerts import asked, promtool, rules
 from tests.requests import ask
-from tests.year.clock import Clock
-from tests.year.places import METRICS_TOKEN, Host
+from tests.year.places import METRICS_TOKEN, Host, Places
 
 LINE = re.compile(r"(?m)^(\w+)(?:\{(.*)\})? (\S+)$")
 NAMES = set().union(*(asked(rule["expr"]) for rule in rules().values()))
@@ -36,18 +35,23 @@ def scrape(host: Host) -> dict[str, str]:
 class Watch:
     """Samples at even intervals: a minute's in an hour that is looked at, a day's in the year."""
 
-    def __init__(self, clock: Clock, hosts: list[Host], interval: str = "1m") -> None:
-        self.clock, self.hosts, self.interval = clock, hosts, interval
+    def __init__(self, places: Places, interval: str = "1m") -> None:
+        self.places, self.interval = places, interval
         self.samples: list[dict[str, str]] = []
 
     def look(self) -> None:
-        self.samples.append({k: v for host in self.hosts for k, v in scrape(host).items()})
+        self.samples.append({k: v for host in self.places.hosts for k, v in scrape(host).items()})
 
-    def minutes(self, number: int, do: Callable[[], Any] = lambda: None) -> None:
-        """So many minutes, in each of which something is done."""
+    def minutes(
+        self, number: int, do: Callable[[], Any] = lambda: None, settled: bool = True
+    ) -> None:
+        """So many minutes, in each of which something is done, and the mail workers get to do what
+        a minute is enough for; unless that cannot be `settled`."""
         for _ in range(number):
             do()
-            self.clock.go_on(minutes=1)
+            if settled:
+                self.places.wait_until_mails_are_tried()
+            self.places.clock.go_on(minutes=1)
             self.look()
 
     def series(self) -> list[dict[str, str]]:

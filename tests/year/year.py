@@ -1,4 +1,4 @@
-"""How a year passes: its days, nights and months' ends; what happens in which month is the tests'."""
+"""How a year passes: its days and months' ends; what happens in which month is the tests'."""
 
 import contextlib
 import copy
@@ -33,7 +33,7 @@ class Year:
         self.assistants: list[Assistant] = []
         self.unused: list[str] = []  # tokens of invitations that have expired
         self.kept: dict[Path, tuple[list[Person], list[Assistant]]] = {}  # as of each backup
-        self.daily = Watch(self.clock, self.places.hosts, "1d")
+        self.daily = Watch(self.places, "1d")
         self.most_rows: dict[str, int] = {}
 
     @property
@@ -127,7 +127,7 @@ class Year:
     def watched(self, *alerts: str) -> Iterator[Watch]:
         """Half an hour before and after what is done meanwhile, minute by minute: these alerts
         have to fire, and no other."""
-        watch = Watch(self.clock, self.hosts)
+        watch = Watch(self.places)
         watch.minutes(15)
         yield watch
         watch.minutes(15)
