@@ -20,7 +20,7 @@ from signin.cookies import set_refresh_cookie
 from signin.devices import STRANGER, remember_device
 from signin.factors.enrolment import enrolment_for
 from signin.factors.exceptions import FactorMustBeSetUp
-from signin.factors.proof import Method, Proof
+from signin.factors.proof import AMR, Method, Proof
 from signin.serializers import auth_response
 from throttling.throttles import CredentialThrottle
 
@@ -38,7 +38,7 @@ class SignInView(CredentialView):
         """AuthResponse for a user who has just shown who they are, with the cookie."""
         self.request.user = user  # for the log
         series.sign_ins.labels(method.value).inc()
-        access, refresh = tokens.issue(user, amr=method.amr)
+        access, refresh = tokens.issue(user, amr=AMR[method])
         encoded = str(refresh)
         response = Response(auth_response(user, str(access), encoded))
         set_refresh_cookie(response, refresh, encoded)
