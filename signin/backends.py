@@ -14,22 +14,19 @@ from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 from rest_framework.request import Request
 
-from accounts.generics import Data
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from signin.devices import STRANGER, Devices
-from signin.exceptions import TooManyHashes, WrongCredentials, WrongPassword
+from signin.exceptions import TooManyHashes, WrongCredentials
 from signin.factors.enrolment import enrolment_for
 from signin.factors.exceptions import (
     FactorMustBeSetUp,
     FactorNeeded,
     SecondFactorRequired,
     WrongCode,
-    WrongPasskey,
-    forbidden,
 )
 from signin.factors.models import Factors
 from signin.factors.proof import NOTHING, Method, Proof
@@ -126,19 +123,6 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
         raise TooManyAttempts
     factors.count_wrong_code(proof.method.value)
     raise WrongCode
-
-
-def check_proof(request: Request, user: User, shown: Data) -> None:
-    """Check what a signed-in caller shows of themselves (`ProofSerializer`) as a log-in does,
-    lockout included; what that answers with 401 is a 403 beside a bearer token. Raises
-    WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
-    proof = Proof.pop(shown)
-    try:
-        check_password_and_factor(request, str(user.email), shown["password"], proof)
-    except WrongCredentials:
-        raise WrongPassword from None
-    except (FactorNeeded, WrongPasskey) as error:
-        raise forbidden(error) from None
 
 
 def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:

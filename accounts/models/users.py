@@ -311,8 +311,6 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         PermissionDenied where the actor may not act on the user, and LastAdmin, and changes
         nothing, when the company would be without an active admin. Without an actor: a command.
         """
-        if not changes:
-            return {}, []
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             self.refresh_from_db(fields=["role", "is_active"])

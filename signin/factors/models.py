@@ -6,7 +6,7 @@ import base64
 import hashlib
 import secrets
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
@@ -40,6 +40,7 @@ FEW_CODES = 3  # are mentioned in the mail about one that was used
 WARNED_AT = 3  # wrong codes in a row after a right password
 MOST_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: then an app's codes are taken no longer
 DAY = timedelta(days=1)
+ALL = "all"
 
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
@@ -65,6 +66,12 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         User.objects.filter(pk=user.pk).update(has_second_factor=True)
         user.has_second_factor = True
         return factors, RecoveryCode.objects.renew(factors)
+
+    def use_up_codes(self) -> int:
+        """Take no code of any app that can have been shown by now; of how many apps. A restored
+        backup does not know which were used."""
+        last = totp.last_step()
+        return self.filter(totp_id__isnull=False, totp_step__lt=last).update(totp_step=last)
 
     def reset(self, user: User, actor: User | None = None) -> bool:
         """Take all factors and codes of somebody away; whether there were any. Their sessions end,
@@ -142,7 +149,7 @@ class Factors(models.Model):
         self.record(Kind.FACTOR_ADDED, "totp", name)
         return self.totp_item()
 
-    def add_passkey(self, **fields: object) -> "Passkey":
+    def add_passkey(self, **fields: object) -> dict[str, Any]:
         """Add a passkey. In the transaction of `open`. Raises TooManyFactors, or WrongPasskey for
         one that somebody has already."""
         if self.passkeys.count() >= MOST_PASSKEYS:
@@ -153,7 +160,7 @@ class Factors(models.Model):
         except IntegrityError:
             raise WrongPasskey from None
         self.record(Kind.FACTOR_ADDED, "passkey", passkey.name)
-        return passkey
+        return passkey.item()
 
     def rename(self, factor_id: UUID, name: str) -> Item:
         """Name the app or a passkey; how it looks then. Raises NoSuchFactor."""
@@ -336,14 +343,22 @@ def digest(user_id: UUID, code: str) -> str:
 
 
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
-    def use(self, nonce: bytes) -> bool:
-        """Whether this is the challenge's first use."""
+    def use(self, challenge: challenges.Challenge) -> bool:
+        """Whether this is the challenge's first use, of one that was made since `use_up`."""
+        made_at = datetime.fromtimestamp(challenge.made_at, UTC)
+        if self.filter(nonce=ALL, used_at__gte=made_at).exists():
+            return False
         try:
             with transaction.atomic():
-                self.create(nonce=nonce.hex())
+                self.create(nonce=challenge.nonce.hex())
         except IntegrityError:
             return False
         return True
+
+    def use_up(self) -> None:
+        """Take no challenge that was made before now: a restored backup does not know which were
+        used."""
+        self.update_or_create(nonce=ALL, defaults={"used_at": timezone.now()})
 
     def prune(self) -> int:
         """Delete those that are too old to be used again anyway; how many."""
@@ -352,7 +367,8 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
 
 
 class UsedChallenge(models.Model):
-    """A challenge that somebody has answered rightly: it is good once."""
+    """A challenge that somebody has answered rightly: it is good once. The row ALL stands for
+    those that were made before it."""
 
     nonce = models.CharField(max_length=32, primary_key=True)
     used_at = models.DateTimeField(default=timezone.now, db_index=True)

@@ -132,7 +132,7 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
         return data, found
 
     data, challenge = checked(check)
-    if not UsedChallenge.objects.use(challenge.nonce):
+    if not UsedChallenge.objects.use(challenge):
         raise WrongPasskey
     return {
         "credential_id": websafe_encode(data.credential_data.credential_id),
@@ -165,6 +165,6 @@ def take_passkey(response: Any, user: User | None = None) -> Passkey:
 
     challenge = checked(check)
     count = answer.response.authenticator_data.counter
-    if not UsedChallenge.objects.use(challenge.nonce) or not passkey.use(count):
+    if not UsedChallenge.objects.use(challenge) or not passkey.use(count):
         raise WrongPasskey
     return passkey

@@ -87,10 +87,7 @@ def amr_still(user: User, amr: Sequence[str]) -> Sequence[str] | None:
     """
     if "mfa" not in amr:
         return amr
-    if user.has_second_factor and ("pop" not in amr or passkeys_of(user)):
+    passkeys = Passkey.objects.filter(factors=user.pk)
+    if user.has_second_factor and ("pop" not in amr or passkeys.exists()):
         return amr
     return PASSWORD if "pwd" in amr else None
-
-
-def passkeys_of(user: User) -> bool:
-    return Passkey.objects.filter(factors=user.pk).exists()
