@@ -14,7 +14,7 @@ from accounts.models import User
 from accounts.permissions import IsAdmin
 from keys.folder import key_ring
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
-from throttling.views import CountedView
+from throttling.views import CountedRequest, CountedView
 
 Data = dict[str, Any]  # what a serializer has cleaned: its fields say of what types
 
@@ -33,7 +33,7 @@ def valid_query(serializer: type[Serializer], request: Request) -> Data:
     return dict(checked.validated_data)
 
 
-class SignedInRequest(Request):
+class SignedInRequest(CountedRequest):
     """For type checkers: what a ProtectedView gets; its user is known."""
 
     user: User
