@@ -107,9 +107,14 @@ UNCOUNTED = {
 class Person(Protocol):
     """What the trail asks of somebody who acts; a user has it."""
 
-    pk: Any
-    email: Any
-    account_id: Any
+    @property
+    def pk(self) -> UUID: ...
+
+    @property
+    def email(self) -> str: ...
+
+    @property
+    def account_id(self) -> UUID: ...
 
 
 class Gone(Protocol):
@@ -159,7 +164,7 @@ class RecordQuerySet(models.QuerySet["Record"]):
         and refuses every other UPDATE. Values are replaced where they are the whole of a value.
         """
         said, names = [str(gone.pk), *gone.emails], [name for name in gone.names if name]
-        values: list[Any] = [gone.pk, gone.alias, gone.pseudonym, said, gone.account_id, names]
+        values = (gone.pk, gone.alias, gone.pseudonym, said, gone.account_id, names)
         connection = connections[self.db]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:

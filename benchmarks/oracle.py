@@ -56,11 +56,10 @@ def measure(relief: str, people: list[str], strangers: list[str]) -> float:
 
 def forged_cookie() -> str:
     """As many entries as are looked at, by somebody without the key."""
-    from signin.devices import MOST_ADDRESSES, Entry, today
+    from signin.devices import MOST_EMAILS, Entry, today
 
     made = (
-        Entry(secrets.token_bytes(12), today(), secrets.token_bytes(32))
-        for _ in range(MOST_ADDRESSES)
+        Entry(secrets.token_bytes(12), today(), secrets.token_bytes(32)) for _ in range(MOST_EMAILS)
     )
     return ".".join(entry.write() for entry in made)
 

@@ -217,7 +217,7 @@ class EmailBackend(ModelBackend):
         request: HttpRequest | None,
         username: str | None = None,
         password: str | None = None,
-        **fields: Any,
+        **fields: str,
     ) -> User | None:
         email = username or fields.get(User.USERNAME_FIELD)
         if not email or not password:

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from accounts import tokens
-from accounts.generics import CredentialView, ProtectedView, valid
+from accounts.generics import CredentialView, Data, ProtectedView, valid
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -75,7 +75,7 @@ class LinkSignInView(SignInView):
     """
 
     link_class: ClassVar[type[EmailedLink]]
-    serializer_class: ClassVar[type[Serializer[Any]]]
+    serializer_class: ClassVar[type[Serializer]]
     kind: ClassVar[Kind]
 
     def sign_in_by_link(self, request: Request) -> Response:
@@ -105,7 +105,7 @@ class LinkSignInView(SignInView):
         """The known device that asks; before there is a user, every browser is a stranger's."""
         return STRANGER
 
-    def redeem(self, link: Any, data: dict[str, Any]) -> User:
+    def redeem(self, link: Any, data: Data) -> User:
         """Use the link up, in the caller's transaction, with what was sent; the password is a
         hash by now. The user who comes of it."""
         raise NotImplementedError

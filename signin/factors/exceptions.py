@@ -3,8 +3,6 @@
 Those of a sign-in are 401s; beside a bearer token `ProofView` makes 403s of them.
 """
 
-from typing import Any
-
 from rest_framework.exceptions import APIException
 
 
@@ -22,7 +20,7 @@ class SecondFactorRequired(FactorNeeded):
 
     def __init__(self, methods: list[str]) -> None:
         super().__init__()
-        self.extra: dict[str, Any] = {"methods": methods}
+        self.extra: dict[str, object] = {"methods": methods}
 
 
 class WrongCode(FactorNeeded):

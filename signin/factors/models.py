@@ -7,7 +7,7 @@ import hashlib
 import secrets
 import uuid
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -34,6 +34,7 @@ from signin.factors.exceptions import (
 )
 
 MOST_PASSKEYS = 10
+Item = dict[str, Any]  # an app or a passkey, as the API shows it
 RECOVERY_CODES = 10
 FEW_CODES = 3  # are mentioned in the mail about one that was used
 WARNED_AT = 3  # wrong codes in a row after a right password
@@ -86,8 +87,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
                 return False
             users.update(has_second_factor=False)
             users.sign_out()
-            whom: dict[str, Any] = {"subject": user.email, "account_id": user.account_id}
-            trail.record(Kind.FACTORS_RESET, actor=actor, **whom)
+            trail.record(
+                Kind.FACTORS_RESET, actor=actor, subject=user.email, account_id=user.account_id
+            )
             tell(user, "factors_reset")
         return True
 
@@ -108,7 +110,7 @@ class Factors(models.Model):
     wrong_codes = models.PositiveIntegerField(default=0, editable=False)
     warned_at = models.DateTimeField(null=True, editable=False)
 
-    objects: ClassVar[FactorsQuerySet] = FactorsQuerySet.as_manager()  # type: ignore[assignment]
+    objects = FactorsQuerySet.as_manager()
 
     def __str__(self) -> str:
         return f"second factors of {self.user_id}"
@@ -119,13 +121,13 @@ class Factors(models.Model):
         passkeys = ["passkey"] if self.passkeys.exists() else []
         return [*app, *passkeys, "recovery_code"]
 
-    def items(self) -> list[dict[str, Any]]:
+    def items(self) -> list[Item]:
         """The app and the passkeys as the API shows them, oldest first."""
         items = [passkey.item() for passkey in self.passkeys.all()]
         items += [self.totp_item()] if self.totp_id else []
         return sorted(items, key=lambda item: item["created_at"])
 
-    def totp_item(self) -> dict[str, Any]:
+    def totp_item(self) -> Item:
         return {
             "id": self.totp_id,
             "kind": "totp",
@@ -134,7 +136,7 @@ class Factors(models.Model):
             "last_used_at": self.totp_used_at,
         }
 
-    def add_totp(self, secret: bytes, step: int, name: str) -> dict[str, Any]:
+    def add_totp(self, secret: bytes, step: int, name: str) -> Item:
         """Add the app; the step of the code that confirmed it is used up. In the transaction of
         `open`. Raises TooManyFactors."""
         if self.totp_id:
@@ -147,7 +149,7 @@ class Factors(models.Model):
         self.record(Kind.FACTOR_ADDED, "totp", name)
         return self.totp_item()
 
-    def add_passkey(self, **fields: Any) -> dict[str, Any]:
+    def add_passkey(self, **fields: object) -> dict[str, Any]:
         """Add a passkey. In the transaction of `open`. Raises TooManyFactors, or WrongPasskey for
         one that somebody has already."""
         if self.passkeys.count() >= MOST_PASSKEYS:
@@ -160,7 +162,7 @@ class Factors(models.Model):
         self.record(Kind.FACTOR_ADDED, "passkey", passkey.name)
         return passkey.item()
 
-    def rename(self, factor_id: UUID, name: str) -> dict[str, Any]:
+    def rename(self, factor_id: UUID, name: str) -> Item:
         """Name the app or a passkey; how it looks then. Raises NoSuchFactor."""
         with transaction.atomic():
             same = Factors.objects.filter(pk=self.pk, totp_id=factor_id)
@@ -280,7 +282,7 @@ class Passkey(models.Model):
     def __str__(self) -> str:
         return self.name or str(self.pk)
 
-    def item(self) -> dict[str, Any]:
+    def item(self) -> Item:
         return {
             "id": self.pk,
             "kind": "passkey",
@@ -377,6 +379,6 @@ class UsedChallenge(models.Model):
         return self.nonce
 
 
-def tell(user: User, kind: str, **context: Any) -> None:
+def tell(user: User, kind: str, **context: object) -> None:
     """Mail the owner about a change, in its transaction."""
     OutgoingMail.objects.tell(Notice(kind, user.email, user.language, context))

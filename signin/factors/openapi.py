@@ -24,7 +24,7 @@ PROOF_NEEDED = Raises(WrongPassword, SecondFactorRequired, WrongCode, FactorMust
 
 
 @example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
-class AddedResponse(serializers.Serializer[Any]):
+class AddedResponse(serializers.Serializer):
     """What has come of adding a factor."""
 
     factor = FactorResponse()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from accounts.generics import Data
 from accounts.models import User
 from accounts.tokens import PASSWORD
 from signin.factors.exceptions import WrongPasskey
@@ -48,7 +49,7 @@ class Proof:
     passkey: Any = None
 
     @classmethod
-    def pop(cls, data: dict[str, Any]) -> Self:
+    def pop(cls, data: Data) -> Self:
         """What a valid body holds of it, which is taken out."""
         return cls(data.pop("code", "") or "", data.pop("passkey", None))
 
