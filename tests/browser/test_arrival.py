@@ -100,8 +100,9 @@ def test_links_of_the_operators_are_on_every_page(new_site: Any) -> None:
             page.goto(path)
             found = page.locator("nav[aria-label='About this service'] a")
             assert [link.get_attribute("href") for link in found.all()] == list(LINKS.values())
-        page.goto("/login")
-        assert look(page, f"links-{device}") == []
+        for path in ("login", "docs"):
+            page.goto(f"/{path}")
+            assert look(page, f"{path}-links-{device}") == []
     site.log_in(page)
     heading(page, "Your account")
     assert page.get_by_role("link", name="Imprint").is_visible()
