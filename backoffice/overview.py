@@ -13,12 +13,11 @@ from django.utils import timezone
 from accounts.models import Account, User
 from accounts.search import cut
 from audit.models import Kind, Record
-from mail.outbox import OutgoingMail, State
+from mail.outbox import STUCK_AFTER, OutgoingMail, State
 from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
-COUNTED = 1000  # rows; more than that is said as "1000 or more"
-LATE = timedelta(minutes=5)  # how long a mail may wait before it counts as stuck
+MOST_ROWS_READ = 1000  # more than that is said as "1000 or more"
 
 OPERATORS_ACTS = [
     Kind.COMPANY_CREATED,
@@ -50,7 +49,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
 
 
 def bounded_count(rows: Any) -> int:
-    return int(rows.order_by()[:COUNTED].count())
+    return int(rows.order_by()[:MOST_ROWS_READ].count())
 
 
 def troubled_mails() -> dict[str, int]:
@@ -59,7 +58,7 @@ def troubled_mails() -> dict[str, int]:
     now = timezone.now()
     recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
-        "stuck": bounded_count(OutgoingMail.objects.due(now - LATE)),
+        "stuck": bounded_count(OutgoingMail.objects.due(now - STUCK_AFTER)),
         "failed": bounded_count(recent.filter(state=State.FAILED)),
         "refused": bounded_count(recent.filter(state=State.REFUSED)),
     }
@@ -72,7 +71,7 @@ def failures_of_the_hour() -> dict[str, int]:
     """
     then = timezone.now() - timedelta(hours=1)
     failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=then)
-    rows = list(failures.order_by("-at").values_list("subject", "address")[:COUNTED])
+    rows = list(failures.order_by("-at").values_list("subject", "address")[:MOST_ROWS_READ])
     return {
         "count": len(rows),
         "emails": len({subject for subject, _ in rows}),
