@@ -175,7 +175,7 @@ def http_url(name: str, value: str, *, origin: bool = False) -> str:
 def https_link(name: str) -> str:
     """The address of a page elsewhere, for people to follow; "" where there is none."""
     value = os.environ.get(name, "")
-    parts = address_parts(value, "https")
+    parts = url_parts(value, "https")
     if value and (not parts or not value.isprintable() or " " in value or "@" in parts.netloc):
         stop(name, f"{value!r} is no https address", "https://www.example.com/terms")
     return value
