@@ -42,6 +42,14 @@ class TextField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class SearchField(TextField):
+    """What is looked for: of more than this the rest is not looked at (`accounts.search.cut`)."""
+
+    def __init__(self, **options: Any) -> None:
+        help_text = "Ten words, of a hundred characters together; more is not looked at."
+        super().__init__(help_text=help_text, **options)
+
+
 # The lengths that the document gives for a field are those of its validators.
 @extend_schema_field({"type": "string", "format": "email"})
 class EmailField(TextField):

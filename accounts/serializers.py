@@ -13,7 +13,7 @@ from accounts.fields import (
     NameField,
     OneOfField,
     RoleField,
-    TextField,
+    SearchField,
 )
 from accounts.models import Role, SecondFactor, User
 from throttling.openapi import example
@@ -79,7 +79,7 @@ class AccountResponse(serializers.Serializer[Any]):
 class UserFilterSerializer(serializers.Serializer[Any]):
     """The query of GET /users, besides its pages."""
 
-    search = TextField(required=False, allow_blank=True, max_length=100)
+    search = SearchField(required=False, allow_blank=True)
     role = RoleField(required=False)
     is_active = FlagInQueryField(required=False)
     not_signed_in_since = serializers.DateTimeField(

@@ -13,6 +13,7 @@ from accounts.fields import (
     NewPasswordField,
     OneOfField,
     RoleField,
+    SearchField,
     TextField,
 )
 from accounts.models import Role
@@ -81,7 +82,7 @@ class InvitationFilterSerializer(serializers.Serializer[Any]):
 
     status = OneOfField(Status.values, required=False)
     role = RoleField(required=False)
-    search = TextField(required=False, allow_blank=True, max_length=100)
+    search = SearchField(required=False, allow_blank=True)
     sort = OneOfField(
         ["email", "-email", "created_at", "-created_at"],
         required=False,
