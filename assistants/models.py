@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from django.conf import settings
 from django.core import signing
@@ -103,7 +103,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
             raise InvalidClient("This client_id is not registered here.")
 
 
-def described(url: str, document: dict[str, Any]) -> dict[str, Any]:
+def described(url: str, document: dict[str, object]) -> dict[str, object]:
     """A client's columns, by its metadata document; DocumentUnusable where that does not hold."""
     metadata = RegistrationSerializer(data=document)
     method = str(document.get("token_endpoint_auth_method"))
@@ -233,7 +233,7 @@ class Grant(models.Model):
     )
     ended_at = models.DateTimeField("ended", null=True, editable=False)
 
-    objects: ClassVar[GrantQuerySet] = GrantQuerySet.as_manager()  # type: ignore[assignment]
+    objects = GrantQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "id"]
@@ -303,16 +303,13 @@ class Grant(models.Model):
         """Make the refresh token of this generation the older one: `generation` is the next then.
 
         Whoever comes with it again within GRACE gets the next one, too: clients refresh once for
-        each of their parallel calls, and lose answers. Nor is the next one rotated within GRACE:
-        of three such calls the second may come with the new token and the third still with the
-        old, which would be too old then. InvalidGrant where it is older than that: then somebody
-        has a copy, and the grant ends (RFC 9700 §4.14.2).
+        each of their parallel calls, and lose answers. InvalidGrant where it is older than that:
+        then somebody has a copy, and the grant ends (RFC 9700 §4.14.2).
 
         Decided by the UPDATE: of requests that race one rotates.
         """
-        now, address = timezone.now(), origin.current.get().address
         same = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
-        same = same.exclude(generation__gt=1, used_at__gt=now - GRACE)
+        now, address = timezone.now(), origin.current.get().address
         renewed = {"generation": F("generation") + 1, "used_at": now, "used_from": address}
         if self.is_live() and same.update(**renewed):
             self.generation = generation + 1
@@ -326,10 +323,9 @@ class Grant(models.Model):
             trail.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **self.elsewhere())
 
     def is_again(self, generation: int, now: datetime) -> bool:
-        """Whether a refresh token is the present one, which is that young, or the one before."""
+        """Whether a refresh token is the one before the present one, which is that young."""
         return (
-            self.generation > 1
-            and self.generation - generation in {0, 1}
+            generation == self.generation - 1
             and self.used_at is not None
             and self.used_at > now - GRACE
         )
@@ -348,8 +344,13 @@ class Grant(models.Model):
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)
             ended = bool(alive.update(ended_at=timezone.now()))
             if ended:
-                subject: dict[str, Any] = {"subject": user.email, "account_id": user.account_id}
-                trail.record(Kind.ASSISTANT_ENDED, actor=actor, **subject, **recorded)
+                trail.record(
+                    Kind.ASSISTANT_ENDED,
+                    actor=actor,
+                    subject=user.email,
+                    account_id=user.account_id,
+                    **recorded,
+                )
         return ended
 
     def detail(self) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """How a mail reads: its subject, text and HTML, made from the templates of what it is about."""
 
 import math
+import textwrap
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from email.utils import parseaddr
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -18,7 +18,7 @@ from mail.notices import Notice
 from mail.words import harmless
 
 
-def origin_context(when: datetime, origin: Mapping[str, Any]) -> dict[str, Any]:
+def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
     """When and from where a mail was asked for, as its templates may show it: `when`, and
     `address`, `browser` and `system`, "" where they are not known. `origin` is the outbox's."""
     browser, system = browser_and_system(origin.get("agent", ""))
@@ -26,26 +26,34 @@ def origin_context(when: datetime, origin: Mapping[str, Any]) -> dict[str, Any]:
     return {"when": when, "address": address, "browser": browser, "system": system}
 
 
-def link_context(link: EmailedLink) -> dict[str, Any]:
+def link_context(link: EmailedLink) -> dict[str, object]:
     """What every template of a mail with a link sees."""
     life = link.expires_at - timezone.now() if link.expires_at else link.life()
     minutes = math.ceil(life / timedelta(minutes=1))
     days = minutes // (24 * 60)
-    return {"url": link.url, "minutes": minutes, "hours": minutes // 60, "days": days}
+    lock = math.ceil(settings.LOCKOUT_SECONDS / 60)
+    return {"url": link.url, "minutes": minutes, "hours": minutes // 60, "days": days, "lock": lock}
+
+
+def preheader(text: str) -> str:
+    """What an inbox shows beside the subject: the first sentences after the greeting."""
+    said = textwrap.shorten(text.split("\n\n")[1], 140, placeholder="…")
+    return said[:1].upper() + said[1:]
 
 
 def compose(
-    mail_id: UUID, matter: EmailedLink | Notice, language: str, told: Mapping[str, Any]
+    mail_id: UUID, matter: EmailedLink | Notice, language: str, told: Mapping[str, object]
 ) -> EmailMultiAlternatives:
     """Subject, text and HTML from the templates of what the mail is about, in `language`; `told`
     is of `origin_context`."""
     context = {**told, **(link_context(matter) if isinstance(matter, EmailedLink) else {})}
-    context |= matter.mail_context()
+    context |= {"links": settings.LINKS} | matter.mail_context()
     name = f"emails/{matter.mail_name}"
     with translation.override(language):
         subject = " ".join(render_to_string(f"{name}.subject.txt", context).split())
         text = render_to_string(f"{name}.txt", context)
-        html = render_to_string(f"{name}.html", context | {"language": language})
+        context |= {"language": language, "subject": subject, "preheader": preheader(text)}
+        html = render_to_string(f"{name}.html", context)
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     message = EmailMultiAlternatives(subject, text, to=[matter.email])
     message.attach_alternative(html, "text/html")

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from mail.words import harmless
 
 PREFIX = "notice."
+# Kinds whose mails are deleted once they have ended, sent or not: nobody may be known by them.
+FORGOTTEN = {PREFIX + "erased"}
 
 
 @dataclass(frozen=True)
@@ -23,20 +24,20 @@ class Notice:
     kind: str
     email: str
     language: str
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def mail_name(self) -> str:
         return self.kind
 
-    def mail_context(self) -> dict[str, Any]:
+    def mail_context(self) -> dict[str, object]:
         return {name: shown(value) for name, value in self.context.items()}
 
     def mail_was_sent(self, now: datetime) -> None:
         """Nothing begins."""
 
 
-def shown(value: Any) -> Any:
+def shown(value: object) -> object:
     """A value of a context as templates may show it."""
     if isinstance(value, list):
         return [shown(item) for item in value]

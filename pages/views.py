@@ -1,7 +1,7 @@
 """The pages: each a template, counted in the public tier. All else is done by their script, with
 the API's calls and three of the pages' own."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from django.conf import settings
 from django.http import Http404, HttpResponse, HttpResponseRedirect
@@ -19,19 +19,19 @@ from accounts.models import User, UserQuerySet
 from accounts.serializers import CompanyUser
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
-from pages.words import WORDS
+from pages import words
 from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.
 SCRIPTS = ["client", "email", "factors", "forms", "lists", "navigation", "passkeys", "people"]
-SCRIPTS += ["screen"]
+SCRIPTS = [f"pages/{script}" for script in [*SCRIPTS, "screen"]] + ["signin/show"]
 MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
 LINKS = {kind.page: kind for kind in MAILED}
 
 
-def page(request: Request, name: str, status: int = 200, **context: Any) -> HttpResponse:
+def page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
     """A page in the language of Django's language cookie, else of Accept-Language."""
     language = translation.get_language_from_request(request)
     with translation.override(language):
@@ -40,10 +40,28 @@ def page(request: Request, name: str, status: int = 200, **context: Any) -> Http
             "languages": settings.LANGUAGES,
             "home": "/" if settings.SERVES_PAGES else settings.FRONTEND_URL,
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
-            "words": {key: str(said) for key, said in WORDS.items()},
-            "scripts": [static(f"pages/{script}.js") for script in SCRIPTS],
+            "words": words.in_language(),
+            "scripts": [static(f"{script}.js") for script in SCRIPTS],
+            "links": settings.LINKS,
         } | context
         return render(request, f"pages/{name}.html", context, status=status)
+
+
+def error_page(request: Request, answer: Response) -> HttpResponse:
+    """An error answer as a page: its status and its headers."""
+    status, wait = answer.status_code, answer.headers.get("Retry-After")
+    response = page(request, "error", status, wait=wait, missing=status == 404)
+    for name, value in answer.headers.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def asks_for_a_page(request: Request) -> bool:
+    """Whether a person's browser opens an address, where it may find a page: programs say nothing
+    of HTML, nor does a browser on behalf of a script or a picture."""
+    opens = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+    html = "text/html" in request.headers.get("Accept", "")
+    return settings.SERVES_PAGES and request.method in {"GET", "HEAD"} and opens and html
 
 
 class PageView(CountedView):
@@ -57,17 +75,7 @@ class PageView(CountedView):
         return page(request, name, passkeys=origin in settings.PASSKEYS_ORIGINS)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        answer = super().handle_exception(exc)
-        response = page(
-            self.request,
-            "error",
-            answer.status_code,
-            wait=answer.headers.get("Retry-After"),
-            missing=answer.status_code == 404,
-        )
-        for name, value in answer.headers.items():
-            response.headers.setdefault(name, value)
-        return response
+        return error_page(self.request, super().handle_exception(exc))
 
 
 class MissingView(PageView):
@@ -85,7 +93,7 @@ class ChangePasswordView(PageView):
         return HttpResponseRedirect("/forgot-password")
 
 
-class LinkSerializer(serializers.Serializer[Any]):
+class LinkSerializer(serializers.Serializer):
     token = TextField(max_length=512)
     page = OneOfField(LINKS)
 
@@ -125,7 +133,7 @@ class WithoutFactorView(AdminView, ListAPIView):
     http_method_names = ["get", "head"]
     serializer_class = CompanyUser
 
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
         return self.list(request)
 
     def get_queryset(self) -> UserQuerySet:

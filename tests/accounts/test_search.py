@@ -76,6 +76,17 @@ def test_search_for_an_invitation_is_cut_at_a_hundred_characters(as_ada):
     assert [invitation["email"] for invitation in found["items"]] == ["dan@example.com"]
 
 
+@pytest.mark.parametrize("way", ["rest", "tool"])
+def test_characters_past_the_hundredth_find_no_less(as_ada, ada, way):
+    text = "ada" + " " * 97 + "nobody-is-called-so" * 100
+    if way == "rest":
+        found = as_ada.get("/users", data={"search": text}).json()
+    else:
+        found = use(as_ada, "list_users", search=text)["structuredContent"]
+
+    assert [user["email"] for user in found["items"]] == [ada.email]
+
+
 def test_everybody_is_sought_by_ten_words(ada):
     with CaptureQueriesContext(connection) as queries:
         list(User.objects.search(MANY))

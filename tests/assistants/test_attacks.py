@@ -112,10 +112,8 @@ def test_refresh_token_of_the_api_opens_no_mcp(ada):
     assert send(thief, "tools/list").status_code == 401
 
 
-def test_older_refresh_token_ends_the_grant(api, client, pair, time_machine):
-    time_machine.move_to(timezone.now(), tick=False)
+def test_older_refresh_token_ends_the_grant(api, client, pair):
     renewed = refresh(api, client, pair["refresh_token"]).json()
-    time_machine.shift(30)
     renewed = refresh(api, client, renewed["refresh_token"]).json()
 
     assert refused(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
@@ -193,27 +191,6 @@ def test_refresh_token_that_races_is_rotated_once_for_all(client, pair):
     assert len({answer.json()["refresh_token"] for answer in answers}) == 1
     grant = Grant.objects.get()
     assert (grant.generation, grant.ended_at) == (2, None)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_calls_in_parallel_with_the_old_and_the_new_token_all_get_the_new_one(client, pair):
-    old = pair["refresh_token"]
-    new = refresh(API(), client, old).json()["refresh_token"]
-
-    answers = race(*[lambda: refresh(API(), client, new), lambda: refresh(API(), client, old)] * 10)
-
-    assert [answer.status_code for answer in answers] == [200] * 20
-    assert {answer.json()["refresh_token"] for answer in answers} == {new}
-
-
-def test_new_refresh_token_is_rotated_after_30_seconds(api, client, pair, time_machine):
-    time_machine.move_to(timezone.now(), tick=False)
-    new = refresh(api, client, pair["refresh_token"]).json()["refresh_token"]
-    time_machine.shift(29)
-    assert refresh(api, client, new).json()["refresh_token"] == new
-    time_machine.shift(1)
-
-    assert refresh(api, client, new).json()["refresh_token"] != new
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from config import environment
+from config import environment, servers
 
 BAD = {
     "PORT": ["0", "65536", "http", "-1", "1.5", "", "\uff18\uff10"],
@@ -47,6 +47,10 @@ BAD = {
     "WEB_CONCURRENCY": ["0", "auto"],
     "LOG_FORMAT": ["", "xml"],
     "JWT_ISSUER": [""],
+    "LINKS_TERMS": ["http://example.com", "example.com/terms", "https://", "javascript:alert(1)"],
+    "LINKS_PRIVACY": ["https://me@example.com/", "https://example.com/a b"],
+    "LINKS_HELP": ["mailto:help@example.com", " "],
+    "LINKS_IMPRINT": ["https://example.com:port/"],
 }
 
 
@@ -102,7 +106,7 @@ def test_any_number_of_digits_is_one_line(tmp_path: Path, name: str, form: str) 
 def test_own_address_is_known_as_django_knows_it(
     url: str, hosts: list[str], expected: bool
 ) -> None:
-    assert environment.is_own_address(url, hosts, 8000) is expected
+    assert environment.is_own_url(url, hosts, 8000) is expected
 
 
 @pytest.mark.parametrize(
@@ -177,6 +181,15 @@ def test_secret_is_made_once(tmp_path: Path) -> None:
     assert len(first) >= 50
 
 
+def test_links_that_are_empty_are_none(tmp_path: Path) -> None:
+    ask = [sys.executable, "-c", "import config.settings as s; print(s.LINKS)"]
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
+    environment |= {"LINKS_TERMS": "", "LINKS_HELP": "https://help.example.com/en?from=us"}
+    done = subprocess.run(ask, env=environment, capture_output=True, check=True, text=True)
+
+    assert done.stdout == "{'help': 'https://help.example.com/en?from=us'}\n"
+
+
 def test_same_site_none_needs_secure_cookies(tmp_path: Path) -> None:
     done = start(tmp_path, COOKIE_SAMESITE="None", COOKIE_SECURE="false")
 
@@ -211,7 +224,7 @@ def test_programs_end_with_the_same_line(tmp_path: Path, program: list[str]) -> 
 )
 def test_bad_query_of_a_database_is_named(url: str, problem: str) -> None:
     with pytest.raises(SystemExit, match=f"^DATABASE_URL: .*{problem}"):
-        environment.database_config(url)
+        servers.database_config(url)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +236,7 @@ def test_bad_query_of_a_database_is_named(url: str, problem: str) -> None:
     ],
 )
 def test_several_hosts_and_their_options_are_read(url: str, host: str, port: str) -> None:
-    config = environment.database_config(url)
+    config = servers.database_config(url)
 
     assert (config["HOST"], str(config["PORT"])) == (host, port)
     assert config["DISABLE_SERVER_SIDE_CURSORS"] is ("cursors=true" in url)
@@ -234,7 +247,7 @@ def test_bad_query_of_redis_is_named(monkeypatch: pytest.MonkeyPatch, query: str
     monkeypatch.setenv("REDIS_URL", f"redis://127.0.0.1/0?{query}")
 
     with pytest.raises(SystemExit, match=r"^REDIS_URL: has a bad query parameter: "):
-        environment.redis_url("REDIS_URL")
+        servers.redis_url("REDIS_URL")
 
 
 @pytest.mark.parametrize(
@@ -247,12 +260,12 @@ def test_bad_query_of_redis_is_named(monkeypatch: pytest.MonkeyPatch, query: str
 )
 def test_bad_address_of_several_servers_is_named(url: str) -> None:
     with pytest.raises(SystemExit, match=r"^REDIS_URL: "):
-        environment.redis_servers("REDIS_URL", url)
+        servers.redis_servers("REDIS_URL", url)
 
 
 def test_address_of_sentinels_is_read() -> None:
     url = "rediss+sentinel://ada:p%40ss@a:1,[::1],c/MyMaster/2?sentinel_password=w&ssl_ca_certs=/ca"
-    found = environment.redis_servers("REDIS_URL", url)
+    found = servers.redis_servers("REDIS_URL", url)
 
     assert found is not None
     assert found["addresses"] == [("a", 1), ("::1", 26379), ("c", 26379)]
@@ -262,7 +275,7 @@ def test_address_of_sentinels_is_read() -> None:
 
 
 def test_address_of_a_cluster_is_read() -> None:
-    found = environment.redis_servers("REDIS_URL", "redis+cluster://:secret@a,b:7001")
+    found = servers.redis_servers("REDIS_URL", "redis+cluster://:secret@a,b:7001")
 
     assert found is not None
     assert found["addresses"] == [("a", 6379), ("b", 7001)]

@@ -61,7 +61,8 @@ export class Refused extends Error {
 /**
  * A browser's session with the API. Its events: "change" whenever somebody signs in or out or the
  * user's data change, in this tab or another; "wait" while a call waits for a limit to let it through
- * (a CustomEvent, with `detail.seconds`), and "resume" when it goes on.
+ * (a CustomEvent: `detail.seconds`, and `detail.times`, how often it has waited with this), and "resume"
+ * when it goes on.
  */
 export class Client extends EventTarget {
     /** @param {Options} [options] */

@@ -83,7 +83,8 @@ export class Refused extends Error {
 /**
  * A browser's session with the API. Its events: "change" whenever somebody signs in or out or the
  * user's data change, in this tab or another; "wait" while a call waits for a limit to let it through
- * (a CustomEvent, with `detail.seconds`), and "resume" when it goes on.
+ * (a CustomEvent: `detail.seconds`, and `detail.times`, how often it has waited with this), and "resume"
+ * when it goes on.
  */
 export class Client extends EventTarget {
   /** @type {Session | null} */
@@ -319,12 +320,12 @@ export class Client extends EventTarget {
    * @returns {Promise<Answer>}
    */
   async #patiently(work) {
-    for (;;) {
+    for (let times = 1; ; times += 1) {
       try {
         return await work();
       } catch (error) {
         if (!isRefusal(error, 429)) throw error;
-        this.dispatchEvent(new CustomEvent("wait", { detail: { seconds: error.wait } }));
+        this.dispatchEvent(new CustomEvent("wait", { detail: { seconds: error.wait, times } }));
         await new Promise((resolve) => setTimeout(resolve, error.wait * 1000));
         this.dispatchEvent(new Event("resume"));
       }
