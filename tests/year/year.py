@@ -65,6 +65,8 @@ class Year:
         self.clock.go_on(minutes=5)  # what begins now is over within a day, not at its very end
 
     def back_up(self) -> Path:
+        """When nothing waits: a notice that does goes out again after a restore."""
+        self.places.wait_until_mails_are_tried()
         dump = self.places.back_up()
         self.kept[dump] = copy_of_all(self.people, self.assistants)
         self.note_rows()
