@@ -248,6 +248,7 @@ class Year:
         self.kept = {path: kept for path, kept in self.kept.items() if path <= dump}
         self.kept[dump] = copy_of_all(self.people, self.assistants)
         self.everybody_is_signed_out()
+        self.clock.go_on(minutes=2)  # codes that apps may have shown by now are used up
 
 
 def copy_of_all(
