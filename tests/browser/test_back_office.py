@@ -1,9 +1,10 @@
 """Every page of the back office: no barrier that axe-core finds, and no word that breaks."""
 
+import base64
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.browser.conftest import DESKTOP, PHONE, Site
 from tests.browser.rows import LONG
 from tests.browser.test_admin import enter
 from tests.browser.test_pages import look, violations
+from tests.signin.factors.conftest import code
 
 pytestmark = pytest.mark.browser
 
@@ -176,3 +178,40 @@ def test_caller_is_found_and_helped(site_of_ada: Site, rows: dict[str, str]) -> 
 
     page.get_by_text("Lockouts cleared: 1.").wait_for()
     assert "Locked" not in page.locator(".finding").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
+def test_pages_of_the_log_in(
+    new_site: Callable[..., Site], device: str, viewport: Any, scheme: str
+) -> None:
+    site = new_site(STAFF_SECOND_FACTOR="true", RATE_LIMIT_CREDENTIAL="1000")
+    kind = f"{device}-{scheme}"
+    site.operator()
+    page = site.tab("/admin/", viewport=viewport, color_scheme=scheme)
+    enter(page)
+    page.get_by_role("heading", name="Set up a second factor").wait_for()
+    found = {"set up": look(page, f"admin-set-up-{kind}")}
+    secret = base64.b32decode(page.locator("#content code").inner_text())
+    page.locator("[name=code]").fill(code(0, secret))
+    page.get_by_role("button", name="Set up, and log in").click()
+    page.get_by_role("heading", name="Recovery codes").wait_for()
+    found["codes"] = look(page, f"admin-codes-{kind}")
+    page.get_by_role("link", name="Continue").click()
+    page.get_by_role("button", name="Log out").click()
+    page.locator("h1").wait_for()
+    found["logged out"] = look(page, f"admin-logged-out-{kind}")
+    page.goto("/admin/")
+    enter(page)
+    page.get_by_role("heading", name="Second factor").wait_for()
+    found["second factor"] = look(page, f"admin-second-factor-{kind}")
+    for _ in range(6):
+        page.goto("/admin/login/")
+        page.locator("[name=username]").fill("ada@example.com")
+        page.locator("[name=password]").fill("wrong guess")
+        page.keyboard.press("Enter")
+        page.locator(".errornote, h1").first.wait_for()
+    found["refused"] = look(page, f"admin-refused-{kind}")
+
+    assert "Too many attempts" in page.locator("h1").inner_text()
+    assert not any(found.values()), found
