@@ -19,13 +19,23 @@ from accounts.models import User, UserQuerySet
 from accounts.serializers import CompanyUser
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
-from pages.words import WORDS
+from pages.words import EVENTS, WORDS
 from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.
-SCRIPTS = ["client", "email", "factors", "forms", "lists", "navigation", "passkeys", "people"]
+SCRIPTS = [
+    "client",
+    "company",
+    "email",
+    "factors",
+    "forms",
+    "lists",
+    "navigation",
+    "passkeys",
+    "people",
+]
 SCRIPTS += ["screen"]
 MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
 LINKS = {kind.page: kind for kind in MAILED}
@@ -40,6 +50,7 @@ def page(request: Request, name: str, status: int = 200, **context: Any) -> Http
             "languages": settings.LANGUAGES,
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
             "words": {key: str(said) for key, said in WORDS.items()},
+            "events": EVENTS,
             "scripts": [static(f"pages/{script}.js") for script in SCRIPTS],
         } | context
         return render(request, f"pages/{name}.html", context, status=status)
