@@ -125,7 +125,8 @@ def test_header_fits(site_of_ada: Site, width: int) -> None:
 
 
 # A range of a word's characters is of one line alone where the word does not break.
-BROKEN = """() => [...document.querySelectorAll("#result_list :is(td, th)")].flatMap((cell) => {
+CELLS = ":is(#result_list, .panel) :is(td, th)"
+BROKEN = """(cells) => [...document.querySelectorAll(cells)].flatMap((cell) => {
   const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
   while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[A-Za-z0-9]+/g)) {
     const range = document.createRange();
@@ -144,7 +145,12 @@ def test_no_word_of_a_list_breaks(site_of_ada: Site, rows: dict[str, str]) -> No
         for width in (320, 1280):
             page.set_viewport_size({"width": width, "height": 800})
             page.goto(next(pages(model, rows[model._meta.label]))[1])
-            found[f"{model._meta.label} {width}"] = page.evaluate(BROKEN)
+            found[f"{model._meta.label} {width}"] = page.evaluate(BROKEN, CELLS)
+
+    for address in ("/admin/", f"/admin/accounts/user/{rows['accounts.User']}/change/"):
+        page.set_viewport_size(PHONE)
+        page.goto(address)
+        found[address] = page.evaluate(BROKEN, CELLS)
 
     assert not any(found.values()), found
     page.goto("/admin/accounts/user/")
