@@ -7,8 +7,9 @@ BIN := .venv/bin
 run: .venv/.installed
 	@exec $(BIN)/python -m config.run
 
+# A file's tests stay in one process: they share the servers that their fixtures start.
 test: .venv/.installed-tests lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # What needs neither database nor server: in under a minute.
 test-fast: .venv/.installed-tests

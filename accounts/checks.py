@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
@@ -14,7 +13,7 @@ NO_MAIL = {"console", "filebased", "locmem", "dummy"}
 
 
 @register("security", deploy=True)
-def cookies_are_secure(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def cookies_are_secure(app_configs: object, **options: object) -> list[CheckMessage]:
     if settings.COOKIE_SECURE:
         return []
     return [
@@ -27,7 +26,7 @@ def cookies_are_secure(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
-def links_are_https(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def links_are_https(app_configs: object, **options: object) -> list[CheckMessage]:
     if settings.FRONTEND_URL.startswith("https://"):
         return []
     return [
@@ -40,7 +39,7 @@ def links_are_https(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
-def service_is_https(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def service_is_https(app_configs: object, **options: object) -> list[CheckMessage]:
     """Assistants are sent there with their tokens, and origins are held against it."""
     if settings.SERVICE_URL.startswith("https://"):
         return []
@@ -54,7 +53,7 @@ def service_is_https(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
-def issuer_is_found(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def issuer_is_found(app_configs: object, **options: object) -> list[CheckMessage]:
     """Who looks for the issuer's metadata (RFC 8414) finds SERVICE_URL in it, and compares."""
     if not settings.ASSISTANTS or settings.JWT_ISSUER == settings.SERVICE_URL:
         return []
@@ -69,7 +68,7 @@ def issuer_is_found(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
-def database_is_a_server(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def database_is_a_server(app_configs: object, **options: object) -> list[CheckMessage]:
     if not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         return []
     return [
@@ -82,7 +81,7 @@ def database_is_a_server(app_configs: Any, **options: Any) -> list[CheckMessage]
 
 
 @register("security", deploy=True)
-def mail_is_sent(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def mail_is_sent(app_configs: object, **options: object) -> list[CheckMessage]:
     if settings.EMAIL_BACKEND.split(".")[-2] not in NO_MAIL:
         return []
     return [
@@ -95,7 +94,7 @@ def mail_is_sent(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
-def hosts_are_named(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def hosts_are_named(app_configs: object, **options: object) -> list[CheckMessage]:
     """Django's own check knows the empty list only."""
     hosts = set(settings.ALLOWED_HOSTS)
     if "*" not in hosts and hosts - LOCAL_HOSTS:
@@ -110,7 +109,7 @@ def hosts_are_named(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
-def secret_is_shared(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def secret_is_shared(app_configs: object, **options: object) -> list[CheckMessage]:
     """A database server may serve several hosts, each with a secret that it made for itself: links
     in e-mails and admin sessions of one would be refused by the next."""
     kept: Path = settings.DATA_DIR / "secret_key"
@@ -127,7 +126,7 @@ def secret_is_shared(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
-def staff_show_a_second_factor(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def staff_show_a_second_factor(app_configs: object, **options: object) -> list[CheckMessage]:
     if settings.STAFF_SECOND_FACTOR:
         return []
     return [
@@ -140,7 +139,7 @@ def staff_show_a_second_factor(app_configs: Any, **options: Any) -> list[CheckMe
 
 
 @register("security", deploy=True)
-def placeholders_are_filled_in(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def placeholders_are_filled_in(app_configs: object, **options: object) -> list[CheckMessage]:
     """Nobody can own example.com (RFC 2606 §3): its names stand for one's own."""
     return [
         Error(

@@ -13,7 +13,7 @@ from accounts.fields import OneOfField
 from accounts.generics import AdminView, valid_query
 from accounts.models import User
 from audit.models import Kind, Record
-from throttling.openapi import example
+from throttling.openapi import JSON, example
 
 
 @extend_schema_field({"type": "string"})
@@ -24,7 +24,7 @@ class KindField(OneOfField):
         super().__init__(Kind.values, **options)
 
 
-class EventFilterSerializer(serializers.Serializer[Any]):
+class EventFilterSerializer(serializers.Serializer):
     """The query of GET /audit, besides its pages."""
 
     user_id = serializers.UUIDField(required=False, help_text="What this user did, or met with.")
@@ -65,7 +65,7 @@ class EventSerializer(serializers.ModelSerializer[Record]):
         via = record.detail.get("via")
         return str(via) if via else None
 
-    def get_detail(self, record: Record) -> dict[str, Any]:
+    def get_detail(self, record: Record) -> JSON:
         return {name: value for name, value in record.detail.items() if name != "via"}
 
 
@@ -81,7 +81,7 @@ class EventsView(AdminView, ListAPIView):
         "whose they are.",
         parameters=[EventFilterSerializer],
     )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Record]:

@@ -34,7 +34,7 @@ class TextField(serializers.CharField):
         # They look for what REFUSED_CHARACTERS has found, one character at a time in Python.
         self.validators = [rule for rule in self.validators if not isinstance(rule, REDUNDANT)]
 
-    def to_internal_value(self, data: Any) -> str:
+    def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
         if REFUSED_CHARACTERS.search(data):
@@ -52,7 +52,7 @@ class EmailField(TextField):
     def __init__(self, **options: Any) -> None:
         super().__init__(min_length=3, max_length=254, **options)
 
-    def to_internal_value(self, data: Any) -> str:
+    def to_internal_value(self, data: object) -> str:
         try:
             return canonical_email(super().to_internal_value(data))
         except ValidationError:
@@ -110,7 +110,7 @@ class OneOfField(TextField):
         super().__init__(**options)
         self.words = list(words)
 
-    def to_internal_value(self, data: Any) -> str:
+    def to_internal_value(self, data: object) -> str:
         word = super().to_internal_value(data)
         if word not in self.words:
             self.fail("choice", choices=", ".join(self.words))
@@ -135,7 +135,7 @@ class FlagField(serializers.Field[bool, Any, bool, Any]):
 
     default_error_messages = {"invalid": "Must be true or false."}
 
-    def to_internal_value(self, data: Any) -> bool:
+    def to_internal_value(self, data: object) -> bool:
         if not isinstance(data, bool):
             self.fail("invalid")
         return data

@@ -1,7 +1,7 @@
 """The bases of every app's views: who may call, who is counted, what is read from a request."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
@@ -16,15 +16,17 @@ from keys.folder import key_ring
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 from throttling.views import CountedView
 
+Data = dict[str, Any]  # what a serializer has cleaned: its fields say of what types
 
-def valid(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+
+def valid(serializer: type[Serializer], request: Request) -> Data:
     """The request's body as the serializer cleans it; ValidationError (400) where it does not."""
     checked = serializer(data=request.data)
     checked.is_valid(raise_exception=True)
     return dict(checked.validated_data)
 
 
-def valid_query(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+def valid_query(serializer: type[Serializer], request: Request) -> Data:
     """The address's query, likewise; of a parameter that is given twice the last one counts."""
     checked = serializer(data=request.query_params.dict())
     checked.is_valid(raise_exception=True)
@@ -60,7 +62,7 @@ class AdminView(ProtectedView):
         """One of the company's users, with all that admins see of them; Http404 for any other."""
         users = User.objects.with_profile().with_last_sign_in()
         company = self.request.user.account_id
-        return cast(User, get_object_or_404(users, pk=user_id, account=company))
+        return get_object_or_404(users, pk=user_id, account=company)
 
 
 class CredentialView(CountedView):
@@ -68,7 +70,7 @@ class CredentialView(CountedView):
 
     throttle_classes = [CredentialThrottle]
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Without a key that signs nobody is let in: said before a link or a password is used."""
         super().initial(request, *args, **kwargs)
         key_ring().signing_key()

@@ -1,7 +1,5 @@
 """Who may call what."""
 
-from typing import Any
-
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -11,5 +9,5 @@ from accounts.models import Role
 class IsAdmin(BasePermission):
     """The caller is an admin of a company."""
 
-    def has_permission(self, request: Request, view: Any) -> bool:
+    def has_permission(self, request: Request, view: object) -> bool:
         return getattr(request.user, "role", None) == Role.ADMIN

@@ -5,7 +5,6 @@ with the person.
 """
 
 from datetime import datetime
-from typing import Any
 
 from django.db.models import DateTimeField, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -30,7 +29,7 @@ def not_since(moment: datetime) -> Q:
     return ~Q(Exists(since)) & (Q(signed_in_at=None) | Q(signed_in_at__lt=moment))
 
 
-def keep(users: QuerySet[Any], records: QuerySet[Record]) -> None:
+def keep(users: QuerySet, records: QuerySet[Record]) -> None:
     """Note on the users when they last signed in by these records, which are about to go."""
     sign_ins = records.filter(kind__in=SIGN_INS)
     last = newest(sign_ins)

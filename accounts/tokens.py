@@ -32,6 +32,7 @@ INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
 DECODE_ERRORS = (jwt.PyJWTError, UnicodeEncodeError)
 PASSWORD = ["pwd"]  # the `amr` of a password or a mailed link; and of tokens from before it
+Claims = dict[str, Any]
 LATEST = 253_402_300_799  # the last second that a datetime can hold
 REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
@@ -49,7 +50,7 @@ def kid_of(header: str) -> str:
 
 
 @functools.lru_cache(maxsize=2048)
-def verified_claims(token: str, key: Key, audience: str | None) -> dict[str, Any]:
+def verified_claims(token: str, key: Key, audience: str | None) -> Claims:
     """The claims of a token that the key has signed; InvalidTokenError for any other.
 
     A client sends one access token for an hour, and neither its bytes nor its signature change:
@@ -78,7 +79,7 @@ def verified_claims(token: str, key: Key, audience: str | None) -> dict[str, Any
     return claims
 
 
-def check_claims(claims: dict[str, Any], audience: str | None) -> None:
+def check_claims(claims: Claims, audience: str | None) -> None:
     """Refuse with InvalidTokenError what PyJWT takes and we never write."""
     if (
         not all(type(claims[name]) is int and 0 <= claims[name] < 2**63 for name in INTEGERS)
@@ -93,7 +94,7 @@ def check_claims(claims: dict[str, Any], audience: str | None) -> None:
         raise jwt.InvalidTokenError("no claims of ours")
 
 
-def is_amr(value: Any) -> bool:
+def is_amr(value: object) -> bool:
     return type(value) is list and all(type(word) is str for word in value)
 
 
@@ -123,7 +124,7 @@ class KeyRingBackend(TokenBackend):
         )
         self.prefix = prefix
 
-    def encode(self, payload: dict[str, Any]) -> str:
+    def encode(self, payload: Claims) -> str:
         key = key_ring().signing_key()
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
@@ -131,7 +132,7 @@ class KeyRingBackend(TokenBackend):
         headers = {"kid": self.prefix + key.kid, "typ": self.typ}
         return jwt.encode(payload, key.private, self.algorithm, headers=headers)
 
-    def decode(self, token: str, verify: bool = True) -> dict[str, Any]:
+    def decode(self, token: str, verify: bool = True) -> Claims:
         """The claims of a token of ours, which is always verified; else TokenBackendError."""
         try:
             kid = kid_of(token.partition(".")[0])
@@ -151,7 +152,7 @@ class RefreshBackend(KeyRingBackend):
         super().__init__(f"{api_settings.ISSUER}/auth/refresh", REFRESH_PREFIX)
         self.before = KeyRingBackend()
 
-    def decode(self, token: str, verify: bool = True) -> dict[str, Any]:
+    def decode(self, token: str, verify: bool = True) -> Claims:
         try:
             return super().decode(token, verify)
         except TokenBackendError:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.exceptions import LastAdmin, NoFactorOfOnesOwn, NotAdmin
-from accounts.generics import AdminView, ProtectedView, SignedInRequest, valid, valid_query
+from accounts.generics import AdminView, Data, ProtectedView, SignedInRequest, valid, valid_query
 from accounts.models import User, UserQuerySet
 from accounts.permissions import IsAdmin
 from accounts.serializers import (
@@ -98,7 +98,7 @@ class UsersView(AdminView, ListAPIView):
         description="By last and first name. `search` looks into names and addresses.",
         parameters=[UserFilterSerializer],
     )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
         return self.list(request)
 
     def get_queryset(self) -> UserQuerySet:
@@ -109,7 +109,7 @@ class UsersView(AdminView, ListAPIView):
         words, order = wanted.pop("search", ""), wanted.pop("sort", "name")
         return users.search(words).filter(**wanted).sorted_by(order)
 
-    def paginate_queryset(self, queryset: Any) -> list[Any]:
+    def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
         """The page's own users alone with their profiles: what a page joins would be joined to
         every row before it, too."""
         page = super().paginate_queryset(queryset)
@@ -149,7 +149,7 @@ class UserView(AdminView):
         said = {"revoked_invitations": revoked} if revoked else {}
         return Response(CompanyUser(user).data | said)
 
-    def record(self, actor: User, user: User, changes: dict[str, Any]) -> None:
+    def record(self, actor: User, user: User, changes: Data) -> None:
         kinds = {"role": Kind.ROLE_CHANGED, "is_active": Kind.DEACTIVATED}
         if changes.get("is_active"):
             kinds["is_active"] = Kind.ACTIVATED

@@ -1,6 +1,6 @@
 """Assistants in the admin site: which clients there are, whom they act for, and how to end that."""
 
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -15,10 +15,10 @@ class LiveFilter(admin.SimpleListFilter):
     title = "status"
     parameter_name = "status"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         return [("live", "acts for its person"), ("over", "over, or never begun")]
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[Grant]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[Grant]:
         grants = cast(GrantQuerySet, queryset)
         if self.value() == "live":
             return grants.live()

@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -50,7 +49,7 @@ def is_url(client_id: str) -> bool:
     return not {".", ".."} & set(segments)
 
 
-def fetch(url: str) -> tuple[dict[str, Any], timedelta]:
+def fetch(url: str) -> tuple[dict[str, object], timedelta]:
     """The document at a URL that `is_url`, and how long it may be kept; DocumentUnusable where it
     cannot be had in time, or is none."""
     if not free.acquire(blocking=False):  # else slow servers would hold up all of our threads
@@ -61,7 +60,7 @@ def fetch(url: str) -> tuple[dict[str, Any], timedelta]:
         raise DocumentUnusable from None
 
 
-def load_and_release(url: str) -> tuple[dict[str, Any], timedelta]:
+def load_and_release(url: str) -> tuple[dict[str, object], timedelta]:
     """In a thread, since nothing bounds the time that a name's look-up takes."""
     try:
         return load(url, time.monotonic() + SECONDS)
@@ -69,7 +68,7 @@ def load_and_release(url: str) -> tuple[dict[str, Any], timedelta]:
         free.release()
 
 
-def load(url: str, deadline: float) -> tuple[dict[str, Any], timedelta]:
+def load(url: str, deadline: float) -> tuple[dict[str, object], timedelta]:
     """Raises OSError, ValueError or HTTPException for what is not to be had or no document."""
     parts = urlsplit(url)
     host, port = str(parts.hostname), parts.port or 443
@@ -120,7 +119,7 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not any(ip in one for one in NOT_PUBLIC)
 
 
-def read(response: http.client.HTTPResponse) -> tuple[dict[str, Any], timedelta]:
+def read(response: http.client.HTTPResponse) -> tuple[dict[str, object], timedelta]:
     if response.status != 200:
         raise ValueError("no document")
     body = response.read(MOST_BYTES + 1)

@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from django.conf import settings
 from django.core import signing
@@ -103,7 +103,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
             raise InvalidClient("This client_id is not registered here.")
 
 
-def described(url: str, document: dict[str, Any]) -> dict[str, Any]:
+def described(url: str, document: dict[str, object]) -> dict[str, object]:
     """A client's columns, by its metadata document; DocumentUnusable where that does not hold."""
     metadata = RegistrationSerializer(data=document)
     method = str(document.get("token_endpoint_auth_method"))
@@ -233,7 +233,7 @@ class Grant(models.Model):
     )
     ended_at = models.DateTimeField("ended", null=True, editable=False)
 
-    objects: ClassVar[GrantQuerySet] = GrantQuerySet.as_manager()  # type: ignore[assignment]
+    objects = GrantQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "id"]
@@ -344,8 +344,13 @@ class Grant(models.Model):
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)
             ended = bool(alive.update(ended_at=timezone.now()))
             if ended:
-                subject: dict[str, Any] = {"subject": user.email, "account_id": user.account_id}
-                trail.record(Kind.ASSISTANT_ENDED, actor=actor, **subject, **recorded)
+                trail.record(
+                    Kind.ASSISTANT_ENDED,
+                    actor=actor,
+                    subject=user.email,
+                    account_id=user.account_id,
+                    **recorded,
+                )
         return ended
 
     def detail(self) -> dict[str, Any]:

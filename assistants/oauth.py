@@ -10,8 +10,8 @@ request path beside DRF's, and a 500 for a hostile redirect URI (whose character
 into the error's description) and for registrations of wrong JSON types.
 """
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Callable, Iterable
+from typing import ClassVar, NoReturn
 
 from django.conf import settings
 from django.core import signing
@@ -25,7 +25,7 @@ from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
-from accounts.generics import CredentialView
+from accounts.generics import CredentialView, Data
 from assistants import tokens
 from assistants.exceptions import (
     InvalidClient,
@@ -92,7 +92,7 @@ class OpenView(CountedView):
         return [PublicThrottle()] if self.request.method == "OPTIONS" else super().get_throttles()
 
     def options(  # type: ignore[override]
-        self, request: Request, *args: Any, **kwargs: Any
+        self, request: Request, *args: object, **kwargs: object
     ) -> Response:
         """A browser asks what a script may send (a preflight)."""
         allowed = {
@@ -103,7 +103,7 @@ class OpenView(CountedView):
         return Response(status=204, headers=allowed)
 
     def finalize_response(
-        self, request: Request, response: Response, *args: Any, **kwargs: Any
+        self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
         response = super().finalize_response(request, response, *args, **kwargs)
         response.headers["Access-Control-Allow-Origin"] = "*"
@@ -185,13 +185,13 @@ class RegisterView(OpenView, CredentialView):
         issued = {"client_id": str(client.pk), "client_id_issued_at": issued_at}
         return Response(issued | {"client_name": name} | metadata | {"scope": SCOPE}, 201)
 
-    def metadata(self, request: Request) -> dict[str, Any]:
+    def metadata(self, request: Request) -> Data:
         checked = RegistrationSerializer(data=request.data)
         if not checked.is_valid():
             self.refuse(checked.errors)
         return dict(checked.validated_data)
 
-    def refuse(self, errors: Any) -> NoReturn:
+    def refuse(self, errors: Iterable[str]) -> NoReturn:
         if "redirect_uris" in errors:
             raise InvalidRedirectURI("redirect_uris: at least one must be https or loopback http.")
         raise InvalidClientMetadata(f"Not as it should be: {', '.join(errors)}.")
@@ -295,7 +295,7 @@ class TokenView(OpenView, FormView):
         grant.rotate(generation)
         return grant
 
-    def pair(self, grant: Grant) -> dict[str, Any]:
+    def pair(self, grant: Grant) -> dict[str, object]:
         """RFC 6749 §5.1. `expires_in` is there, since clients of OAuth refresh by it."""
         token = tokens.AssistantToken.for_grant(grant)
         return {

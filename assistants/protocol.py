@@ -12,7 +12,6 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from mcp_types import (
     CLIENT_INFO_META_KEY,
@@ -33,6 +32,8 @@ from mcp_types.jsonrpc import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from throttling.openapi import JSON
+
 MODERN = "2026-07-28"
 LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26"]
 SUPPORTED = [MODERN, *LEGACY]
@@ -40,14 +41,14 @@ UNNAMED = LEGACY[-1]  # the last revision whose clients sent no version header
 SERVER_INFO = {"name": "consulting-management", "title": "Consulting management", "version": "1"}
 LIST_SECONDS = 60  # how long a client may keep a list of tools: roles change
 
-Answer = tuple[int, dict[str, Any] | None]
-Handler = Callable[["Message"], dict[str, Any]]
+Answer = tuple[int, JSON | None]
+Handler = Callable[["Message"], JSON]
 
 
 class Refused(Exception):
     """A message that is answered with a JSON-RPC error."""
 
-    def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
+    def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
         self.error = {"code": code, "message": message} | ({"data": data} if data else {})
         self.status = 404 if code == METHOD_NOT_FOUND else 400
@@ -59,11 +60,11 @@ class Message:
 
     method: str
     id: str | int | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    params: JSON = field(default_factory=dict)
     version: str = MODERN
 
     @property
-    def meta(self) -> dict[str, Any]:
+    def meta(self) -> JSON:
         meta = self.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 
@@ -91,7 +92,7 @@ def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
         status = refusal.status
         if message is not None and message.version in LEGACY and message.id is not None:
             status = 200  # earlier clients take any other for a failed transport
-        said: dict[str, Any] = {"jsonrpc": "2.0", "error": refusal.error}
+        said: JSON = {"jsonrpc": "2.0", "error": refusal.error}
         if message is not None and message.id is not None:
             said["id"] = message.id
         elif headers.get("MCP-Protocol-Version") != MODERN:
@@ -157,7 +158,7 @@ def header_text(value: str | None) -> str | None:
         return None
 
 
-def result(message: Message, handlers: dict[str, Handler]) -> dict[str, Any]:
+def result(message: Message, handlers: dict[str, Handler]) -> JSON:
     """The result of a request, in the shape of its revision."""
     method, version = message.method, message.version
     handler = (BUILT_IN | handlers).get(method)
@@ -186,10 +187,10 @@ INSTRUCTIONS = (
     "has happened. Look up ids with list_users and list_invitations before you use them, and ask "
     "the person before you change, sign out, mail or invite anybody else."
 )
-CAPABILITIES: dict[str, Any] = {"tools": {}}
+CAPABILITIES: JSON = {"tools": {}}
 
 
-def discover(message: Message) -> dict[str, Any]:
+def discover(message: Message) -> JSON:
     """server/discover: what is spoken here, and what there is."""
     return {
         "supportedVersions": SUPPORTED,
@@ -200,7 +201,7 @@ def discover(message: Message) -> dict[str, Any]:
     }
 
 
-def initialize(message: Message) -> dict[str, Any]:
+def initialize(message: Message) -> JSON:
     """initialize: the revision that the client asks for if it is one of that era, else our last."""
     asked = message.params["protocolVersion"]
     return {
@@ -211,7 +212,7 @@ def initialize(message: Message) -> dict[str, Any]:
     }
 
 
-def ping(message: Message) -> dict[str, Any]:
+def ping(message: Message) -> JSON:
     return {}
 
 

@@ -1,5 +1,6 @@
 """What a client says of itself when it registers, and how a grant looks to whom it acts for."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -24,7 +25,7 @@ class RedirectURIsField(serializers.ListField):
     def __init__(self) -> None:
         super().__init__(child=TextField(max_length=LONGEST_URI), min_length=1)
 
-    def to_internal_value(self, data: Any) -> list[str]:
+    def to_internal_value(self, data: object) -> list[str]:
         if not isinstance(data, list):
             self.fail("not_a_list", input_type=type(data).__name__)
         texts = [uri for uri in data if isinstance(uri, str) and len(uri) <= LONGEST_URI]
@@ -37,14 +38,14 @@ class RedirectURIsField(serializers.ListField):
 class ClientNameField(TextField):
     """A name that people are shown: cut, and without what turns the text around or is invisible."""
 
-    def to_internal_value(self, data: Any) -> str:
+    def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
         shown = "".join(c if c.isprintable() else " " for c in data)
         return " ".join(shown.split())[:LONGEST_NAME].strip()
 
 
-class RegistrationSerializer(serializers.Serializer[Any]):
+class RegistrationSerializer(serializers.Serializer):
     """Client metadata (RFC 7591 §2). What else there is, is ignored: a client is shown by its name
     alone, and has what every client has. What it asks for and cannot have is replaced (§3.2.1)."""
 
@@ -54,7 +55,7 @@ class RegistrationSerializer(serializers.Serializer[Any]):
     grant_types = serializers.ListField(child=TextField(), default=GRANT_TYPES)
     response_types = serializers.ListField(child=TextField(), default=["code"])
 
-    def to_internal_value(self, data: Any) -> Any:
+    def to_internal_value(self, data: Mapping[str, object]) -> Any:
         """A member that is null is one that is absent, as serializers of many languages write."""
         return super().to_internal_value({k: v for k, v in data.items() if v is not None})
 
@@ -80,7 +81,7 @@ class Registered(RegistrationSerializer):
     scope = serializers.ChoiceField([SCOPE])
 
 
-class ProtectedResource(serializers.Serializer[Any]):
+class ProtectedResource(serializers.Serializer):
     resource = serializers.URLField()
     authorization_servers = serializers.ListField(child=serializers.URLField())
     scopes_supported = serializers.ListField(child=serializers.CharField())
@@ -88,7 +89,7 @@ class ProtectedResource(serializers.Serializer[Any]):
     resource_name = serializers.CharField()
 
 
-class AuthorizationServer(serializers.Serializer[Any]):
+class AuthorizationServer(serializers.Serializer):
     issuer = serializers.URLField()
     authorization_endpoint = serializers.URLField()
     token_endpoint = serializers.URLField()
@@ -108,7 +109,7 @@ class AuthorizationServer(serializers.Serializer[Any]):
     client_id_metadata_document_supported = serializers.BooleanField()
 
 
-class TokenForm(serializers.Serializer[Any]):
+class TokenForm(serializers.Serializer):
     """The form of the token endpoint; which fields are needed depends on `grant_type`."""
 
     grant_type = serializers.ChoiceField(GRANT_TYPES)
@@ -121,7 +122,7 @@ class TokenForm(serializers.Serializer[Any]):
     scope = serializers.CharField(required=False)
 
 
-class TokenPair(serializers.Serializer[Any]):
+class TokenPair(serializers.Serializer):
     access_token = serializers.CharField(help_text="JWT, RS256, for the MCP endpoint.")
     token_type = serializers.ChoiceField(["Bearer"])
     expires_in = serializers.IntegerField(help_text="Seconds.")
@@ -129,7 +130,7 @@ class TokenPair(serializers.Serializer[Any]):
     scope = serializers.ChoiceField([SCOPE])
 
 
-class RevocationForm(serializers.Serializer[Any]):
+class RevocationForm(serializers.Serializer):
     token = serializers.CharField()
     client_id = serializers.CharField()
 
@@ -144,7 +145,7 @@ class RevocationForm(serializers.Serializer[Any]):
         "expires_at": "2026-04-01T08:45:00.500000Z",
     }
 )
-class GrantSerializer(serializers.Serializer[Any]):
+class GrantSerializer(serializers.Serializer):
     """A grant, loaded with its client: which assistant, where its answers go, since when."""
 
     id = serializers.UUIDField()

@@ -1,7 +1,5 @@
 """The access tokens of assistants: ours, but for the MCP endpoint alone (RFC 8707, RFC 9068)."""
 
-from typing import Any
-
 from django.conf import settings
 from rest_framework_simplejwt.exceptions import TokenError
 
@@ -30,7 +28,7 @@ class AssistantToken(AccessToken):
         return token
 
 
-def read(encoded: Any) -> AssistantToken | None:
+def read(encoded: str) -> AssistantToken | None:
     """The token, if it is one of an assistant and holds."""
     try:
         return AssistantToken(encoded)

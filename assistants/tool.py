@@ -23,8 +23,8 @@ from rest_framework.views import APIView
 from accounts.urls import urlpatterns as accounts
 from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
+from throttling.openapi import JSON
 
-JSON = dict[str, Any]
 TYPES = {"string": str, "integer": int, "boolean": bool}
 OF_ANSWERS = {"type", "properties", "items"}
 OF_ARGUMENTS = OF_ANSWERS | {"enum", "required"}
@@ -267,7 +267,7 @@ def as_id(value: str) -> UUID | None:
         return None
 
 
-def as_integer(value: Any) -> Any:
+def as_integer(value: object) -> object:
     """1 for 1.0, which to JSON Schema is an integer; any other value as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -284,7 +284,7 @@ def note(text: str) -> JSON:
     return {"type": "text", "text": text}
 
 
-def as_text(data: Any) -> list[JSON]:
+def as_text(data: JSON) -> list[JSON]:
     """JSON as the API's renderer writes it, for those who read text."""
     return [note(JSONRenderer().render(data).decode())]
 

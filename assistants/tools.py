@@ -2,7 +2,6 @@
 
 import functools
 from dataclasses import replace
-from typing import Any
 
 from mcp_types.jsonrpc import INVALID_PARAMS
 from rest_framework.request import Request
@@ -11,10 +10,11 @@ from accounts.events import EventsView
 from accounts.views import MeView, SignOutView, UsersView, UserView
 from assistants.models import Grant
 from assistants.protocol import LIST_SECONDS, Handler, Message, Refused
-from assistants.tool import JSON, Tool
+from assistants.tool import Tool
 from audit import origin
 from invitations.views import InvitationsView, InvitationView, ResendView
 from passwords.views import ColleagueView
+from throttling.openapi import JSON
 
 
 def handlers(request: Request) -> dict[str, Handler]:
@@ -50,7 +50,7 @@ def call_tool(request: Request, message: Message) -> JSON:
 
 def acting_client(request: Request, message: Message) -> origin.Origin:
     """What acts for the person: the client that was let in, or any other. Either names itself."""
-    grant: Any = request.auth
+    grant = request.auth
     through, name = {"via": "mcp"}, message.client
     if isinstance(grant, Grant):
         through, name = through | {"grant": str(grant.pk)}, grant.client.name

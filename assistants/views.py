@@ -32,7 +32,7 @@ class MessageParser(BaseParser):
         self,
         stream: IO[bytes],
         media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
+        parser_context: Mapping[str, object] | None = None,
     ) -> bytes:
         return stream.read()
 
@@ -84,7 +84,7 @@ class GrantsView(ProtectedView, ListAPIView):
         summary="Which assistants act for the caller",
         description="Newest first.",
     )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Grant]:

@@ -4,27 +4,27 @@ import csv
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
 from audit import trail
-from audit.counting import COUNTED, count_of, said
-from audit.models import Kind, Record
+from audit.counting import MOST_RECORDS_COUNTED, count_of, said
+from audit.models import Kind, Person, Record
 
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "account_id"]
 COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than COUNTED; whoever looks for more has filters. `said` is the count for
-    the list to say."""
+    """Counts no further than MOST_RECORDS_COUNTED; whoever looks for more has filters. `said` is
+    the count for the list to say."""
 
     @cached_property
     def counted(self) -> int:
@@ -32,7 +32,7 @@ class BoundedPaginator(Paginator):
 
     @property
     def count(self) -> int:
-        return min(self.counted, COUNTED)
+        return min(self.counted, MOST_RECORDS_COUNTED)
 
     @property
     def said(self) -> str:
@@ -45,7 +45,7 @@ class DayFilter(admin.SimpleListFilter):
     title = "day"
     parameter_name = "day"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         today = timezone.now().date()
         days = [(today - timedelta(days=n)).isoformat() for n in range(14)]
         return [(day, day) for day in days]
@@ -58,7 +58,7 @@ class DayFilter(admin.SimpleListFilter):
         return queryset.filter(at__gte=day, at__lt=day + timedelta(days=1))
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """The value as a spreadsheet shows it: one that begins like a formula is quoted."""
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
@@ -136,7 +136,7 @@ class RecordAdmin(admin.ModelAdmin):
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[Record]) -> StreamingHttpResponse:
-        trail.record(Kind.EXPORTED, actor=request.user)  # type: ignore[arg-type]
+        trail.record(Kind.EXPORTED, actor=cast(Person, request.user))
         headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
         lines = csv_lines(queryset)
         return StreamingHttpResponse(lines, content_type="text/csv", headers=headers)
@@ -154,26 +154,26 @@ class RecordAdmin(admin.ModelAdmin):
 class AuditedAdmin(admin.ModelAdmin):
     """A ModelAdmin whose every change is in the audit trail, in the transaction of the change."""
 
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+    def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
         self.record(Kind.ADMIN_ADDED, request, obj)
         return super().log_addition(request, obj, message)
 
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         if not message:  # saved as it was
             return None
         fields = [name for part in message for name in part.get("changed", {}).get("fields", [])]
         self.record(Kind.ADMIN_CHANGED, request, obj, fields=fields)
         return super().log_change(request, obj, message)
 
-    def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
+    def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
         for row in queryset:
             self.record(Kind.ADMIN_DELETED, request, row)
         return super().log_deletions(request, queryset)
 
-    def record(self, kind: Kind, request: HttpRequest, row: Any, **detail: Any) -> None:
+    def record(self, kind: Kind, request: HttpRequest, row: Model, **detail: Any) -> None:
         trail.record(
             kind,
-            actor=request.user,  # type: ignore[arg-type]
+            actor=cast(Person, request.user),
             subject=str(row),
             account_id=getattr(row, "account_id", None),
             model=row._meta.label_lower,
@@ -196,8 +196,8 @@ class ReadOnlyAdmin(LargeTableAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False

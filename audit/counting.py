@@ -2,14 +2,16 @@
 
 from typing import Any
 
-COUNTED = 10_000  # rows; counting a million of them would take longer than showing a hundred
+MOST_RECORDS_COUNTED = (
+    10_000  # rows; counting a million of them would take longer than showing a hundred
+)
 
 
 def count_of(rows: Any) -> int:
-    """How many rows there are; of more than COUNTED, one more than that."""
-    return int(rows.order_by()[: COUNTED + 1].count())
+    """How many rows there are; of more than MOST_RECORDS_COUNTED, one more than that."""
+    return int(rows.order_by()[: MOST_RECORDS_COUNTED + 1].count())
 
 
 def said(count: int) -> str:
     """A `count_of`, in words."""
-    return f"{count:,}" if count <= COUNTED else f"over {COUNTED:,}"
+    return f"{count:,}" if count <= MOST_RECORDS_COUNTED else f"over {MOST_RECORDS_COUNTED:,}"

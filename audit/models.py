@@ -107,9 +107,14 @@ UNCOUNTED = {
 class Person(Protocol):
     """What the trail asks of somebody who acts; a user has it."""
 
-    pk: Any
-    email: Any
-    account_id: Any
+    @property
+    def pk(self) -> UUID: ...
+
+    @property
+    def email(self) -> str: ...
+
+    @property
+    def account_id(self) -> UUID: ...
 
 
 def replaced(value: Any, gone: set[str], by: str) -> Any:
@@ -148,7 +153,7 @@ class RecordQuerySet(models.QuerySet["Record"]):
         and refuses every other UPDATE. Values are replaced where they are the whole of a value.
         """
         said = [str(person.pk), str(person.email)]
-        values = [person.pk, alias, pseudonym, said, person.account_id, [n for n in names if n]]
+        values = (person.pk, alias, pseudonym, said, person.account_id, [n for n in names if n])
         connection = connections[self.db]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:

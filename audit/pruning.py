@@ -1,7 +1,6 @@
 """Deleting many rows without making anybody wait."""
 
 from collections.abc import Callable
-from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -11,7 +10,7 @@ pruning = Signal()  # sent with the audit trail's `records` that are about to be
 BATCH = 1000  # rows a transaction
 
 
-def delete_in_batches(rows: QuerySet[Any], prepare: Callable[[], None] | None = None) -> int:
+def delete_in_batches(rows: QuerySet, prepare: Callable[[], None] | None = None) -> int:
     """Delete the rows, a batch a transaction, each begun by `prepare`; how many went."""
     total = 0
     while True:

@@ -77,9 +77,9 @@ def room(kind: Kind, actor: Person | None) -> int:
     return most + 1 - RecordBudget.objects.take(f"{actor.pk} {kind}", HOUR)
 
 
-def detail_of(origin: Origin, detail: dict[str, Any]) -> dict[str, Any]:
+def detail_of(origin: Origin, detail: dict[str, object]) -> dict[str, object]:
     claims = {"claims": origin.claims} if origin.claims else {}
-    found: dict[str, Any] = bounded({**origin.through, **claims, **detail})
+    found: dict[str, object] = bounded({**origin.through, **claims, **detail})
     return found
 
 

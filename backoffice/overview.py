@@ -11,13 +11,12 @@ from django.utils import timezone
 
 from audit.models import Kind, Record
 from backoffice.charts import chart
-from mail.outbox import OutgoingMail, State
+from mail.outbox import STUCK_AFTER, OutgoingMail, State
 from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
-COUNTED = 1000  # rows; of more it is said that they are over it
+MOST_ROWS_READ = 1000  # rows; of more it is said that they are over it
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-LATE = timedelta(minutes=5)  # how long a mail may wait before it counts as stuck
 
 OPERATORS_ACTS = [
     Kind.COMPANY_CREATED,
@@ -57,11 +56,11 @@ def overview(request: HttpRequest) -> dict[str, Any]:
 
 
 def bounded_count(rows: Any) -> int:
-    return int(rows.order_by()[: COUNTED + 1].count())
+    return int(rows.order_by()[: MOST_ROWS_READ + 1].count())
 
 
 def said(count: int) -> str:
-    return f"{count:,}" if count <= COUNTED else f"over {COUNTED:,}"
+    return f"{count:,}" if count <= MOST_ROWS_READ else f"over {MOST_ROWS_READ:,}"
 
 
 def troubled_mails() -> dict[str, str]:
@@ -70,7 +69,7 @@ def troubled_mails() -> dict[str, str]:
     now = timezone.now()
     recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
-        "stuck": said(bounded_count(OutgoingMail.objects.due(now - LATE))),
+        "stuck": said(bounded_count(OutgoingMail.objects.due(now - STUCK_AFTER))),
         "failed": said(bounded_count(recent.filter(state=State.FAILED))),
         "refused": said(bounded_count(recent.filter(state=State.REFUSED))),
     }
@@ -83,7 +82,7 @@ def failures_of_the_hour() -> dict[str, Any]:
     """
     then = timezone.now() - timedelta(hours=1)
     failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=then)
-    rows = list(failures.order_by("-at").values_list("subject", "address")[: COUNTED + 1])
+    rows = list(failures.order_by("-at").values_list("subject", "address")[: MOST_ROWS_READ + 1])
     return {
         "count": len(rows),
         "said": said(len(rows)),

@@ -14,12 +14,10 @@ from django.db.migrations.executor import MigrationExecutor
 from backoffice import rights
 from backoffice.clock import MOST_SECONDS, seconds_ahead
 from keys.survey import survey
-from mail.outbox import OutgoingMail
+from mail.outbox import STUCK_AFTER, OutgoingMail
 from throttling import store
 from throttling.models import Lockout
 
-LATE = 300  # seconds that a mail may wait
-COUNTED = 10_000  # rows
 State = Literal["ok", "degraded", "down"]
 
 
@@ -121,15 +119,15 @@ def signing_keys() -> tuple[State, str]:
 
 def mail_queue() -> tuple[State, str]:
     mails = OutgoingMail.objects.queue()
-    longest = round(mails.longest.total_seconds())
-    words = f"{mails.due} waiting" + (f", the oldest for {longest} s" if mails.due else "")
+    longest = f"{mails.longest.total_seconds():.0f} s"
+    words = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
     words += f", {mails.put_off} put off" if mails.put_off else ""
     words += f", {mails.unknown} of a kind that this release does not know" if mails.unknown else ""
-    return ("degraded" if longest > LATE or mails.unknown else "ok"), words
+    return ("degraded" if mails.longest > STUCK_AFTER or mails.unknown else "ok"), words
 
 
 def locks() -> tuple[State, str]:
-    return "ok", f"{Lockout.objects.locked()[:COUNTED].count()} addresses are locked now"
+    return "ok", f"{Lockout.objects.count_locked()} addresses are locked now"
 
 
 def deployment_checks() -> tuple[State, str]:

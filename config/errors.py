@@ -39,7 +39,7 @@ KNOWN: dict[type[Exception], tuple[int, str]] = {
 DATABASE_ERRORS = (OperationalError, InterfaceError)
 
 
-def error_body(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
+def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
     """The status and the body of the answer to an exception."""
     if isinstance(exception, exceptions.ValidationError):
         codes = exception.get_codes()  # of the same shape
@@ -52,7 +52,7 @@ def error_body(exception: BaseException | None) -> tuple[int, dict[str, Any]]:
     if isinstance(exception, OAuthError):
         return exception.status_code, dict(exception.body)
     if isinstance(exception, exceptions.APIException):
-        extra: dict[str, Any] = getattr(exception, "extra", {})  # strings and lists beside it
+        extra: dict[str, object] = getattr(exception, "extra", {})  # strings and lists beside it
         return exception.status_code, {"error": str(exception.detail)} | extra
     return 500, {"error": "internal error"}
 
@@ -85,7 +85,7 @@ def is_page(request: HttpRequest) -> bool:
     return is_admin(request) or request.path_info in pages.PATHS
 
 
-def error_response(status: int, body: dict[str, Any]) -> HttpResponse:
+def error_response(status: int, body: dict[str, object]) -> HttpResponse:
     """The answer of Django's own handlers, in the form of DRF's; no cache may keep it."""
     compact = {"ensure_ascii": False, "separators": (",", ":")}
     headers = {"Cache-Control": "no-store"}

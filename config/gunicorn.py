@@ -7,11 +7,17 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from typing import Any
+from socket import socket
+from typing import TYPE_CHECKING
 
 from gunicorn import util
 
 from config import settings
+
+if TYPE_CHECKING:
+    from gunicorn.arbiter import Arbiter
+
+    from config.worker import Worker
 
 if settings.METRICS_TOKEN:
     # Each process counts in files of its own there, which a scrape adds up. prometheus_client
@@ -35,57 +41,57 @@ control_socket_disable = True
 forwarded_allow_ips = ""
 
 
-def pre_fork(server: Any, worker: Any) -> None:
+def pre_fork(server: "Arbiter", worker: "Worker") -> None:
     """Give a process its number: the one that the fewest of the others have."""
     taken = Counter(other.number for other in server.WORKERS.values())
     worker.number = min(range(workers), key=lambda number: taken[number])
 
 
-def post_fork(server: Any, worker: Any) -> None:
+def post_fork(server: "Arbiter", worker: "Worker") -> None:
     """Share several listening sockets out among the processes, as consulting.socket has one for
     each: nginx then gives each process its part of the requests. From a socket that all listen on,
     whoever is quickest takes most of the connections, and kept connections stay with it."""
     worker.sockets = share(worker.sockets, worker.number)
 
 
-def share(sockets: list[Any], number: int) -> list[Any]:
+def share(sockets: list[socket], number: int) -> list[socket]:
     """The sockets of the process with that number; each socket is somebody's."""
     own = number % len(sockets)
     return [sock for place, sock in enumerate(sockets) if place % workers == own]
 
 
-def on_starting(server: Any) -> None:
+def on_starting(server: "Arbiter") -> None:
     """The log's first line says which version starts."""
     server.log.info("consulting-management %s", settings.VERSION)
 
 
-def when_ready(server: Any) -> None:
+def when_ready(server: "Arbiter") -> None:
     """Set aside what was loaded before the workers fork: the garbage collector of each need not
     walk it again and again, nor copy its pages by doing so."""
     gc.collect()
     gc.freeze()
 
 
-def post_worker_init(worker: Any) -> None:
+def post_worker_init(worker: "Worker") -> None:
     from throttling.counter import limiter
 
     limiter.keep_watch()
 
 
-def child_exit(server: Any, worker: Any) -> None:
+def child_exit(server: "Arbiter", worker: "Worker") -> None:
     """A process that has ended counts on in the sums, and no longer in what is true now."""
     if settings.METRICS_TOKEN:
         from prometheus_client.multiprocess import mark_process_dead
 
-        mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+        mark_process_dead(worker.pid)
 
 
-def on_exit(server: Any) -> None:
+def on_exit(server: "Arbiter") -> None:
     if settings.METRICS_TOKEN:
         shutil.rmtree(METRICS_DIR, ignore_errors=True)
 
 
-def write_error(sock: Any, status: int, reason: str, detail: str) -> None:
+def write_error(sock: socket, status: int, reason: str, detail: str) -> None:
     """Answer what is no valid HTTP request, before any application code sees it, as JSON.
 
     gunicorn's own page is HTML and repeats parts of the request; this names the kind of error.

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from typing import Any
 
 from django.db import Error
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -54,14 +53,14 @@ database_answers = DatabaseLook()
 
 
 @example({"status": "ok", "database": "ok", "limiter": "ok", "keys": "ok"})
-class Health(serializers.Serializer[Any]):
+class Health(serializers.Serializer):
     status = serializers.ChoiceField(["ok", "degraded"])
     database = serializers.ChoiceField(["ok"])
     limiter = serializers.ChoiceField(["ok", "fallback"])
     keys = serializers.ChoiceField(["ok", "missing"], help_text="Of those that are published.")
 
 
-class Unhealthy(serializers.Serializer[Any]):
+class Unhealthy(serializers.Serializer):
     error = serializers.ChoiceField(["service unavailable"])
     status = serializers.ChoiceField(["unavailable"])
     database = serializers.ChoiceField(["unavailable"])

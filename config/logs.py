@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from select import PIPE_BUF
-from typing import Any
 
 from audit.origin import current
 from config.postgresql.breaker import breaker
@@ -70,7 +69,7 @@ def escaped(text: str) -> str:
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def word(value: Any) -> str:
+def word(value: object) -> str:
     text = str(value)
     return text if PLAIN.fullmatch(text) else json.dumps(text)
 
@@ -115,7 +114,7 @@ class TextFormatter(logging.Formatter):
         at = f"{local_time(int(record.created))},{int(record.msecs):03}"
         words = [f"{at} {record.levelname} {record.name} [{request_id()}]"]
         words.append(escaped(record.getMessage()))
-        fields: dict[str, Any] = getattr(record, "fields", {})
+        fields: dict[str, object] = getattr(record, "fields", {})
         words += [f"{name}={word(value)}" for name, value in fields.items()]
         line = " ".join(words)
         if record.exc_info:

@@ -23,7 +23,7 @@ def whole_number(request: Request, name: str, default: int) -> int:
 class NumberedPagination(BasePagination):
     """Two queries for any page: the count and the rows. A page past the end has no items."""
 
-    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> Any:
+    def paginate_queryset(self, queryset: QuerySet, request: Request, view: object = None) -> Any:
         """The page as a slice of the queryset that is not loaded yet, or no rows at all."""
         self.page = whole_number(request, "page", 1)
         self.per_page = min(whole_number(request, "per_page", PER_PAGE), MOST_PER_PAGE)
@@ -33,12 +33,12 @@ class NumberedPagination(BasePagination):
             return []
         return queryset[start : start + self.per_page]
 
-    def get_paginated_response(self, data: Any) -> Response:
+    def get_paginated_response(self, data: object) -> Response:
         return Response(
             {"items": data, "page": self.page, "per_page": self.per_page, "total": self.total}
         )
 
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def get_paginated_response_schema(self, schema: dict[str, object]) -> dict[str, object]:
         most = {"maximum": MOST_PER_PAGE}
         return {
             "type": "object",
@@ -51,7 +51,7 @@ class NumberedPagination(BasePagination):
             "required": ["items", "page", "per_page", "total"],
         }
 
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+    def get_schema_operation_parameters(self, view: object) -> list[dict[str, object]]:
         described = {
             "page": "A page past the end has no items.",
             "per_page": f"More than {MOST_PER_PAGE} counts as {MOST_PER_PAGE}.",

@@ -4,12 +4,14 @@ import os
 import tomllib
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 from corsheaders.defaults import default_headers
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from config import environment as env
+from config import servers
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
@@ -21,23 +23,23 @@ PORT = env.integer("PORT", 8000, high=65535)
 DATA_DIR = env.directory("DATA_DIR", BASE_DIR / "var")
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
 SECRET_KEY_FALLBACKS = env.secret_keys("SECRET_KEY_FALLBACKS")
-DATABASE = env.url_config(
+DATABASE = servers.url_config(
     "DATABASE_URL",
     f"sqlite:///{DATA_DIR / 'db.sqlite3'}",
     ["postgres", "postgresql", "sqlite"],
-    env.database_config,
+    servers.database_config,
     "postgres://user:password@127.0.0.1:5432/consulting",
 )
-REDIS_URL = env.redis_url("REDIS_URL")
-REDIS_SERVERS = env.redis_servers("REDIS_URL", REDIS_URL)  # of Sentinels or of a Cluster
-EMAIL = env.url_config(
+REDIS_URL = servers.redis_url("REDIS_URL")
+REDIS_SERVERS = servers.redis_servers("REDIS_URL", REDIS_URL)  # of Sentinels or of a Cluster
+EMAIL = servers.url_config(
     "EMAIL_URL",
     "consolemail://",
     ["smtp", "smtps", "smtp+tls", "smtp+ssl", "filemail", "consolemail"],
-    env.email_config,
+    servers.email_config,
     "smtp+tls://user:password@mail.example.com:587",
 )
-DEFAULT_FROM_EMAIL = env.address("DEFAULT_FROM_EMAIL", "no-reply@localhost")
+DEFAULT_FROM_EMAIL = env.sender("DEFAULT_FROM_EMAIL", "no-reply@localhost")
 FRONTEND_URL = env.http_url(
     "FRONTEND_URL", os.environ.get("FRONTEND_URL", f"http://localhost:{PORT}")
 )
@@ -45,7 +47,7 @@ ALLOWED_HOSTS = env.host_names(
     "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", example="api.example.com,localhost"
 )
 # The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
-SERVES_PAGES = env.is_own_address(FRONTEND_URL, ALLOWED_HOSTS, PORT)
+SERVES_PAGES = env.is_own_url(FRONTEND_URL, ALLOWED_HOSTS, PORT)
 SERVICE_URL = env.http_url(
     "SERVICE_URL", os.environ.get("SERVICE_URL", f"http://127.0.0.1:{PORT}"), origin=True
 )
@@ -60,7 +62,9 @@ CORS_ALLOWED_ORIGINS = [
 PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkeys("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
 STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
 COOKIE_SECURE = env.boolean("COOKIE_SECURE", True)
-COOKIE_SAMESITE = env.choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
+COOKIE_SAMESITE: Literal["Lax", "Strict", "None"] = env.choice(
+    "COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"]
+)
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
     env.stop("COOKIE_SAMESITE", "None needs COOKIE_SECURE=true: browsers drop it else", "Lax")
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 3600)

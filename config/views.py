@@ -1,7 +1,7 @@
 """What belongs to no app: the schema, the path that is a call and a page, the unknown path, and the
 admin site's missing slash."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -36,6 +36,6 @@ class NotFoundView(CountedView):
 
     schema = None
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+    def initial(self, request: Request, *args: object, **kwargs: object) -> NoReturn:
         super().initial(request, *args, **kwargs)
         raise NotFound("not found")  # DRF's own words would be translated first

@@ -4,7 +4,6 @@ import socket
 import time
 from functools import partial
 from selectors import EVENT_READ
-from typing import Any
 
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
@@ -17,7 +16,7 @@ class Worker(ThreadWorker):
     holds a thread. All but `handle` runs in the one thread that accepts.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         from signin import hashers  # which reads Django's settings
 
@@ -48,11 +47,11 @@ class Worker(ThreadWorker):
         if conn not in self.sign_ins or len(self.sign_ins) <= self.at_a_time:
             super().enqueue_req(conn)
 
-    def handle(self, conn: TConn) -> Any:
+    def handle(self, conn: TConn) -> object:
         self.waiting_since.set(self.sign_ins.get(conn))
         return super().handle(conn)
 
-    def finish_request(self, conn: TConn, fs: Any) -> None:
+    def finish_request(self, conn: TConn, fs: object) -> None:
         waiting = list(self.sign_ins)[self.at_a_time :]
         if self.sign_ins.pop(conn, None) and waiting:
             super().enqueue_req(waiting[0])

@@ -5,7 +5,8 @@ undoings and erasures come one after another and never wait for each other in a 
 """
 
 from datetime import timedelta
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
@@ -25,7 +26,7 @@ from mail.words import harmless
 from throttling.models import Lockout
 
 
-def hold(user_id: Any) -> User:
+def hold(user_id: UUID) -> User:
     """The user, whose row nobody else changes until the transaction ends; InvalidLink if gone."""
     user: User | None = User.objects.select_for_update().filter(pk=user_id).first()
     if user is None:
@@ -33,7 +34,7 @@ def hold(user_id: Any) -> User:
     return user
 
 
-def set_email(user: User, email: str, **changes: Any) -> None:
+def set_email(user: User, email: str, **changes: object) -> None:
     """Give the user another address: known devices, locks and open links of the old one end.
     Sessions go on, since tokens carry no address. Raises EmailTaken.
 
@@ -75,9 +76,9 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
         trail.record(
             Kind.EMAIL_CHANGED, actor=actor, subject=email, account_id=user.account_id, old=old
         )
-        for address in (old, user.email):
-            told = {"old": old, "new": email, "operator": True}
-            OutgoingMail.objects.tell(Notice("email_is_changed", address, user.language, told))
+        news = {"old": old, "new": email, "operator": True}
+        for mailbox in (old, email):
+            OutgoingMail.objects.tell(Notice("email_is_changed", mailbox, user.language, news))
 
 
 class EmailChange(EmailedLink):
@@ -137,7 +138,7 @@ class EmailChange(EmailedLink):
             OutgoingMail.objects.announce(undo)
             user.tell("email_is_changed", old=self.old_email, new=self.email)
 
-    def mail_context(self) -> dict[str, Any]:
+    def mail_context(self) -> dict[str, object]:
         return {"old": harmless(self.old_email)}
 
 
@@ -184,5 +185,5 @@ class UndoEmailChange(EmailedLink):
             trail.record(Kind.EMAIL_CHANGE_UNDONE, actor=user, undone=self.new_email)
             user.tell("email_change_undone", new=self.new_email)
 
-    def mail_context(self) -> dict[str, Any]:
+    def mail_context(self) -> dict[str, object]:
         return {"new": harmless(cast(str, self.new_email))}

@@ -1,7 +1,5 @@
 """What a person who changes an e-mail address may send."""
 
-from typing import Any
-
 from rest_framework import serializers
 
 from accounts.fields import EmailField, TextField
@@ -16,5 +14,5 @@ class EmailChangeSerializer(ProofSerializer):
 
 
 @example({"token": LINK})
-class TokenSerializer(serializers.Serializer[Any]):
+class TokenSerializer(serializers.Serializer):
     token = TextField(max_length=512)

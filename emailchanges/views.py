@@ -11,7 +11,6 @@ from accounts.generics import CredentialView, SignedInRequest, valid
 from emailchanges.models import EmailChange, UndoEmailChange
 from emailchanges.serializers import EmailChangeSerializer, TokenSerializer
 from mail.exceptions import InvalidLink
-from signin.backends import check_proof
 from signin.factors.openapi import PROOF_NEEDED
 from signin.generics import ProofView
 from signin.serializers import Message
@@ -22,6 +21,8 @@ class EmailChangesView(ProofView):
     """POST /auth/email-changes: record that the caller wants another address. Whether it is taken
     is found out by the mail worker, so that nothing here depends on it."""
 
+    serializer_class = EmailChangeSerializer
+
     @extend_schema(
         operation_id="requestEmailChange",
         summary="Ask for another e-mail address",
@@ -31,10 +32,7 @@ class EmailChangesView(ProofView):
         responses={200: Message, 403: PROOF_NEEDED},
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = valid(EmailChangeSerializer, request)
-        email = data.pop("email")
-        check_proof(request, request.user, data)
-        EmailChange.request(request.user, email)
+        EmailChange.request(request.user, self.prove()["email"])
         said = "If the address can be used, a link is on its way to it."
         return Response(Message({"message": said}).data)
 

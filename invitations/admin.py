@@ -24,10 +24,10 @@ class StatusFilter(admin.SimpleListFilter):
     title = "status"
     parameter_name = "status"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+    def lookups(self, request: HttpRequest, model_admin: object) -> Any:
         return Status.choices
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[Invitation]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[Invitation]:
         invitations, status = cast(InvitationQuerySet, queryset), self.value()
         return invitations.in_status(status) if status in Status.values else invitations
 
@@ -47,7 +47,7 @@ class InviteForm(forms.ModelForm):
             raise PermissionDenied
         return role
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         if not self.errors:
             self.actor.check_reach_of_email(self.cleaned_data["email"])
             try:
@@ -73,7 +73,7 @@ class InvitationAdmin(ReadOnlyAdmin):
     actions = ["resend", "revoke"]
     asks_first: ClassVar[dict[str, str]] = {"revoke": "The links in their mails stop working."}
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fields(self, request: HttpRequest, obj: object = None) -> Any:
         return [*FORM_FIELDS, *STATUS_FIELDS] if obj else FORM_FIELDS
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
@@ -90,10 +90,10 @@ class InvitationAdmin(ReadOnlyAdmin):
         changes = request.user.has_perm("invitations.change_invitation")
         return changes or self.has_add_permission(request)
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
         Invitation.objects.save_and_mail(obj)
 
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+    def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         obj.record(Kind.INVITATION_CREATED, request.user)
         return admin.ModelAdmin.log_addition(self, request, obj, message)
 

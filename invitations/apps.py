@@ -1,6 +1,9 @@
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
+
+if TYPE_CHECKING:
+    from accounts.models import User
 
 
 class InvitationsConfig(AppConfig):
@@ -13,7 +16,7 @@ class InvitationsConfig(AppConfig):
         stopped_inviting.connect(revoke_all_of, dispatch_uid="invitations")
 
 
-def revoke_all_of(sender: Any, user: Any, actor: Any, **_: Any) -> list[str]:
+def revoke_all_of(sender: object, user: "User", actor: "User | None", **_: object) -> list[str]:
     from invitations.models import Invitation
 
     return Invitation.objects.revoke_all_of(user, actor)

@@ -1,7 +1,7 @@
 """Invitations: a company's admin brings a colleague in by an e-mailed link."""
 
 from datetime import datetime
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -154,8 +154,8 @@ def count_mail(account_id: UUID, email: str) -> None:
     Its own mails are all that is counted: what strangers and other companies ask for must change
     nothing that an admin sees.
     """
-    to_address = MailBudget.objects.take(f"invitations {account_id} {canonical_email(email)}", HOUR)
-    if to_address > settings.MAIL_PER_ADDRESS_PER_HOUR:
+    to_email = MailBudget.objects.take(f"invitations {account_id} {canonical_email(email)}", HOUR)
+    if to_email > settings.MAIL_PER_ADDRESS_PER_HOUR:
         raise MailLimitReached
     if MailBudget.objects.take(f"invitations {account_id}", DAY) > settings.INVITATIONS_PER_DAY:
         raise InvitationLimitReached
@@ -190,7 +190,7 @@ class Invitation(EmailedLink):
     expires_at = models.DateTimeField(default=expiry, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
 
-    objects: ClassVar[InvitationQuerySet] = InvitationQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar = InvitationQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "id"]
@@ -287,7 +287,7 @@ class Invitation(EmailedLink):
     def mail_was_sent(self, now: datetime) -> None:
         """Nothing begins: the life of an invitation began when it was created or resent."""
 
-    def mail_context(self) -> dict[str, Any]:
+    def mail_context(self) -> dict[str, object]:
         by = self.invited_by
         return {
             "welcome": not User.objects.filter(account=self.account_id).exists(),

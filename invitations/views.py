@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.exceptions import EmailTaken
-from accounts.generics import AdminView, SignedInRequest, valid, valid_query
+from accounts.generics import AdminView, Data, SignedInRequest, valid, valid_query
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -67,7 +67,7 @@ class InvitationsView(AdminView, ListAPIView):
             return Response({"items": items})
         return Response(self.invite(request, request.data), 201)
 
-    def invite(self, request: SignedInRequest, body: dict[str, Any]) -> dict[str, Any]:
+    def invite(self, request: SignedInRequest, body: Data) -> dict[str, object]:
         """Invite whom the body says: InvitationSerializer. Raises what the call answers."""
         checked = InviteSerializer(data=body)
         checked.is_valid(raise_exception=True)
@@ -76,7 +76,7 @@ class InvitationsView(AdminView, ListAPIView):
             invitation.record(Kind.INVITATION_CREATED, request.user)
         return dict(InvitationSerializer(invitation).data)
 
-    def outcome(self, request: SignedInRequest, body: dict[str, Any], *, first: bool) -> Any:
+    def outcome(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
         """What comes of one of several: as `invite`, or the address and the error."""
         try:
             if not first:  # which the request itself has counted
@@ -91,7 +91,7 @@ class InvitationsView(AdminView, ListAPIView):
         description="Newest first. `search` looks into addresses.",
         parameters=[InvitationFilterSerializer],
     )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
@@ -168,7 +168,7 @@ class AcceptView(LinkSignInView):
     def post(self, request: Request) -> Response:
         return self.sign_in_by_link(request)
 
-    def redeem(self, link: Invitation, data: dict[str, Any]) -> User:
+    def redeem(self, link: Invitation, data: Data) -> User:
         return link.accept(**{"language": self.language(link)} | data)
 
     def language(self, link: Invitation) -> str:

@@ -2,7 +2,6 @@
 
 import stat
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
@@ -16,7 +15,7 @@ OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
 
 
 @register("security", deploy=True)
-def keys_can_be_read(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def keys_can_be_read(app_configs: object, **options: object) -> list[CheckMessage]:
     """Too short ones too; an installation's own folder gets its first key at the first start."""
     problems: list[CheckMessage] = []
     for path in key_files():
@@ -34,7 +33,7 @@ def keys_can_be_read(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
-def keys_are_private(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def keys_are_private(app_configs: object, **options: object) -> list[CheckMessage]:
     folder: Path = settings.JWT_KEYS_DIR
     paths = [folder, *key_files()] if folder.exists() else []
     return [
@@ -49,7 +48,7 @@ def keys_are_private(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 
 @register("security", deploy=True)
-def there_is_a_key(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def there_is_a_key(app_configs: object, **options: object) -> list[CheckMessage]:
     if key_files():
         return []
     return [

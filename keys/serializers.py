@@ -1,7 +1,5 @@
 """How the public keys look to their readers."""
 
-from typing import Any
-
 from rest_framework import serializers
 
 from throttling.openapi import example
@@ -16,7 +14,7 @@ KEY = {
 }
 
 
-class Key(serializers.Serializer[Any]):
+class Key(serializers.Serializer):
     """A public key (RFC 7517)."""
 
     kty = serializers.ChoiceField(["RSA"])
@@ -28,5 +26,5 @@ class Key(serializers.Serializer[Any]):
 
 
 @example({"keys": [KEY]})
-class KeySet(serializers.Serializer[Any]):
+class KeySet(serializers.Serializer):
     keys = Key(many=True)

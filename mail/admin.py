@@ -1,12 +1,13 @@
 """What is mailed, in the admin site."""
 
-from typing import Any
+from typing import cast
 
 from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from audit import trail
 from audit.admin import ReadOnlyAdmin, each
 from mail.kinds import known_kinds
 from mail.notices import PREFIX
@@ -19,12 +20,12 @@ class KindFilter(admin.SimpleListFilter):
     title = "kind"
     parameter_name = "kind"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         links = [model for model in known_kinds().values() if model]
         kinds = [(m._meta.label_lower, str(m._meta.verbose_name).capitalize()) for m in links]
         return [*kinds, (PREFIX, "Notices")]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         if self.value() == PREFIX:
             return queryset.filter(kind__startswith=PREFIX)
         return queryset.filter(kind=self.value()) if self.value() else queryset
@@ -46,7 +47,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
-        actor: Any = request.user
+        actor = cast(trail.Actor, request.user)
         with transaction.atomic():
             decided = Q(link_id__isnull=False) | Q(kind__startswith=PREFIX)
             states = [State.READY, State.FAILED, State.REFUSED]

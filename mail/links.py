@@ -135,6 +135,6 @@ class EmailedLink(models.Model):
         on it; None when there is nothing to send. For the kinds that can be requested."""
         raise NotImplementedError
 
-    def mail_context(self) -> dict[str, Any]:
+    def mail_context(self) -> dict[str, object]:
         """What the mail's templates see besides `url`, `days`, `hours` and `minutes`."""
         return {}

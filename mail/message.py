@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from email.utils import parseaddr
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -18,7 +17,7 @@ from mail.notices import Notice
 from mail.words import harmless
 
 
-def origin_context(when: datetime, origin: Mapping[str, Any]) -> dict[str, Any]:
+def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
     """When and from where a mail was asked for, as its templates may show it: `when`, and
     `address`, `browser` and `system`, "" where they are not known. `origin` is the outbox's."""
     browser, system = browser_and_system(origin.get("agent", ""))
@@ -26,7 +25,7 @@ def origin_context(when: datetime, origin: Mapping[str, Any]) -> dict[str, Any]:
     return {"when": when, "address": address, "browser": browser, "system": system}
 
 
-def link_context(link: EmailedLink) -> dict[str, Any]:
+def link_context(link: EmailedLink) -> dict[str, object]:
     """What every template of a mail with a link sees."""
     life = link.expires_at - timezone.now() if link.expires_at else link.life()
     minutes = math.ceil(life / timedelta(minutes=1))
@@ -35,7 +34,7 @@ def link_context(link: EmailedLink) -> dict[str, Any]:
 
 
 def compose(
-    mail_id: UUID, matter: EmailedLink | Notice, language: str, told: Mapping[str, Any]
+    mail_id: UUID, matter: EmailedLink | Notice, language: str, told: Mapping[str, object]
 ) -> EmailMultiAlternatives:
     """Subject, text and HTML from the templates of what the mail is about, in `language`; `told`
     is of `origin_context`."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from mail.words import harmless
 
@@ -23,20 +22,20 @@ class Notice:
     kind: str
     email: str
     language: str
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def mail_name(self) -> str:
         return self.kind
 
-    def mail_context(self) -> dict[str, Any]:
+    def mail_context(self) -> dict[str, object]:
         return {name: shown(value) for name, value in self.context.items()}
 
     def mail_was_sent(self, now: datetime) -> None:
         """Nothing begins."""
 
 
-def shown(value: Any) -> Any:
+def shown(value: object) -> object:
     """A value of a context as templates may show it."""
     if isinstance(value, list):
         return [shown(item) for item in value]

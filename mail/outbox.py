@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.core.mail.backends.base import BaseEmailBackend
 from django.db import connection, models, transaction
 from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
@@ -64,7 +65,8 @@ def states() -> list[tuple[str, str]]:
 
 
 WAITING = [State.REQUESTED, State.READY]
-COUNTED = 10_000  # mails; of more it matters no longer how many
+MOST_MAILS_COUNTED = 10_000  # of more it matters no longer how many
+STUCK_AFTER = timedelta(minutes=5)  # so long a mail may wait for nobody but us
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
 
@@ -77,7 +79,7 @@ class Queue(NamedTuple):
     unknown: int  # mails that are left to a release that knows their kind
 
 
-def present_origin() -> dict[str, Any]:
+def present_origin() -> dict[str, object]:
     """Where the work in hand comes from, as JSON can hold it."""
     return asdict(current.get().bounded())
 
@@ -88,7 +90,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         kind: type[EmailedLink],
         email: str,
         language: str,
-        context: dict[str, Any] | None = None,
+        context: dict[str, object] | None = None,
     ) -> bool:
         """Ask for a mail with a link of this kind to a canonical address, for a stranger; False
         where it is dropped. `context` is for the kind's `for_mail`.
@@ -149,10 +151,10 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return self.unended().filter(due_at__lte=by or timezone.now()).order_by("due_at")
 
     def queue(self) -> Queue:
-        """What waits, by one statement, which counts COUNTED mails at most."""
+        """What waits, by one statement, which counts MOST_MAILS_COUNTED at most."""
         now = timezone.now()
         known, is_due = Q(kind__in=known_kinds()), Q(due_at__lte=now)
-        waiting = self.filter(state__in=WAITING).order_by("due_at")[:COUNTED]
+        waiting = self.filter(state__in=WAITING).order_by("due_at")[:MOST_MAILS_COUNTED]
         found = waiting.aggregate(
             due=Count("pk", filter=known & is_due),
             first=Min("due_at", filter=known & is_due),
@@ -241,7 +243,7 @@ class OutgoingMail(models.Model):
         link = self.link()
         return link if link is not None and link.is_live() else None
 
-    def set_state(self, state: State, **fields: Any) -> None:
+    def set_state(self, state: State, **fields: object) -> None:
         if state in {State.SENT, State.DROPPED}:
             fields["context"] = None  # whom it named need not be known any longer
         self.state = state
@@ -252,7 +254,7 @@ class OutgoingMail(models.Model):
             # Once it is committed: a worker that stops before that would hold up all the others.
             transaction.on_commit(partial(MailTally.objects.add, state))
 
-    def take_on(self, server: Any) -> bool:
+    def take_on(self, server: BaseEmailBackend) -> bool:
         """Decide on a request, or send what is ready through an open connection. What goes wrong is
         noted on this mail; only the loss of the database is raised.
 
@@ -280,7 +282,7 @@ class OutgoingMail(models.Model):
         else:
             self.set_state(State.READY, link_id=link.pk, language=link.language)
 
-    def send(self, server: Any) -> None:
+    def send(self, server: BaseEmailBackend) -> None:
         matter = self.subject_matter()
         if matter is None:
             self.set_state(State.DROPPED, problem="its link is no longer live")

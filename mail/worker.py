@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from django.core.mail import get_connection
+from django.core.mail.backends.base import BaseEmailBackend
 from django.db import DatabaseError, close_old_connections, connection, transaction
 
 from mail.outbox import PROBLEMS, WAITING, OutgoingMail, State, failure_summary, pause
@@ -36,7 +36,7 @@ def one_sender() -> Iterator[None]:
 BATCH = 20  # mails
 
 
-def take_next(state: State, server: Any, by: datetime | None = None) -> bool:
+def take_next(state: State, server: BaseEmailBackend, by: datetime | None = None) -> bool:
     """Take on the mail due longest of those in this state that no other worker has in hand; False
     when there is none, or the server is in trouble. Its PROBLEMS when it cannot be reached.
 
@@ -66,7 +66,7 @@ class Worker:
         self.refusals = 0  # of the mail server, one after another
         self.next_hour = time.monotonic()
 
-    def stop(self, *_: Any) -> None:
+    def stop(self, *_: object) -> None:
         """End after the mail in hand; usable as a signal handler."""
         self.stopping.set()
 
@@ -121,7 +121,7 @@ class Worker:
         self.refusals = 0
         return True
 
-    def batch(self, state: State, server: Any, by: datetime | None) -> bool:
+    def batch(self, state: State, server: BaseEmailBackend, by: datetime | None) -> bool:
         """Take on up to BATCH mails in this state, those due longest; whether there was one."""
         taken = 0
         while taken < BATCH and self.goes_on() and take_next(state, server, by):

@@ -1,7 +1,7 @@
 """The pages: each a template, counted in the public tier. All else is done by their script, with
 the API's calls and three of the pages' own."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from django.conf import settings
 from django.http import Http404, HttpResponse, HttpResponseRedirect
@@ -41,7 +41,7 @@ MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoE
 LINKS = {kind.page: kind for kind in MAILED}
 
 
-def page(request: Request, name: str, status: int = 200, **context: Any) -> HttpResponse:
+def page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
     """A page in the language of Django's language cookie, else of Accept-Language."""
     language = translation.get_language_from_request(request)
     with translation.override(language):
@@ -95,7 +95,7 @@ class ChangePasswordView(PageView):
         return HttpResponseRedirect("/forgot-password")
 
 
-class LinkSerializer(serializers.Serializer[Any]):
+class LinkSerializer(serializers.Serializer):
     token = TextField(max_length=512)
     page = OneOfField(LINKS)
 
@@ -135,7 +135,7 @@ class WithoutFactorView(AdminView, ListAPIView):
     http_method_names = ["get", "head"]
     serializer_class = CompanyUser
 
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
         return self.list(request)
 
     def get_queryset(self) -> UserQuerySet:

@@ -1,6 +1,6 @@
 """Password changes in the admin site: the links, and a way to send one to a user."""
 
-from typing import Any, cast
+from typing import cast
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -15,10 +15,10 @@ class StatusFilter(admin.SimpleListFilter):
     title = "status"
     parameter_name = "status"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         return [("live", "live"), ("used", "used"), ("expired", "expired")]
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[PasswordChange]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[PasswordChange]:
         links = cast(PasswordChangeQuerySet, queryset)
         if self.value() == "live":
             return links.live()

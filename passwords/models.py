@@ -65,7 +65,7 @@ class PasswordChange(EmailedLink):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
 
-    objects: ClassVar[PasswordChangeQuerySet] = PasswordChangeQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar = PasswordChangeQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]
@@ -106,6 +106,6 @@ class PasswordChange(EmailedLink):
         self.use()
         if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink
-        user = cast(User, User.objects.with_profile().get(pk=self.user_id))
+        user = User.objects.with_profile().get(pk=self.user_id)
         OutgoingMail.objects.tell(Notice("password_changed", user.email, user.language))
         return user

@@ -1,6 +1,5 @@
 """The /password-changes calls."""
 
-from typing import Any
 from uuid import UUID
 
 from django.utils.translation import get_language_from_request
@@ -8,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.generics import AdminView, CredentialView, SignedInRequest, valid
+from accounts.generics import AdminView, CredentialView, Data, SignedInRequest, valid
 from accounts.models import User
 from audit.models import Kind
 from mail.exceptions import InvalidLink
@@ -87,5 +86,5 @@ class RedeemView(LinkSignInView):
         """A mailbox alone gets nobody in who has a second factor."""
         return check_factor(link.user, proof, device)
 
-    def redeem(self, link: PasswordChange, data: dict[str, Any]) -> User:
+    def redeem(self, link: PasswordChange, data: Data) -> User:
         return link.redeem(data["password"])

@@ -1,7 +1,6 @@
 """All that is stored on a person, as JSON: for themselves, and for whoever answers them by law."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from django.db.models import Model, Q, QuerySet
 
@@ -42,11 +41,11 @@ FIELDS: dict[type[Model], list[str]] = {
 }
 
 
-def rows(found: QuerySet[Any]) -> list[dict[str, Any]]:
+def rows(found: QuerySet) -> list[dict[str, object]]:
     return list(found.order_by("pk").values(*FIELDS[found.model]))
 
 
-def of_email(models: Iterable[type[Model]], user: User) -> dict[str, list[dict[str, Any]]]:
+def of_email(models: Iterable[type[Model]], user: User) -> dict[str, list[dict[str, object]]]:
     """The rows of these models that bear the person's address."""
     return {
         str(model._meta.verbose_name_plural): rows(model._default_manager.filter(email=user.email))
@@ -54,7 +53,7 @@ def of_email(models: Iterable[type[Model]], user: User) -> dict[str, list[dict[s
     }
 
 
-def export(user: User) -> dict[str, Any]:
+def export(user: User) -> dict[str, object]:
     """The person's data, by what it is."""
     own = {"user": user}
     by_or_about = Q(actor_id=user.pk) | Q(subject=user.email)

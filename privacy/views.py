@@ -4,14 +4,14 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.response import Response
 
-from accounts.generics import SignedInRequest
+from accounts.generics import ProtectedView, SignedInRequest
 from audit import trail
 from audit.budget import DAY
 from audit.models import Kind
 from privacy.export import export
 from privacy.models import ExportBudget
-from signin.generics import ProofView
 from throttling.exceptions import TooManyAttempts
+from throttling.throttles import CredentialThrottle
 
 A_DAY = 5
 PARTS = ["consultant", "manages", "assistants", "invitations_sent", "mails", "locks_and_devices"]
@@ -19,8 +19,10 @@ EXAMPLE = {"profile": {"email": "ada@example.com", "first_name": "Ada"}, "links"
 EXAMPLE |= {part: [] for part in PARTS}
 
 
-class DataView(ProofView):
+class DataView(ProtectedView):
     """GET /auth/me/data, five times a day."""
+
+    throttle_classes = [CredentialThrottle]
 
     @extend_schema(
         operation_id="getMyData",

@@ -21,15 +21,13 @@ from audit.models import Kind
 from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from signin.devices import STRANGER, Devices
-from signin.exceptions import TooManyHashes, WrongCredentials, WrongPassword
+from signin.exceptions import TooManyHashes, WrongCredentials
 from signin.factors.enrolment import enrolment_for
 from signin.factors.exceptions import (
     FactorMustBeSetUp,
     FactorNeeded,
     SecondFactorRequired,
     WrongCode,
-    WrongPasskey,
-    forbidden,
 )
 from signin.factors.models import Factors
 from signin.factors.proof import NOTHING, Method, Proof
@@ -128,19 +126,6 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     raise WrongCode
 
 
-def check_proof(request: Request, user: User, shown: dict[str, Any]) -> None:
-    """Check what a signed-in caller shows of themselves (`ProofSerializer`) as a log-in does,
-    lockout included; what that answers with 401 is a 403 beside a bearer token. Raises
-    WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
-    proof = Proof.pop(shown)
-    try:
-        check_password_and_factor(request, str(user.email), shown["password"], proof)
-    except WrongCredentials:
-        raise WrongPassword from None
-    except (FactorNeeded, WrongPasskey) as error:
-        raise forbidden(error) from None
-
-
 def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:
     """Count and record a wrong guess; False when a lock has fallen since it was begun.
 
@@ -232,7 +217,7 @@ class EmailBackend(ModelBackend):
         request: HttpRequest | None,
         username: str | None = None,
         password: str | None = None,
-        **fields: Any,
+        **fields: str,
     ) -> User | None:
         email = username or fields.get(User.USERNAME_FIELD)
         if not email or not password:

@@ -77,7 +77,7 @@ def write(response: HttpResponseBase, value: str, max_age: int) -> None:
         path=PATH,
         secure=settings.COOKIE_SECURE,
         httponly=True,
-        samesite=settings.COOKIE_SAMESITE,  # type: ignore[arg-type]
+        samesite=settings.COOKIE_SAMESITE,
     )
 
 

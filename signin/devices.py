@@ -28,7 +28,7 @@ from audit.models import Kind
 NAME = "service_device"
 LIFE = 180  # days
 RENEWED_AFTER = 30  # days
-MOST_ADDRESSES = 5  # of one browser
+MOST_EMAILS = 5  # of one browser
 STRANGER = ""
 FORM = struct.Struct(">12sI32s")  # id, day since the epoch, MAC
 
@@ -50,7 +50,7 @@ def signed(user: User, device: bytes, day: int) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """One address's part of the cookie."""
+    """One e-mail address's part of the cookie."""
 
     device: bytes
     day: int
@@ -81,7 +81,7 @@ class Devices:
 
     def __init__(self, request: HttpRequest | Request | None = None) -> None:
         cookie = request.COOKIES.get(NAME, "") if request and settings.LOCKOUT_RELIEF else ""
-        parts = cookie.split(".")[:MOST_ADDRESSES] if cookie.isascii() else []
+        parts = cookie.split(".")[:MOST_EMAILS] if cookie.isascii() else []
         self.entries = [entry for part in parts if (entry := Entry.read(part))]
 
     def __bool__(self) -> bool:
@@ -105,7 +105,7 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     """Make the browser known for the user's address, after a sign-in or by a mailed link.
 
     Known already, it keeps its id, and the entry is signed anew, with a new day when it is a month
-    old. The newest five addresses of a browser keep theirs.
+    old. The newest five e-mail addresses of a browser keep theirs.
     """
     if not settings.LOCKOUT_RELIEF:
         return
@@ -118,7 +118,7 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
         is_old = today() - known.day >= RENEWED_AFTER
         newest = Entry.of(user, known.device, today() if is_old else known.day)
     others = [entry for entry in devices.entries if entry is not known]
-    write_device_cookie(response, [newest, *others][:MOST_ADDRESSES])
+    write_device_cookie(response, [newest, *others][:MOST_EMAILS])
 
 
 def write_device_cookie(response: HttpResponseBase, entries: list[Entry]) -> None:
@@ -130,5 +130,5 @@ def write_device_cookie(response: HttpResponseBase, entries: list[Entry]) -> Non
         path="/",
         secure=settings.COOKIE_SECURE,
         httponly=True,
-        samesite=settings.COOKIE_SAMESITE,  # type: ignore[arg-type]
+        samesite=settings.COOKIE_SAMESITE,
     )

@@ -9,26 +9,48 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from accounts import tokens
-from accounts.generics import CredentialView, ProtectedView, valid
+from accounts.generics import CredentialView, Data, ProtectedView, valid
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from mail.links import EmailedLink
 from metrics import series
-from signin.backends import clear_lockout, hash_password
+from signin.backends import check_password_and_factor, clear_lockout, hash_password
 from signin.cookies import set_refresh_cookie
 from signin.devices import STRANGER, remember_device
+from signin.exceptions import WrongCredentials, WrongPassword
 from signin.factors.enrolment import enrolment_for
-from signin.factors.exceptions import FactorMustBeSetUp
+from signin.factors.exceptions import FactorMustBeSetUp, FactorNeeded, WrongPasskey
 from signin.factors.proof import Method, Proof
+from signin.factors.serializers import ProofSerializer
 from signin.serializers import auth_response
 from throttling.throttles import CredentialThrottle
 
 
 class ProofView(ProtectedView):
-    """A call of somebody signed in that asks for the password again: counted as every guess is."""
+    """A call of somebody signed in that asks for the password again, and for a factor of who has
+    one; counted as every guess is."""
 
     throttle_classes = [CredentialThrottle]
+    serializer_class: ClassVar[type[Serializer[Any]]] = ProofSerializer
+
+    def prove(self) -> dict[str, Any]:
+        """Check what the body shows of the caller as a log-in does, lockout included; the rest of
+        the body. Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
+        data = valid(self.serializer_class, self.request)
+        email, password, proof = self.request.user.email, data.pop("password"), Proof.pop(data)
+        try:
+            check_password_and_factor(self.request, email, password, proof)
+        except WrongCredentials:
+            raise WrongPassword from None
+        return data
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """What a log-in answers with 401 is a 403 beside a bearer token: a 401 there would have the
+        client refresh, and send the guess again."""
+        if isinstance(exc, (FactorNeeded, WrongPasskey)):
+            exc.status_code = 403
+        return super().handle_exception(exc)
 
 
 class SignInView(CredentialView):
@@ -53,7 +75,7 @@ class LinkSignInView(SignInView):
     """
 
     link_class: ClassVar[type[EmailedLink]]
-    serializer_class: ClassVar[type[Serializer[Any]]]
+    serializer_class: ClassVar[type[Serializer]]
     kind: ClassVar[Kind]
 
     def sign_in_by_link(self, request: Request) -> Response:
@@ -83,7 +105,7 @@ class LinkSignInView(SignInView):
         """The known device that asks; before there is a user, every browser is a stranger's."""
         return STRANGER
 
-    def redeem(self, link: Any, data: dict[str, Any]) -> User:
+    def redeem(self, link: Any, data: Data) -> User:
         """Use the link up, in the caller's transaction, with what was sent; the password is a
         hash by now. The user who comes of it."""
         raise NotImplementedError

@@ -146,12 +146,12 @@ class OwaspArgon2PasswordHasher(hashers.Argon2PasswordHasher):
             return self.chosen.verify(hashed, password.encode())
 
 
-class InTurn:
+class InTurn(hashers.BasePasswordHasher):
     """For Django's hashers of before, whose `verify` calls `encode`."""
 
     def encode(self, *args: Any, **kwargs: Any) -> str:
         with hash_slot():
-            return str(super().encode(*args, **kwargs))  # type: ignore[misc]
+            return super().encode(*args, **kwargs)
 
 
 class PBKDF2Hasher(InTurn, hashers.PBKDF2PasswordHasher):

@@ -2,7 +2,6 @@
 of second factors stand in a file of their own."""
 
 from ipaddress import ip_network
-from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -85,7 +84,7 @@ class UnlockLink(EmailedLink):
         Lockout.objects.filter(device="").unlock(self.email, user, Kind.UNLOCKED_BY_MAIL)
         return user
 
-    def mail_context(self) -> dict[str, Any]:
+    def mail_context(self) -> dict[str, object]:
         return {
             "failures": settings.LOCKOUT_THRESHOLD,
             "network": self.network,

@@ -1,7 +1,5 @@
 """What callers may send to sign in, and how a sign-in looks to them."""
 
-from typing import Any
-
 from rest_framework import serializers
 
 from accounts.fields import (
@@ -20,7 +18,7 @@ from throttling.openapi import example
 
 
 @example({"email": "ada@example.com"})
-class EmailSerializer(serializers.Serializer[Any]):
+class EmailSerializer(serializers.Serializer):
     email = EmailField()
 
 
@@ -31,7 +29,7 @@ class LoginSerializer(ProofFields):
 
 
 @example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
-class CompleteSignupSerializer(serializers.Serializer[Any]):
+class CompleteSignupSerializer(serializers.Serializer):
     token = TextField(max_length=512)
     account_name = CompanyNameField()
     first_name = NameField()
@@ -40,17 +38,17 @@ class CompleteSignupSerializer(serializers.Serializer[Any]):
 
 
 @example({"token": LINK})
-class UnlockSerializer(serializers.Serializer[Any]):
+class UnlockSerializer(serializers.Serializer):
     token = TextField(max_length=512)
 
 
 @example({"refresh_token": TOKEN})
-class RefreshSerializer(serializers.Serializer[Any]):
+class RefreshSerializer(serializers.Serializer):
     refresh_token = TextField(required=False, allow_blank=True, trim_whitespace=False)
 
 
 @example(SIGN_IN_RESPONSE)
-class AuthResponse(serializers.Serializer[Any]):
+class AuthResponse(serializers.Serializer):
     access_token = serializers.CharField(help_text="JWT, RS256; sent as a bearer token.")
     refresh_token = serializers.CharField(help_text="JWT, RS256; good for a new pair.")
     token_type = serializers.ChoiceField(["Bearer"])
@@ -58,14 +56,14 @@ class AuthResponse(serializers.Serializer[Any]):
 
 
 @example({"message": "If the address is available, a sign-up link is on its way."})
-class Message(serializers.Serializer[Any]):
+class Message(serializers.Serializer):
     message = serializers.CharField()
 
 
 SIGN_IN_SERIALIZER = AuthResponse()  # made once, as a user's
 
 
-def auth_response(user: User, access: str, refresh: str) -> dict[str, Any]:
+def auth_response(user: User, access: str, refresh: str) -> dict[str, object]:
     """AuthResponse: a pair of encoded tokens and their user."""
     pair = {"access_token": access, "refresh_token": refresh, "token_type": "Bearer"}
     return SIGN_IN_SERIALIZER.to_representation(pair | {"user": user})

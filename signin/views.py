@@ -1,7 +1,5 @@
 """Sign-up, log-in, refresh, log-out and unlocking."""
 
-from typing import Any
-
 from django.db import transaction
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
@@ -12,7 +10,7 @@ from rest_framework_simplejwt.exceptions import TokenError
 from accounts import tokens
 from accounts.exceptions import EmailTaken
 from accounts.fields import REFUSED_CHARACTERS
-from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
+from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, valid
 from accounts.models import Account, Role, User
 from accounts.sessions import user_of_token
 from audit.models import Kind
@@ -78,7 +76,7 @@ class CompleteSignupView(LinkSignInView):
     def post(self, request: Request) -> Response:
         return self.sign_in_by_link(request)
 
-    def redeem(self, link: SignupLink, data: dict[str, Any]) -> User:
+    def redeem(self, link: SignupLink, data: Data) -> User:
         link.use()
         user: User = User.objects.register(
             account=Account.objects.create(name=data.pop("account_name")),

@@ -196,6 +196,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
-    """Before pytest-django's hook of this name, which reads the settings."""
-    start(with_servers=not early_config.known_args_namespace.without_servers)
+    """Before pytest-django's hook of this name, which reads the settings.
+
+    With `-n`, each worker has servers of its own; the process that hands out the tests has none.
+    """
+    options = early_config.known_args_namespace
+    hands_out = options.numprocesses and "PYTEST_XDIST_WORKER" not in os.environ
+    start(with_servers=not (options.without_servers or hands_out))
     yield

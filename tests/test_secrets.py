@@ -8,6 +8,7 @@ import email
 import email.policy
 import re
 import uuid
+from base64 import b32decode
 from collections.abc import Callable
 from typing import Any
 
@@ -15,11 +16,12 @@ import pytest
 from django.core import signing
 from django.test import Client as Browser
 
-from accounts.models import User
+from accounts.models import Account, User
 from assistants.models import Client, Grant
 from audit import macs
 from passwords.models import PasswordChange
 from signin.devices import NAME
+from signin.factors.models import Factors, RecoveryCode
 from tests.assistants.conftest import (
     CHALLENGE,
     REDIRECT,
@@ -29,8 +31,11 @@ from tests.assistants.conftest import (
     refresh,
     request_of,
 )
-from tests.conftest import API, PASSWORD, Service
+from tests.conftest import API, PASSWORD, Service, bearer, query
 from tests.requests import ask
+from tests.signin.factors import conftest as factors
+from tests.signin.factors.authenticator import ORIGIN, Authenticator
+from tests.signin.factors.conftest import PROOF, challenge, log_in, with_app, with_passkey
 
 OLD, NEW = "the-older-secret-of-the-service" * 2, "the-newer-secret-of-the-service" * 2
 FIRST, SECOND, THIRD = (OLD, [NEW]), (NEW, [OLD]), (NEW, [])
@@ -102,7 +107,38 @@ def refresh_token(ada: User) -> Holds:
     return lambda: refresh(API(), client, token).status_code == 200
 
 
+def passkeys_challenge(ada: User) -> Holds:
+    body = {"credential": with_passkey(ada).sign(challenge(API()))}
+    return lambda: API().post("/auth/passkeys/login", body).status_code == 200
+
+
+def app(ada: User) -> Holds:
+    with_app(ada)
+    return lambda: log_in(API(), ada, code=factors.code())[0] == 200
+
+
+def app_that_is_being_added(ada: User) -> Holds:
+    begun = bearer(ada).post("/auth/factors/totp", PROOF).json()
+    body = {"id": begun["id"], "code": factors.code(0, b32decode(begun["secret"]))}
+    return lambda: bearer(ada).post("/auth/factors/totp/confirm", body).status_code == 200
+
+
+def enrolment(ada: User) -> Holds:
+    Account.objects.update(second_factor="required")
+    api = API(authorization=f"Bearer {log_in(API(), ada)[1]['enrolment']}")
+    return lambda: api.post("/auth/factors/totp", {}).status_code == 201
+
+
+def sealed_page(ada: User) -> Holds:
+    with_passkey(ada)
+    recovery = RecoveryCode.objects.renew(Factors.objects.get())
+    person = Person(request_of(assistant()))
+    assert "sealed" in person.sign_in(ada.email).content.decode()
+    return lambda: person.post({"code": recovery[0]}).status_code == 200
+
+
 SIGNED = [mailed_link, known_device, admin_session, consent_ticket, code, refresh_token]
+SIGNED += [passkeys_challenge, app, app_that_is_being_added, enrolment, sealed_page]
 
 
 @pytest.mark.parametrize("make", SIGNED)
@@ -218,21 +254,33 @@ def accepts(host: Service, token: str) -> bool:
     return ask(host.url, "POST", "/invitations/accept", body).status == 200
 
 
-def test_two_hosts_and_their_mail_workers_go_the_whole_way(new_service) -> None:
-    """One after the other; what either mails at any step is good at the other, before and after
-    its next step."""
+@pytest.fixture
+def hosts(new_service: Callable[..., Service]) -> tuple[Service, Service]:
+    """Two that share all but the folder; Ada is a superuser there."""
     person = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
-    one: Service = new_service(SECRET_KEY=OLD, RATE_LIMIT_CREDENTIAL="1000", **person)
-    shared = {name: one.environment[name] for name in ("DATABASE_URL", "RATE_LIMIT_CREDENTIAL")}
+    one = new_service(SECRET_KEY=OLD, FRONTEND_URL=ORIGIN, RATE_LIMIT_CREDENTIAL="1000", **person)
+    names = ("DATABASE_URL", "FRONTEND_URL", "RATE_LIMIT_CREDENTIAL")
+    shared = {name: one.environment[name] for name in names}
     keys = str(one.folder / "data/keys")
-    two: Service = new_service(SECRET_KEY=OLD, JWT_KEYS_DIR=keys, **shared)
+    two = new_service(SECRET_KEY=OLD, JWT_KEYS_DIR=keys, **shared)
     for command in (["makekey"], ["createsuperuser", "--noinput"]):
         one.manage(*command)
-    one.start()
-    two.start()
-    login = {"email": "ada@example.com", "password": PASSWORD}
-    token = ask(one.url, "POST", "/auth/login", login).json()["access_token"]
-    bearer = {"Authorization": f"Bearer {token}"}
+    return one.start(), two.start()
+
+
+LOGIN = {"email": "ada@example.com", "password": PASSWORD}
+
+
+def signed_in(host: Service) -> dict[str, str]:
+    token = ask(host.url, "POST", "/auth/login", LOGIN).json()["access_token"]
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_two_hosts_and_their_mail_workers_go_the_whole_way(hosts) -> None:
+    """One after the other; what either mails at any step is good at the other, before and after
+    its next step."""
+    one, two = hosts
+    bearer = signed_in(one)
 
     for step in (FIRST, SECOND, THIRD):
         for host, other in ((one, two), (two, one)):
@@ -243,3 +291,30 @@ def test_two_hosts_and_their_mail_workers_go_the_whole_way(new_service) -> None:
             if step != THIRD:
                 assert [accepts(host, before[0]), accepts(other, before[1])] == [True, True]
             assert accepts(other, after)
+
+
+def test_second_factors_go_the_whole_way_over_two_hosts(hosts) -> None:
+    """An app that is begun at one host and confirmed at the other is good at both at each step,
+    and after the last: each code that is shown has its secret encrypted anew."""
+    one, two = hosts
+    bearer, key = signed_in(one), Authenticator()
+    begun = ask(one.url, "POST", "/auth/factors/totp", PROOF, **bearer).json()
+    options = ask(one.url, "POST", "/auth/factors/passkeys/options", PROOF, **bearer).json()
+    restart(two, FIRST)
+    secret = b32decode(begun["secret"])
+    body = {"id": begun["id"], "code": factors.code(0, secret)}
+    added = ask(two.url, "POST", "/auth/factors/totp/confirm", body, **bearer)
+    made = {"credential": key.register(options)}
+    assert added.status == 200
+    assert ask(two.url, "POST", "/auth/factors/passkeys", made, **bearer).status == 201
+
+    for step in (FIRST, SECOND, THIRD):
+        for host, other in ((one, two), (two, one)):
+            asked = ask(host.url, "POST", "/auth/passkeys/options", {}).json()
+            restart(host, step)
+            body = {"credential": key.sign(asked)}
+            assert ask(other.url, "POST", "/auth/passkeys/login", body).status == 200
+            for place in (other, host):
+                query(one.environment["DATABASE_URL"], "UPDATE signin_factors SET totp_step = 0")
+                code = {"code": factors.code(0, secret)}
+                assert ask(place.url, "POST", "/auth/login", LOGIN | code).status == 200

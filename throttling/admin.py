@@ -1,11 +1,12 @@
 """The lockouts in the admin site: to look at, and to clear."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
+from audit import trail
 from audit.admin import each
 from throttling.models import Lockout
 
@@ -14,7 +15,7 @@ class LockedNowFilter(admin.SimpleListFilter):
     title = "state"
     parameter_name = "locked"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         return [("now", "locked now")]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[Lockout]:
@@ -60,7 +61,7 @@ class LockoutAdmin(admin.ModelAdmin):
     @admin.action(description="Clear: let these addresses sign in again", permissions=["change"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:
         emails = list(queryset.values_list("email", flat=True))
-        actor: Any = request.user
+        actor = cast(trail.Actor, request.user)
         cleared = each(request, emails, lambda email: Lockout.objects.unlock(email, actor))
         self.message_user(request, f"Lockouts cleared: {cleared}.")
 

@@ -1,8 +1,6 @@
 """System checks of the limits: what would count wrongly, or make no sense."""
 
 import ipaddress
-from collections.abc import Sequence
-from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004
@@ -18,7 +16,7 @@ COUNTS_AND_SECONDS = [
 
 
 @register(Tags.security)
-def check_shared_store(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+def check_shared_store(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Several processes without a store let through a multiple of the limit."""
     if settings.WEB_CONCURRENCY == 1 or settings.REDIS_URL:
         return []
@@ -32,9 +30,7 @@ def check_shared_store(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
 
 
 @register(Tags.security, deploy=True)
-def check_store_of_several_hosts(
-    app_configs: Sequence[Any] | None, **kwargs: Any
-) -> list[CheckMessage]:
+def check_store_of_several_hosts(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """A database on another host may serve several of this service's, which must count together."""
     database = settings.DATABASES["default"]
     host = str(database.get("HOST") or database.get("OPTIONS", {}).get("host", ""))
@@ -51,7 +47,7 @@ def check_store_of_several_hosts(
 
 
 @register(Tags.security, deploy=True)
-def check_share(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+def check_share(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """A store on another host may serve several of this service's: in its outage each process has
     its share of the limit, and only an operator knows how many there are."""
     address = str(settings.REDIS_URL or "").rpartition("@")[2].rpartition("//")[2]
@@ -68,7 +64,7 @@ def check_share(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckM
 
 
 @register(Tags.security, deploy=True)
-def check_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+def check_proxies(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Without a trusted proxy the peer counts, which behind one is the proxy itself."""
     # The service ends no TLS, so an https front end means that something before it does.
     hints_at_proxies = (
@@ -88,7 +84,7 @@ def check_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Chec
 
 
 @register(Tags.security, deploy=True)
-def check_bind_address(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+def check_bind_address(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Whoever reaches gunicorn past the proxy claims any address, and holds threads by sending
     slowly."""
     bind = ipaddress.ip_address(settings.BIND.strip("[]"))
@@ -104,7 +100,7 @@ def check_bind_address(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
 
 
 @register(Tags.security)
-def check_limits(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Numbers that let nobody through, or contradict each other."""
     found: list[CheckMessage] = [
         Error(

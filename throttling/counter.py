@@ -53,7 +53,7 @@ class Window:
     used: int = 0
     unheard: int = 0  # let through since the store last answered
     asked: bool = False  # the store has been asked in this window
-    held: bool = False  # ... and was not there at some moment of it
+    share_only: bool = False  # ... and was not there at some moment of it
 
 
 class ProcessCounter:
@@ -68,13 +68,13 @@ class ProcessCounter:
         self.lock = threading.Lock()
         self.counts: OrderedDict[str, Window] = OrderedDict()
 
-    def count(self, key: str, limit: int, window: int) -> Decision:
-        """Count a request; `window` is in seconds."""
+    def count(self, key: str, limit: int, seconds: int) -> Decision:
+        """Count a request in a window of so many seconds."""
         with self.lock:
-            return self.add(self.window(key, window), limit, window)
+            return self.add(self.window(key, seconds), limit, seconds)
 
     def count_without_store(
-        self, key: str, share: int, window: int, *, silent: bool, hiccup: bool
+        self, key: str, share: int, seconds: int, *, silent: bool, hiccup: bool
     ) -> Decision:
         """Count a request that the store has given no answer for, in this process's share.
 
@@ -83,16 +83,17 @@ class ProcessCounter:
         may be but a `hiccup`, which other processes need not meet, one request of a caller passes.
         """
         with self.lock:
-            mine = self.window(key, window)
-            mine.held = silent or mine.asked  # or it has had a part of what is counted here
-            if hiccup and mine.unheard:
-                return Decision.of(share + 1, share, mine.end - time.monotonic(), window)
-            mine.unheard += 1
-            return self.add(mine, share, window)
+            window = self.window(key, seconds)
+            # Where the store was asked, it has had a part of what is counted here.
+            window.share_only = silent or window.asked
+            if hiccup and window.unheard:
+                return Decision.of(share + 1, share, window.end - time.monotonic(), seconds)
+            window.unheard += 1
+            return self.add(window, share, seconds)
 
-    def add(self, mine: Window, limit: int, window: int) -> Decision:
-        mine.used += 1
-        return Decision.of(mine.used, limit, mine.end - time.monotonic(), window)
+    def add(self, window: Window, limit: int, seconds: int) -> Decision:
+        window.used += 1
+        return Decision.of(window.used, limit, window.end - time.monotonic(), seconds)
 
     def count_after_store(self, key: str, share: int, part: int, seconds_left: float) -> bool:
         """Count a request that the store has counted too, and allow or refuse it.
@@ -102,15 +103,15 @@ class ProcessCounter:
         was only silent keeps to its share until the window ends.
         """
         with self.lock:
-            mine = self.window(key, seconds_left)
-            mine.used = max(mine.used + 1, part)
-            mine.asked, mine.unheard = True, 0
-            return mine.used <= share or not mine.held
+            window = self.window(key, seconds_left)
+            window.used = max(window.used + 1, part)
+            window.asked, window.unheard = True, 0
+            return window.used <= share or not window.share_only
 
-    def note_silence(self, key: str, window: int) -> None:
+    def note_silence(self, key: str, seconds: int) -> None:
         """The store was asked, and has perhaps counted what it gave no answer to."""
         with self.lock:
-            self.window(key, window).asked = True
+            self.window(key, seconds).asked = True
 
     def window(self, key: str, seconds: float) -> Window:
         """The caller's window, or a new one that ends in so many seconds."""

@@ -15,12 +15,13 @@ from audit import trail
 from audit.models import Kind, Record
 from audit.pruning import delete_in_batches
 
-MOST_DEVICES = 20  # of one address that have a record at a time
+MOST_DEVICES = 20  # of one e-mail address that have a record at a time
+MOST_LOCKS_COUNTED = 10_000  # a table that an attacker fills is counted no further
 FORGOTTEN_AFTER = timedelta(hours=24)  # a count without a failure for so long says nothing any more
 
 
 def is_over(now: datetime) -> Q:
-    """Records whose address is not locked."""
+    """Records whose e-mail address is not locked."""
     return Q(locked_until=None) | Q(locked_until__lte=now)
 
 
@@ -115,6 +116,10 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
                 refusals = sum(record.refusals for record in records)
                 trail.record(kind, actor=actor, subject=email, refusals=refusals)
         return bool(records)
+
+    def count_locked(self) -> int:
+        """How many are locked now, MOST_LOCKS_COUNTED at most."""
+        return self.locked()[:MOST_LOCKS_COUNTED].count()
 
     def prune(self) -> int:
         """Delete the forgotten records; how many."""

@@ -1,6 +1,7 @@
 """What views say of their calls with, beside drf-spectacular's own words."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from drf_spectacular.utils import (
     OpenApiExample,
@@ -9,9 +10,15 @@ from drf_spectacular.utils import (
     extend_schema_serializer,
 )
 from rest_framework.exceptions import APIException
+from rest_framework.serializers import BaseSerializer
+
+SerializerClass = TypeVar("SerializerClass", bound=type[BaseSerializer])
 
 
-def example(value: Any) -> Any:
+JSON = dict[str, Any]  # an object as JSON has it: of the document, of a body
+
+
+def example(value: JSON) -> Callable[[SerializerClass], SerializerClass]:
     """A class decorator: what a serializer takes, or makes, looks like."""
     return extend_schema_serializer(examples=[OpenApiExample("example", value)])
 
@@ -37,6 +44,6 @@ def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:
     )
 
 
-def body(name: str, **value: Any) -> list[OpenApiExample]:
+def body(name: str, **value: object) -> list[OpenApiExample]:
     """An example of a request's body, where the answer is made by a kindred serializer."""
     return [OpenApiExample(name, value=value, request_only=True)]

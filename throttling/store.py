@@ -25,7 +25,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as StoreError
 from redis.exceptions import TimeoutError as StoreTimeout
 
-from throttling.topology import PATIENCE, Address, topology
+from throttling.topology import PATIENCE, Address, Client, Options, topology
 
 BUDGET = 0.1  # seconds, of which on a new connection:
 CONNECTING = 0.08 * BUDGET
@@ -46,11 +46,11 @@ def key_of(tier: str, caller: str) -> str:
 class Server:
     """One redis-server, and the connections to it that nobody uses at the moment."""
 
-    def __init__(self, address: Address, options: dict[str, Any]) -> None:
+    def __init__(self, address: Address, options: Options) -> None:
         options = dict(options)
         tls = options.pop("ssl", False)
         handshakes = sum(map(bool, [tls, options.get("password"), options.get("db")]))
-        self.kind: Any = SSLConnection if tls else Connection
+        self.kind = SSLConnection if tls else Connection
         self.options = options | {
             "host": address[0],
             "port": address[1],
@@ -59,7 +59,7 @@ class Server:
             "health_check_interval": 0,  # each decision is one
         }
         self.opening = CONNECTING + (HANDSHAKES if handshakes else 0)
-        self.standing: deque[Any] = deque()
+        self.standing: deque[Connection] = deque()
         self.is_suspect = False  # a connection has failed; what one has met, others would meet
 
     def ask(self, *command: str | int, seconds: float = BUDGET, asking: bool = False) -> Count:
@@ -83,7 +83,7 @@ class Server:
         return answer
 
     def ask_on(
-        self, connection: Any, command: tuple[str | int, ...], seconds: float, asking: bool
+        self, connection: Connection, command: tuple[str | int, ...], seconds: float, asking: bool
     ) -> Count:
         """Only a connection that has answered is used again."""
         try:
@@ -103,14 +103,14 @@ class Server:
         self.standing.append(connection)
         return used, left
 
-    def pop(self) -> Any:
+    def pop(self) -> Connection | None:
         """A connection that stands, or None."""
         try:
             return self.standing.pop()
         except IndexError:
             return None
 
-    def connect(self, **patience: Any) -> Any:
+    def connect(self, **patience: Any) -> Connection:
         connection = self.kind(**self.options | patience)
         connection.connect()
         return connection
@@ -185,7 +185,7 @@ class Store:
                 server.disconnect()
 
 
-def read(connection: Any, seconds: float) -> Any:
+def read(connection: Connection, seconds: float) -> Any:
     """The answer, with a last look before giving up: while this thread waited for its turn after
     so many seconds of the store's silence, it may have come."""
     try:
@@ -198,7 +198,7 @@ class NoStore(Exception):
     """There are no counts that this process could see."""
 
 
-def store_client() -> Any:
+def store_client() -> Client:
     """The store's client, for operators' commands. Raises NoStore where counts are in process."""
     if not settings.REDIS_URL:
         raise NoStore("Without REDIS_URL the server process counts; restarting it clears.")
@@ -215,7 +215,7 @@ def answers_from() -> str:
     """
     with store_client() as client:
         if isinstance(client, RedisCluster):
-            masters: Any = client.get_primaries()  # type: ignore[no-untyped-call]
+            masters = client.get_primaries()
             return ", ".join(node.name for node in masters) + ", each a master"
         try:
             address, role = client.client_info()["laddr"], client.info("replication")["role"]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from django.conf import settings
 from django_redis import get_redis_connection
-from redis import SSLConnection
+from redis import Redis, SSLConnection
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import ConnectionError as StoreError
@@ -15,8 +15,10 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 Address = tuple[str, int]
+Options = dict[str, Any]  # of a connection, as redis-py names them
+Client = Redis | RedisCluster
 PROBE = "throttle:probe"
-PATIENCE: dict[str, Any] = {  # of who looks for the servers, on whom no request waits
+PATIENCE: Options = {  # of who looks for the servers, on whom no request waits
     "socket_connect_timeout": 0.5,  # seconds
     "socket_timeout": 0.5,
     "retry": Retry(NoBackoff(), 0),
@@ -34,14 +36,14 @@ class Topology(Protocol):
     def probes(self) -> list[str]:
         """Keys of which every server that counts holds one."""
 
-    def client(self) -> Any:
+    def client(self) -> Client:
         """A client of redis-py's for the whole of it."""
 
 
 class OneServer:
     """The server of a redis:// or rediss:// address, through django-redis."""
 
-    def __init__(self, client: Any, address: Address) -> None:
+    def __init__(self, client: Client, address: Address) -> None:
         self.redis, self.address = client, address
 
     def find(self, failed: Address | None) -> None:
@@ -53,7 +55,7 @@ class OneServer:
     def probes(self) -> list[str]:
         return [PROBE]
 
-    def client(self) -> Any:
+    def client(self) -> Client:
         return self.redis
 
 
@@ -61,9 +63,9 @@ class SentinelMaster:
     """The one master; its Sentinels name another when it is lost."""
 
     def __init__(
-        self, addresses: list[Address], service: str, sentinel_options: Any, options: Any
+        self, addresses: list[Address], service: str, sentinel_options: Options, options: Options
     ) -> None:
-        self.sentinel: Any = Sentinel(  # type: ignore[no-untyped-call]
+        self.sentinel = Sentinel(
             addresses, sentinel_kwargs=sentinel_options | PATIENCE, **(options | PATIENCE)
         )
         self.service = service
@@ -85,19 +87,20 @@ class SentinelMaster:
     def probes(self) -> list[str]:
         return [PROBE]
 
-    def client(self) -> Any:
-        return self.sentinel.master_for(self.service)
+    def client(self) -> Client:
+        client: Redis = self.sentinel.master_for(self.service)
+        return client
 
 
 class ClusterNodes:
     """The masters of a Cluster, each with its part of the keys."""
 
-    def __init__(self, addresses: list[Address], options: Any) -> None:
+    def __init__(self, addresses: list[Address], options: Options) -> None:
         self.addresses, self.options = addresses, options
-        self.cluster: Any = None
+        self.cluster: RedisCluster | None = None
 
-    def client(self) -> Any:
-        nodes = [ClusterNode(*address) for address in self.addresses]  # type: ignore[no-untyped-call]
+    def client(self) -> RedisCluster:
+        nodes = [ClusterNode(*address) for address in self.addresses]
         options = self.options | PATIENCE
         return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **options)
 
@@ -122,7 +125,7 @@ class ClusterNodes:
         return list(found.values())
 
 
-def topology() -> tuple[Topology, dict[str, Any]]:
+def topology() -> tuple[Topology, Options]:
     """That of the settings, and the options of a connection to one of its servers; asks nobody."""
     servers = settings.REDIS_SERVERS
     if servers is None:
@@ -134,8 +137,9 @@ def topology() -> tuple[Topology, dict[str, Any]]:
         options["ssl"] = issubclass(pool.connection_class, SSLConnection)
         address = options.pop("host", "localhost"), options.pop("port", 6379)
         return OneServer(client, address), options
-    addresses, service, options = servers["addresses"], servers["service"], servers["options"]
+    addresses, options = servers["addresses"], servers["options"]
     found: Topology = ClusterNodes(addresses, options)
-    if service is not None:
-        found = SentinelMaster(addresses, service, servers["sentinel_options"], options)
+    if servers["service"] is not None:
+        sentinel_options = servers["sentinel_options"]
+        found = SentinelMaster(addresses, servers["service"], sentinel_options, options)
     return found, options | settings.REDIS_CONNECTION

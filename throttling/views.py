@@ -1,7 +1,6 @@
 """The base of every API view: a request is counted before anything else is done for it."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.conf import settings
 from rest_framework.request import Request
@@ -36,7 +35,7 @@ class CountedView(APIView):
     # DRF's Allow and Vary on every answer; config.errors says Allow where it belongs, on a 405.
     default_response_headers: dict[str, str] = {}
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Count the request and refuse what its headers tell against; then as DRF does.
 
         DRF's own look at the throttles finds the request counted, and counts it no second time.
@@ -52,7 +51,7 @@ class CountedView(APIView):
         self.check_throttles(request)
 
     def finalize_response(
-        self, request: Request, response: Response, *args: Any, **kwargs: Any
+        self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
         """DRF's, and the headers that tell the caller its limit."""
         response = super().finalize_response(request, response, *args, **kwargs)

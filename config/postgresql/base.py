@@ -104,10 +104,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.connection.waited = 0.0
         return poll.poll(0) == []
 
-    def get_connection_params(self) -> dict[str, Any]:
+    def get_connection_params(self) -> dict[str, object]:
         """Of several hosts the one that answered last comes first, a silent one last: a dead
         machine would cost each new connection its whole timeout."""
-        params: dict[str, Any] = super().get_connection_params()
+        params: dict[str, object] = super().get_connection_params()
         hosts = str(params.get("host", "")).split(",")
         if len(hosts) > 1:
             ports = str(params.get("port", "5432")).split(",")
@@ -118,7 +118,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             params["host"], params["port"] = map(",".join, zip(*ordered, strict=True))
         return params
 
-    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+    def get_new_connection(self, conn_params: dict[str, object]) -> Any:
         openings = breaker.openings
         try:
             connection = super().get_new_connection(conn_params)

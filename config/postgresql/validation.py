@@ -1,7 +1,6 @@
 """What `migrate`, and `check --database default`, have to say about the database."""
 
 from contextlib import closing
-from typing import Any
 
 from django.core import checks
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -11,7 +10,7 @@ from django.db.backends.base.validation import BaseDatabaseValidation
 class Validation(BaseDatabaseValidation):
     """Speaks up about a pooler in transaction mode that DATABASE_URL does not tell of."""
 
-    def check(self, **options: Any) -> list[checks.CheckMessage]:
+    def check(self, **options: object) -> list[checks.CheckMessage]:
         messages = super().check(**options)
         told = self.connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]
         if not told and lends_by_transaction(self.connection):

@@ -1,22 +1,19 @@
 """The parts of the document that all calls share: error answers, limit headers, security."""
 
-from typing import Any
-
 from config.errors import KNOWN
 from throttling.exceptions import RateLimited
+from throttling.openapi import JSON
 from throttling.throttles import CredentialThrottle
-
-Part = dict[str, Any]
 
 LIMIT_HEADERS = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]
 STRINGS = {"type": "array", "items": {"type": "string"}}
 
 
-def ref(kind: str, name: str) -> Part:
+def ref(kind: str, name: str) -> JSON:
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
-def error_schema(words: list[str], **fields: Part) -> Part:
+def error_schema(words: list[str], **fields: JSON) -> JSON:
     """The schema of `{"error": one of the words}`, with further fields where a case has them."""
     error = {"type": "string", "enum": list(dict.fromkeys(words))}
     return {
@@ -27,7 +24,7 @@ def error_schema(words: list[str], **fields: Part) -> Part:
     }
 
 
-def openapi_response(description: str, schema: Part, *headers: str) -> Part:
+def openapi_response(description: str, schema: JSON, *headers: str) -> JSON:
     """The answer to an error, with an example for each of its words."""
     return {
         "description": description,
@@ -36,7 +33,7 @@ def openapi_response(description: str, schema: Part, *headers: str) -> Part:
     }
 
 
-def error_examples(schema: Part) -> Part:
+def error_examples(schema: JSON) -> JSON:
     """Each error as it is answered, under its own words."""
     properties = schema["properties"]
     values = {word: {"error": word} for word in properties["error"]["enum"]}
@@ -48,7 +45,7 @@ def error_examples(schema: Part) -> Part:
     return {word: {"value": value} for word, value in values.items()}
 
 
-def number_header(description: str, lowest: int) -> Part:
+def number_header(description: str, lowest: int) -> JSON:
     schema = {"type": "integer", "minimum": lowest}
     return {"description": description, "required": True, "schema": schema}
 

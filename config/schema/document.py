@@ -8,6 +8,7 @@ from django.conf import settings
 from drf_spectacular.generators import SchemaGenerator
 
 from config.schema.components import SHARED
+from throttling.openapi import JSON
 
 DESCRIPTION = """
 Sign-in, people and rate limiting of a consulting-management service. Bodies are JSON objects
@@ -47,13 +48,13 @@ def without_enum_ids(part: Any) -> Any:
     return [without_enum_ids(item) for item in part] if isinstance(part, list) else part
 
 
-def complete(result: dict[str, Any], **options: Any) -> dict[str, Any]:
+def complete(result: JSON, **options: object) -> JSON:
     """drf-spectacular's hook: what its generator does not see."""
     result["info"]["description"] = DESCRIPTION
     result["servers"] = [{"url": settings.SERVICE_URL}]
     for kind, parts in SHARED.items():
         result["components"][kind] = result["components"].get(kind, {}) | parts
-    completed: dict[str, Any] = without_enum_ids(result)
+    completed: JSON = without_enum_ids(result)
     return completed
 
 

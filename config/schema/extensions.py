@@ -1,7 +1,5 @@
 """drf-spectacular's extension points: what it cannot know of this service's own classes."""
 
-from typing import Any
-
 from drf_spectacular.extensions import (
     OpenApiAuthenticationExtension,
     OpenApiSerializerFieldExtension,
@@ -12,7 +10,7 @@ class Bearer(OpenApiAuthenticationExtension):
     target_class = "accounts.authentication.BearerAuthentication"
     name = "bearer"
 
-    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+    def get_security_definition(self, auto_schema: object) -> dict[str, object]:
         return {
             "type": "http",
             "scheme": "bearer",
@@ -25,14 +23,14 @@ class EnrolmentOrBearer(OpenApiAuthenticationExtension):
     target_class = "signin.factors.enrolment.EnrolmentAuthentication"
     name = "enrolment"
 
-    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+    def get_security_definition(self, auto_schema: object) -> dict[str, object]:
         return {
             "type": "http",
             "scheme": "bearer",
             "description": "What a sign-in answers with whose company requires a second factor.",
         }
 
-    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
+    def get_security_requirement(self, auto_schema: object) -> list[dict[str, list[object]]]:
         return [{"bearer": []}, {self.name: []}]
 
 
@@ -40,5 +38,5 @@ class OneOf(OpenApiSerializerFieldExtension):
     target_class = "accounts.fields.OneOfField"
     match_subclasses = True
 
-    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+    def map_serializer_field(self, auto_schema: object, direction: object) -> dict[str, object]:
         return {"type": "string", "enum": self.target.words}

@@ -3,6 +3,7 @@ from the kind of its view."""
 
 import itertools
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
@@ -11,9 +12,9 @@ from accounts.permissions import IsAdmin
 from config.errors import KNOWN
 from config.parsers import MalformedJSON
 from config.schema import extensions  # noqa: F401  # known to drf-spectacular once it is loaded
-from config.schema.components import LIMIT_HEADERS, Part, error_schema, openapi_response, ref
+from config.schema.components import LIMIT_HEADERS, error_schema, openapi_response, ref
 from throttling.exceptions import LengthRequired, RequestTooLarge
-from throttling.openapi import Raises
+from throttling.openapi import JSON, Raises
 from throttling.throttles import CredentialThrottle
 from throttling.views import CountedView
 
@@ -34,7 +35,7 @@ DESCRIPTIONS = {
 HEADERS = {401: [*LIMIT_HEADERS, "WWW-Authenticate"], 429: ["Retry-After"]}
 
 
-def unname_single_example(media: Part) -> None:
+def unname_single_example(media: JSON) -> None:
     """One `example` stands by itself: a choice of one would be none."""
     examples = list(media.get("examples", {}).values())
     if len(examples) == 1:
@@ -57,8 +58,8 @@ class Schema(AutoSchema):
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"
 
-    def get_operation(self, *args: Any) -> Part | None:
-        operation: Part | None = super().get_operation(*args)
+    def get_operation(self, *args: Any) -> JSON | None:
+        operation: JSON | None = super().get_operation(*args)
         if operation:
             self.add_errors(operation)
             for body in [operation.get("requestBody", {}), *operation["responses"].values()]:
@@ -66,9 +67,9 @@ class Schema(AutoSchema):
                     unname_single_example(media)
         return operation
 
-    def add_errors(self, operation: Part) -> None:
+    def add_errors(self, operation: JSON) -> None:
         """The headers of every answer, and every error answer in the order of its status."""
-        answers: Part = operation["responses"]
+        answers: JSON = operation["responses"]
         for answer in answers.values():
             default = "Done." if "content" in answer else "Done; no body."
             answer["description"] = answer["description"].replace("No response body", "") or default
@@ -82,7 +83,7 @@ class Schema(AutoSchema):
                 answers[str(status)] = error
         operation["responses"] = dict(sorted(answers.items()))
 
-    def errors(self, operation: Part) -> dict[int, Part]:
+    def errors(self, operation: JSON) -> dict[int, JSON]:
         """Every error answer of the call by its status."""
         valid = "requestBody" in operation or "parameters" in operation
         fields = {name: ref("schemas", kind) for name, kind in FIELDS.items()} if valid else {}
@@ -101,12 +102,12 @@ class Schema(AutoSchema):
             503: ref("responses", "Unavailable"),
         }
 
-    def more(self, status: int) -> Part:
+    def more(self, status: int) -> JSON:
         """What answers of a status have beside `error` and `fields`."""
         named = [one.more for one in self.named() if one.status == status]
         return dict(itertools.chain.from_iterable(more.items() for more in named))
 
-    def words(self, operation: Part, valid: bool) -> dict[int, list[str]]:
+    def words(self, operation: JSON, valid: bool) -> dict[int, list[str]]:
         """What `error` can say, by status; `valid`: the call has something to validate."""
         words = self.raised()
         words.setdefault(400, []).extend(["invalid request"] if valid else [])
@@ -131,5 +132,5 @@ class Schema(AutoSchema):
     def named(self) -> list[Raises]:
         """What the method says that it raises."""
         answers = self.get_response_serializers()
-        values: Any = answers.values() if isinstance(answers, dict) else []
+        values: Iterable[object] = answers.values() if isinstance(answers, dict) else []
         return [one for one in values if isinstance(one, Raises)]

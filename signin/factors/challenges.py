@@ -22,6 +22,7 @@ class Challenge:
 
     nonce: bytes
     handle: bytes
+    made_at: int  # epoch seconds
 
 
 def new_challenge(purpose: str, handle: bytes | None = None) -> bytes:
@@ -38,7 +39,7 @@ def read_challenge(challenge: bytes, purpose: str) -> Challenge:
     nonce, handle, made_at = FORM.unpack(signed)
     if not any(good) or not 0 <= time.time() - made_at < LIFE:
         raise WrongPasskey
-    return Challenge(nonce, handle)
+    return Challenge(nonce, handle, made_at)
 
 
 def macs(purpose: str, signed: bytes) -> list[bytes]:

@@ -8,9 +8,10 @@ from rest_framework.request import Request
 
 from accounts.authentication import BearerAuthentication, encoded_bearer_token
 from accounts.models import User
+from audit.macs import TimestampSigner
 
 LIFE = 600  # seconds
-SIGNER = signing.TimestampSigner(salt="signin.enrolment")
+SALT = "signin.enrolment"
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,13 @@ class Enrolment:
 
 def enrolment_for(user: User) -> str:
     """Good for ten minutes, or until the person has a factor or their sessions are ended."""
-    return SIGNER.sign_object([str(user.pk), user.token_version])
+    return TimestampSigner(salt=SALT).sign_object([str(user.pk), user.token_version])
 
 
 def user_of_enrolment(encoded: str) -> User | None:
     """The person whom an enrolment was given to, `with_profile`, while it holds."""
     try:
-        pk, version = SIGNER.unsign_object(encoded, max_age=LIFE)
+        pk, version = TimestampSigner(salt=SALT).unsign_object(encoded, max_age=LIFE)
     except (signing.BadSignature, ValueError):
         return None
     people = User.objects.with_profile().filter(is_active=True, has_second_factor=False)

@@ -1,10 +1,7 @@
 """Errors of second factors: a status and the words that decisions fixed; config.errors shapes them.
 
-Those of a sign-in are 401s. Where a bearer token came along they are 403s, by `forbidden`: a 401
-would make clients refresh, and send the guess again.
+Those of a sign-in are 401s; beside a bearer token `ProofView` makes 403s of them.
 """
-
-from typing import Any
 
 from rest_framework.exceptions import APIException
 
@@ -23,7 +20,7 @@ class SecondFactorRequired(FactorNeeded):
 
     def __init__(self, methods: list[str]) -> None:
         super().__init__()
-        self.extra: dict[str, Any] = {"methods": methods}
+        self.extra: dict[str, object] = {"methods": methods}
 
 
 class WrongCode(FactorNeeded):
@@ -70,9 +67,3 @@ class FactorStillRequired(APIException):
 class NotOnesOwn(APIException):
     status_code = 409
     default_detail = "use your own account page"
-
-
-def forbidden(error: APIException) -> APIException:
-    """The same answer as a 403."""
-    error.status_code = 403
-    return error

@@ -6,8 +6,8 @@ import base64
 import hashlib
 import secrets
 import uuid
-from datetime import timedelta
-from typing import Any, ClassVar, Self
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -34,11 +34,13 @@ from signin.factors.exceptions import (
 )
 
 MOST_PASSKEYS = 10
+Item = dict[str, Any]  # an app or a passkey, as the API shows it
 RECOVERY_CODES = 10
 FEW_CODES = 3  # are mentioned in the mail about one that was used
 WARNED_AT = 3  # wrong codes in a row after a right password
 MOST_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: then an app's codes are taken no longer
 DAY = timedelta(days=1)
+ALL = "all"
 
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
@@ -65,6 +67,12 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         user.has_second_factor = True
         return factors, RecoveryCode.objects.renew(factors)
 
+    def use_up_codes(self) -> int:
+        """Take no code of any app that can have been shown by now; of how many apps. A restored
+        backup does not know which were used."""
+        last = totp.last_step()
+        return self.filter(totp_id__isnull=False, totp_step__lt=last).update(totp_step=last)
+
     def reset(self, user: User, actor: User | None = None) -> bool:
         """Take all factors and codes of somebody away; whether there were any. Their sessions end,
         and they are mailed. `actor` did it: None is a command. Raises NotOnesOwn, since one's own
@@ -79,8 +87,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
                 return False
             users.update(has_second_factor=False)
             users.sign_out()
-            whom: dict[str, Any] = {"subject": user.email, "account_id": user.account_id}
-            trail.record(Kind.FACTORS_RESET, actor=actor, **whom)
+            trail.record(
+                Kind.FACTORS_RESET, actor=actor, subject=user.email, account_id=user.account_id
+            )
             tell(user, "factors_reset")
         return True
 
@@ -101,7 +110,7 @@ class Factors(models.Model):
     wrong_codes = models.PositiveIntegerField(default=0, editable=False)
     warned_at = models.DateTimeField(null=True, editable=False)
 
-    objects: ClassVar[FactorsQuerySet] = FactorsQuerySet.as_manager()  # type: ignore[assignment]
+    objects = FactorsQuerySet.as_manager()
 
     def __str__(self) -> str:
         return f"second factors of {self.user_id}"
@@ -112,13 +121,13 @@ class Factors(models.Model):
         passkeys = ["passkey"] if self.passkeys.exists() else []
         return [*app, *passkeys, "recovery_code"]
 
-    def items(self) -> list[dict[str, Any]]:
+    def items(self) -> list[Item]:
         """The app and the passkeys as the API shows them, oldest first."""
         items = [passkey.item() for passkey in self.passkeys.all()]
         items += [self.totp_item()] if self.totp_id else []
         return sorted(items, key=lambda item: item["created_at"])
 
-    def totp_item(self) -> dict[str, Any]:
+    def totp_item(self) -> Item:
         return {
             "id": self.totp_id,
             "kind": "totp",
@@ -127,7 +136,7 @@ class Factors(models.Model):
             "last_used_at": self.totp_used_at,
         }
 
-    def add_totp(self, secret: bytes, step: int, name: str) -> dict[str, Any]:
+    def add_totp(self, secret: bytes, step: int, name: str) -> Item:
         """Add the app; the step of the code that confirmed it is used up. In the transaction of
         `open`. Raises TooManyFactors."""
         if self.totp_id:
@@ -140,7 +149,7 @@ class Factors(models.Model):
         self.record(Kind.FACTOR_ADDED, "totp", name)
         return self.totp_item()
 
-    def add_passkey(self, **fields: Any) -> "Passkey":
+    def add_passkey(self, **fields: object) -> dict[str, Any]:
         """Add a passkey. In the transaction of `open`. Raises TooManyFactors, or WrongPasskey for
         one that somebody has already."""
         if self.passkeys.count() >= MOST_PASSKEYS:
@@ -151,9 +160,9 @@ class Factors(models.Model):
         except IntegrityError:
             raise WrongPasskey from None
         self.record(Kind.FACTOR_ADDED, "passkey", passkey.name)
-        return passkey
+        return passkey.item()
 
-    def rename(self, factor_id: UUID, name: str) -> dict[str, Any]:
+    def rename(self, factor_id: UUID, name: str) -> Item:
         """Name the app or a passkey; how it looks then. Raises NoSuchFactor."""
         with transaction.atomic():
             same = Factors.objects.filter(pk=self.pk, totp_id=factor_id)
@@ -273,7 +282,7 @@ class Passkey(models.Model):
     def __str__(self) -> str:
         return self.name or str(self.pk)
 
-    def item(self) -> dict[str, Any]:
+    def item(self) -> Item:
         return {
             "id": self.pk,
             "kind": "passkey",
@@ -334,14 +343,22 @@ def digest(user_id: UUID, code: str) -> str:
 
 
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
-    def use(self, nonce: bytes) -> bool:
-        """Whether this is the challenge's first use."""
+    def use(self, challenge: challenges.Challenge) -> bool:
+        """Whether this is the challenge's first use, of one that was made since `use_up`."""
+        made_at = datetime.fromtimestamp(challenge.made_at, UTC)
+        if self.filter(nonce=ALL, used_at__gte=made_at).exists():
+            return False
         try:
             with transaction.atomic():
-                self.create(nonce=nonce.hex())
+                self.create(nonce=challenge.nonce.hex())
         except IntegrityError:
             return False
         return True
+
+    def use_up(self) -> None:
+        """Take no challenge that was made before now: a restored backup does not know which were
+        used."""
+        self.update_or_create(nonce=ALL, defaults={"used_at": timezone.now()})
 
     def prune(self) -> int:
         """Delete those that are too old to be used again anyway; how many."""
@@ -350,7 +367,8 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
 
 
 class UsedChallenge(models.Model):
-    """A challenge that somebody has answered rightly: it is good once."""
+    """A challenge that somebody has answered rightly: it is good once. The row ALL stands for
+    those that were made before it."""
 
     nonce = models.CharField(max_length=32, primary_key=True)
     used_at = models.DateTimeField(default=timezone.now, db_index=True)
@@ -361,6 +379,6 @@ class UsedChallenge(models.Model):
         return self.nonce
 
 
-def tell(user: User, kind: str, **context: Any) -> None:
+def tell(user: User, kind: str, **context: object) -> None:
     """Mail the owner about a change, in its transaction."""
     OutgoingMail.objects.tell(Notice(kind, user.email, user.language, context))

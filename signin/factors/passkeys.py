@@ -55,14 +55,14 @@ def server() -> Fido2Server:
     return made
 
 
-def request_options() -> dict[str, Any]:
+def request_options() -> dict[str, object]:
     """PublicKeyCredentialRequestOptionsJSON, the same for everybody but for the challenge."""
     challenge = new_challenge(SIGN_IN)
     options, _ = server().authenticate_begin(user_verification=REQUIRED, challenge=challenge)
     return dict(options)
 
 
-def creation_options(user: User) -> dict[str, Any]:
+def creation_options(user: User) -> dict[str, object]:
     """PublicKeyCredentialCreationOptionsJSON for one more passkey of this person's.
 
     The user handle is random, and no id of ours; all of a person's passkeys are made with one, so
@@ -111,7 +111,7 @@ def read(client_data: CollectedClientData, purpose: str) -> Challenge:
     return read_challenge(client_data.challenge, purpose)
 
 
-def new_passkey(user: User, response: Any) -> dict[str, Any]:
+def new_passkey(user: User, response: Any) -> dict[str, object]:
     """The fields of the passkey that a RegistrationResponseJSON brings, its challenge used up.
 
     Raises WrongPasskey.
@@ -132,7 +132,7 @@ def new_passkey(user: User, response: Any) -> dict[str, Any]:
         return data, found
 
     data, challenge = checked(check)
-    if not UsedChallenge.objects.use(challenge.nonce):
+    if not UsedChallenge.objects.use(challenge):
         raise WrongPasskey
     return {
         "credential_id": websafe_encode(data.credential_data.credential_id),
@@ -165,6 +165,6 @@ def take_passkey(response: Any, user: User | None = None) -> Passkey:
 
     challenge = checked(check)
     count = answer.response.authenticator_data.counter
-    if not UsedChallenge.objects.use(challenge.nonce) or not passkey.use(count):
+    if not UsedChallenge.objects.use(challenge) or not passkey.use(count):
         raise WrongPasskey
     return passkey

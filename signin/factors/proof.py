@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from accounts.generics import Data
 from accounts.models import User
 from accounts.tokens import PASSWORD
 from signin.factors.exceptions import WrongPasskey
@@ -48,7 +49,7 @@ class Proof:
     passkey: Any = None
 
     @classmethod
-    def pop(cls, data: dict[str, Any]) -> Self:
+    def pop(cls, data: Data) -> Self:
         """What a valid body holds of it, which is taken out."""
         return cls(data.pop("code", "") or "", data.pop("passkey", None))
 
@@ -91,10 +92,7 @@ def amr_still(user: User, amr: Sequence[str]) -> Sequence[str] | None:
     """
     if "mfa" not in amr:
         return amr
-    if user.has_second_factor and ("pop" not in amr or passkeys_of(user)):
+    passkeys = Passkey.objects.filter(factors=user.pk)
+    if user.has_second_factor and ("pop" not in amr or passkeys.exists()):
         return amr
     return PASSWORD if "pwd" in amr else None
-
-
-def passkeys_of(user: User) -> bool:
-    return Passkey.objects.filter(factors=user.pk).exists()

@@ -1,7 +1,5 @@
 """What callers may send about second factors, and how one looks to its owner."""
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -23,13 +21,13 @@ class CredentialField(serializers.JSONField):
 
     default_error_messages = {"object": "Must be an object."}
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
+    def to_internal_value(self, data: object) -> dict[str, object]:
         if not isinstance(data, dict):
             self.fail("object")
         return data
 
 
-class ProofFields(serializers.Serializer[Any]):
+class ProofFields(serializers.Serializer):
     """What stands beside a password: one of them, for who has a second factor."""
 
     code = TextField(
@@ -45,12 +43,12 @@ class ProofSerializer(ProofFields):
     password = PasswordField()
 
 
-class NamedSerializer(serializers.Serializer[Any]):
+class NamedSerializer(serializers.Serializer):
     name = NameField(max_length=60, required=False, allow_blank=True)
 
 
 @example({"name": "Ada's telephone"})
-class RenameSerializer(serializers.Serializer[Any]):
+class RenameSerializer(serializers.Serializer):
     name = NameField(max_length=60)
 
 
@@ -64,12 +62,12 @@ class NewPasskeySerializer(NamedSerializer):
     credential = CredentialField(help_text="A RegistrationResponseJSON.")
 
 
-class PasskeyLoginSerializer(serializers.Serializer[Any]):
+class PasskeyLoginSerializer(serializers.Serializer):
     credential = CredentialField(help_text="An AuthenticationResponseJSON.")
 
 
 @example(A_FACTOR)
-class FactorResponse(serializers.Serializer[Any]):
+class FactorResponse(serializers.Serializer):
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(["totp", "passkey"])
     name = serializers.CharField()
@@ -78,7 +76,7 @@ class FactorResponse(serializers.Serializer[Any]):
 
 
 @example({"items": [A_FACTOR], "recovery_codes_left": 10, "required": False})
-class FactorsResponse(serializers.Serializer[Any]):
+class FactorsResponse(serializers.Serializer):
     items = FactorResponse(many=True)
     recovery_codes_left = serializers.IntegerField()
     required = serializers.BooleanField(  # type: ignore[assignment]
@@ -87,7 +85,7 @@ class FactorsResponse(serializers.Serializer[Any]):
 
 
 @example({"id": "gAAAAABm…", "secret": "MFRGG…", "uri": "otpauth://totp/…", "qr": "<svg …"})
-class TotpResponse(serializers.Serializer[Any]):
+class TotpResponse(serializers.Serializer):
     id = serializers.CharField(help_text="For the call that confirms it.")
     secret = serializers.CharField(help_text="Base32, to be typed.")
     uri = serializers.CharField(help_text="`otpauth://`, which the QR code holds.")
@@ -95,10 +93,10 @@ class TotpResponse(serializers.Serializer[Any]):
 
 
 @example({"publicKey": {"challenge": "q83vEjRWeJA", "rpId": "example.com", "timeout": 300000}})
-class OptionsResponse(serializers.Serializer[Any]):
+class OptionsResponse(serializers.Serializer):
     publicKey = serializers.DictField(help_text="For `navigator.credentials`.")  # noqa: N815
 
 
 @example({"recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"]})
-class RecoveryCodesResponse(serializers.Serializer[Any]):
+class RecoveryCodesResponse(serializers.Serializer):
     recovery_codes = serializers.ListField(child=serializers.CharField())

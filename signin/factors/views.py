@@ -1,6 +1,7 @@
 """The calls about second factors: to sign in by passkey, to see and to change one's own, and for an
 admin to take a colleague's away."""
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -9,32 +10,28 @@ from django.db import transaction
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import BearerAuthentication
 from accounts.exceptions import NoFactorOfOnesOwn
 from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest, valid
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
-from signin.backends import check_proof, clear_lockout
+from signin.backends import clear_lockout
 from signin.devices import Devices
 from signin.factors import totp
 from signin.factors.enrolment import Enrolment, EnrolmentAuthentication
 from signin.factors.exceptions import (
-    FactorNeeded,
     FactorStillRequired,
     NoSuchFactor,
     NotOnesOwn,
     TooManyFactors,
     WrongCode,
     WrongPasskey,
-    forbidden,
 )
 from signin.factors.models import Factors, RecoveryCode, tell
-from signin.factors.openapi import PROOF_NEEDED, AddedResponse
+from signin.factors.openapi import PROOF_NEEDED, adds
 from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import (
@@ -49,7 +46,7 @@ from signin.factors.serializers import (
     RenameSerializer,
     TotpResponse,
 )
-from signin.generics import SignInView
+from signin.generics import ProofView, SignInView
 from signin.openapi import COOKIE
 from signin.serializers import AuthResponse
 from throttling.openapi import Raises
@@ -101,26 +98,7 @@ class PasskeyLoginView(PasskeysOnly, SignInView):
         return self.signed_in(user, method)
 
 
-class OwnFactorsView(SignInView):
-    """One of the calls by which somebody changes their own factors; counted as what guesses, since
-    it takes a password and a code."""
-
-    request: SignedInRequest
-    authentication_classes = [BearerAuthentication]
-    permission_classes = [IsAuthenticated]
-
-    def prove(self, request: SignedInRequest) -> None:
-        """Check the body's password and factor as a log-in does."""
-        check_proof(request, request.user, valid(ProofSerializer, request))
-
-    def handle_exception(self, exc: Exception) -> Response:
-        """What a log-in answers with 401 is a 403 beside a bearer token."""
-        if isinstance(exc, (FactorNeeded, WrongPasskey)):
-            exc = forbidden(exc)
-        return super().handle_exception(exc)
-
-
-class AddingView(OwnFactorsView):
+class AddingView(ProofView, SignInView):
     """One of the four calls that add a factor: an enrolment opens them, too."""
 
     authentication_classes = [EnrolmentAuthentication]
@@ -128,28 +106,23 @@ class AddingView(OwnFactorsView):
     def is_enrolling(self) -> bool:
         return isinstance(self.request.auth, Enrolment)
 
-    def prove(self, request: SignedInRequest) -> None:
+    def prove(self) -> dict[str, Any]:
         """An enrolment stands in for the proof."""
-        if not self.is_enrolling():
-            super().prove(request)
+        return {} if self.is_enrolling() else super().prove()
 
-    def open(self) -> tuple[Factors, list[str] | None]:
-        """The caller's factors, to add one to, in a transaction; at the end of an enrolment the
-        sign-in that it is a part of clears the lockout, or meets it."""
-        user = self.request.user
-        if self.is_enrolling():
-            devices = Devices(self.request)
-            clear_lockout(user.email, devices.device_of(user))
-            trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
-        return Factors.objects.open(user, enrolling=self.is_enrolling())
-
-    def added(self, item: dict[str, Any], codes: list[str] | None, method: Method) -> Response:
-        """AddedResponse, with the session where an enrolment ends here."""
-        body = {"factor": FactorResponse(item).data, "recovery_codes": codes, "session": None}
-        if not self.is_enrolling():
-            return Response(body)
-        response = self.signed_in(self.request.user, method)
-        response.data = body | {"session": response.data}
+    def add(self, add: Callable[[Factors], dict[str, Any]], method: Method) -> Response:
+        """AddedResponse, of the item that `add` makes of the caller's factors. An enrolment ends
+        here, with the session: the sign-in that it is a part of clears the lockout, or meets it."""
+        user, enrolling = self.request.user, self.is_enrolling()
+        with transaction.atomic():
+            if enrolling:
+                clear_lockout(user.email, Devices(self.request).device_of(user))
+                trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
+            factors, codes = Factors.objects.open(user, enrolling=enrolling)
+            item = add(factors)
+        response = self.signed_in(user, method) if enrolling else Response()
+        added = {"factor": FactorResponse(item).data, "recovery_codes": codes}
+        response.data = added | {"session": response.data}
         return response
 
 
@@ -165,7 +138,7 @@ class TotpView(AddingView):
         responses={201: TotpResponse, 403: PROOF_NEEDED, 409: Raises(TooManyFactors)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.prove(request)
+        self.prove()
         if Factors.objects.filter(user=request.user, totp_id__isnull=False).exists():
             raise TooManyFactors
         return Response(totp.begin(request.user.pk, request.user.email), 201)
@@ -178,13 +151,7 @@ class ConfirmView(AddingView):
         operation_id="confirmApp",
         summary="Add an authenticator app by its first code",
         request=ConfirmSerializer,
-        responses={
-            200: AddedResponse,
-            403: Raises(WrongCode),
-            404: Raises(NoSuchFactor),
-            409: Raises(TooManyFactors),
-        },
-        parameters=[COOKIE],
+        **adds(200, WrongCode),
     )
     def post(self, request: SignedInRequest) -> Response:
         data = valid(ConfirmSerializer, request)
@@ -194,10 +161,8 @@ class ConfirmView(AddingView):
         step = totp.step_of(secret, Proof(data["code"]).plain_code)
         if step is None:
             raise WrongCode
-        with transaction.atomic():
-            factors, codes = self.open()
-            item = factors.add_totp(secret, step, data.get("name", ""))
-        return self.added(item, codes, Method.TOTP)
+        name = data.get("name", "")
+        return self.add(lambda factors: factors.add_totp(secret, step, name), Method.TOTP)
 
 
 class NewPasskeyOptionsView(PasskeysOnly, AddingView):
@@ -211,7 +176,7 @@ class NewPasskeyOptionsView(PasskeysOnly, AddingView):
         responses={200: OptionsResponse, 403: PROOF_NEEDED, 404: Raises(NoSuchFactor)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.prove(request)
+        self.prove()
         return Response(creation_options(request.user))
 
 
@@ -222,21 +187,12 @@ class NewPasskeyView(PasskeysOnly, AddingView):
         operation_id="addPasskey",
         summary="Add a passkey",
         request=NewPasskeySerializer,
-        responses={
-            201: AddedResponse,
-            403: Raises(WrongPasskey),
-            404: Raises(NoSuchFactor),
-            409: Raises(TooManyFactors),
-        },
-        parameters=[COOKIE],
+        **adds(201, WrongPasskey),
     )
     def post(self, request: SignedInRequest) -> Response:
         data = valid(NewPasskeySerializer, request)
-        made = new_passkey(request.user, data["credential"])
-        with transaction.atomic():
-            factors, codes = self.open()
-            passkey = factors.add_passkey(name=data.get("name", ""), **made)
-        response = self.added(passkey.item(), codes, Method.PASSKEY)
+        made = new_passkey(request.user, data["credential"]) | {"name": data.get("name", "")}
+        response = self.add(lambda factors: factors.add_passkey(**made), Method.PASSKEY)
         response.status_code = 201
         return response
 
@@ -274,7 +230,7 @@ class FactorView(ProtectedView):
         return Response(FactorResponse(factors.rename(factor_id, name)).data)
 
 
-class RemoveView(OwnFactorsView):
+class RemoveView(ProofView):
     """POST /auth/factors/{id}/remove: a factor less."""
 
     @extend_schema(
@@ -285,12 +241,12 @@ class RemoveView(OwnFactorsView):
         responses={204: None, 403: PROOF_NEEDED, 409: Raises(FactorStillRequired)},
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
-        self.prove(request)
+        self.prove()
         get_object_or_404(Factors, user=request.user).remove(factor_id)
         return Response(status=204)
 
 
-class RecoveryCodesView(OwnFactorsView):
+class RecoveryCodesView(ProofView):
     """POST /auth/recovery-codes: ten new ones in place of the older."""
 
     @extend_schema(
@@ -301,7 +257,7 @@ class RecoveryCodesView(OwnFactorsView):
         responses={201: RecoveryCodesResponse, 403: PROOF_NEEDED, 409: Raises(NoFactorOfOnesOwn)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.prove(request)
+        self.prove()
         with transaction.atomic():
             factors = Factors.objects.hold(request.user).first()
             if factors is None:
@@ -322,6 +278,5 @@ class ColleaguesFactorsView(AdminView):
         responses={204: None, 409: Raises(NotOnesOwn)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
-        user = get_object_or_404(User, pk=user_id, account=request.user.account_id)
-        Factors.objects.reset(user, actor=request.user)
+        Factors.objects.reset(self.colleague(user_id), actor=request.user)
         return Response(status=204)

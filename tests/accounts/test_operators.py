@@ -162,10 +162,12 @@ def test_who_is_made_staff_meanwhile_is_acted_on_by_nobody(ada, bob, act):
 
 
 @pytest.mark.django_db
-def test_refusals_say_one_thing_by_rest_and_mcp(as_ada, bob):
+@pytest.mark.parametrize("changes", [{"is_active": False}, {"is_active": True}, {}])
+def test_refusals_say_one_thing_by_rest_and_mcp(as_ada, bob, changes):
+    """Also of what changes nothing."""
     User.objects.filter(pk=bob.pk).update(is_staff=True)
-    answer = as_ada.patch(f"/users/{bob.pk}", {"is_active": False})
-    result = use(as_ada, "update_user", user_id=str(bob.pk), is_active=False)
+    answer = as_ada.patch(f"/users/{bob.pk}", changes)
+    result = use(as_ada, "update_user", user_id=str(bob.pk), **changes)
 
     assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
     assert result["isError"]

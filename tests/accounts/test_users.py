@@ -78,7 +78,7 @@ def test_per_page_over_100_counts_as_100(as_ada):
     "query",
     ["page=0", "page=-1", "page=x", "page=", "per_page=0", "per_page=1.5", "role=boss", "role=",
      "is_active=", "is_active=1", "is_active=True",
-     "search=%00", "search=a%0ab", "search=" + "a" * 101],
+     "search=%00", "search=a%0ab"],
 )  # fmt: skip
 def test_bad_query_names_its_field(as_ada, query):
     response = as_ada.get(f"/users?{query}")

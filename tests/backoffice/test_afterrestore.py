@@ -1,12 +1,16 @@
 """`manage.py afterrestore`: what a backup had brought back to life is dead."""
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import time_machine
 from django.apps import apps
 from django.core.management import CommandError, call_command
+from django.db import transaction
 
 from accounts.models import User
 from assistants.models import Grant
@@ -20,6 +24,7 @@ from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from tests.assistants.conftest import assistant, client, pair, refresh, send
 from tests.conftest import API, PASSWORD
+from tests.signin.factors.conftest import NOW, challenge, code, log_in, with_app, with_passkey
 
 pytestmark = pytest.mark.django_db
 __all__ = ["assistant", "client", "pair"]
@@ -124,6 +129,58 @@ def test_admin_site_is_left(operator: Any, capsys: Any) -> None:
     restored(capsys)
 
     assert operator.get("/admin/").status_code == 302
+
+
+@contextmanager
+def going_back() -> Iterator[None]:
+    """What is written in here is not in the backup that is restored afterwards."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("steps", [-1, 0, 1])
+def test_code_of_an_app_that_was_used_since_the_backup_stays_used(
+    api: API, ada: User, capsys: Any, steps: int
+) -> None:
+    with time_machine.travel(NOW, tick=False) as clock:
+        with_app(ada)
+        shown = code(steps)
+        with going_back():
+            assert log_in(api, ada, code=shown)[0] == 200
+
+        assert restored(capsys)["present codes of apps"] == 1
+
+        assert log_in(api, ada, code=shown) == (401, {"error": "wrong code"})
+        clock.shift(60)  # the next code that the app shows and nobody can have used
+        assert log_in(api, ada, code=code())[0] == 200
+
+
+def test_challenge_that_was_used_since_the_backup_stays_used(
+    api: API, ada: User, capsys: Any
+) -> None:
+    key = with_passkey(ada)
+    signed = {"credential": key.sign(challenge(api))}
+    with going_back():
+        assert api.post("/auth/passkeys/login", signed).status_code == 200
+
+    restored(capsys)
+
+    assert api.post("/auth/passkeys/login", signed).status_code == 401
+    with time_machine.travel(time.time() + 1):
+        later = {"credential": key.sign(challenge(api))}
+        assert api.post("/auth/passkeys/login", later).status_code == 200
+
+
+def test_factors_and_recovery_codes_are_left(api: API, ada: User, capsys: Any) -> None:
+    """They may be all that lets somebody in, where SECRET_KEY is lost, too."""
+    spent = with_app(ada)[0]
+    with going_back():
+        assert log_in(api, ada, code=spent)[0] == 200
+
+    restored(capsys)
+
+    assert log_in(api, ada, code=spent)[0] == 200
 
 
 def test_second_time_finds_nothing_but_users(ada: User, capsys: Any) -> None:

@@ -20,3 +20,11 @@ def test_every_app_is_in_the_contract() -> None:
     apps = {path.parent.name for path in Path().glob("*/__init__.py")} - {"tests", "benchmarks"}
 
     assert apps == set(CONTRACT["root_packages"])
+
+
+def test_no_file_is_over_400_lines() -> None:
+    files = [path for app in CONTRACT["root_packages"] for path in Path(app).rglob("*.py")]
+    lines = {str(path): path.read_text("utf-8").count("\n") for path in files}
+
+    assert len(lines) > 200
+    assert [path for path, number in lines.items() if number > 400] == []

@@ -36,6 +36,7 @@ class Shells:
         self.owner = self.url("consulting")
         self.service = self.url("consulting_service")
         self.postgres = self.url("postgres")
+        self.local = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "postgres"}
 
     def url(self, role: str) -> str:
         return f"postgres://{role}:secret@127.0.0.1:{self.server.port}/{self.database}"
@@ -64,9 +65,8 @@ class Shells:
         return done
 
     def as_postgres(self, script: str) -> None:
-        local = {"PGHOST": "127.0.0.1", "PGPORT": str(self.server.port), "PGUSER": "postgres"}
         for line in script.splitlines():
-            self.run(line, typed="secret\nsecret\n", **local)
+            self.run(line, typed="secret\nsecret\n", **self.local)
 
     def as_operator(self, script: str, check: bool = True, **more: str) -> Result:
         """In the operators' shell: with production's environment, and the owner's address typed."""
@@ -161,6 +161,8 @@ def test_backup_is_restored_by_its_commands(shells: Shells) -> None:
     version = query(shells.owner, "SELECT token_version FROM accounts_user")
     query(shells.owner, "CREATE TABLE of_a_later_release (id uuid PRIMARY KEY)")
     shells.manage("signout op@example.com")
+    used = "trail.record(trail.Kind.RECOVERY_CODE_USED, subject='op@example.com')"
+    shells.manage(f'shell -c "from audit import trail; {used}"')
 
     shells.as_postgres(block("set aside what is there"))
     shells.as_operator(block("in the operators' shell of the release"), dump=str(dumps(shells)[-1]))
@@ -181,6 +183,7 @@ def test_backup_is_restored_by_its_commands(shells: Shells) -> None:
     assert query(kept, "SELECT count(*) FROM audit_record WHERE kind = 'logout.everywhere'") == [
         (1,)
     ]
+    assert shells.run(block("**A restored backup**"), **shells.local).stdout == ("op@example.com\n")
     shells.as_postgres("dropdb consulting_before")
 
 

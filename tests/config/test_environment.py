@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from config import environment
+from config import environment, servers
 
 BAD = {
     "PORT": ["0", "65536", "http", "-1", "1.5", "", "\uff18\uff10"],
@@ -102,7 +102,7 @@ def test_any_number_of_digits_is_one_line(tmp_path: Path, name: str, form: str) 
 def test_own_address_is_known_as_django_knows_it(
     url: str, hosts: list[str], expected: bool
 ) -> None:
-    assert environment.is_own_address(url, hosts, 8000) is expected
+    assert environment.is_own_url(url, hosts, 8000) is expected
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_programs_end_with_the_same_line(tmp_path: Path, program: list[str]) -> 
 )
 def test_bad_query_of_a_database_is_named(url: str, problem: str) -> None:
     with pytest.raises(SystemExit, match=f"^DATABASE_URL: .*{problem}"):
-        environment.database_config(url)
+        servers.database_config(url)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_bad_query_of_a_database_is_named(url: str, problem: str) -> None:
     ],
 )
 def test_several_hosts_and_their_options_are_read(url: str, host: str, port: str) -> None:
-    config = environment.database_config(url)
+    config = servers.database_config(url)
 
     assert (config["HOST"], str(config["PORT"])) == (host, port)
     assert config["DISABLE_SERVER_SIDE_CURSORS"] is ("cursors=true" in url)
@@ -234,7 +234,7 @@ def test_bad_query_of_redis_is_named(monkeypatch: pytest.MonkeyPatch, query: str
     monkeypatch.setenv("REDIS_URL", f"redis://127.0.0.1/0?{query}")
 
     with pytest.raises(SystemExit, match=r"^REDIS_URL: has a bad query parameter: "):
-        environment.redis_url("REDIS_URL")
+        servers.redis_url("REDIS_URL")
 
 
 @pytest.mark.parametrize(
@@ -247,12 +247,12 @@ def test_bad_query_of_redis_is_named(monkeypatch: pytest.MonkeyPatch, query: str
 )
 def test_bad_address_of_several_servers_is_named(url: str) -> None:
     with pytest.raises(SystemExit, match=r"^REDIS_URL: "):
-        environment.redis_servers("REDIS_URL", url)
+        servers.redis_servers("REDIS_URL", url)
 
 
 def test_address_of_sentinels_is_read() -> None:
     url = "rediss+sentinel://ada:p%40ss@a:1,[::1],c/MyMaster/2?sentinel_password=w&ssl_ca_certs=/ca"
-    found = environment.redis_servers("REDIS_URL", url)
+    found = servers.redis_servers("REDIS_URL", url)
 
     assert found is not None
     assert found["addresses"] == [("a", 1), ("::1", 26379), ("c", 26379)]
@@ -262,7 +262,7 @@ def test_address_of_sentinels_is_read() -> None:
 
 
 def test_address_of_a_cluster_is_read() -> None:
-    found = environment.redis_servers("REDIS_URL", "redis+cluster://:secret@a,b:7001")
+    found = servers.redis_servers("REDIS_URL", "redis+cluster://:secret@a,b:7001")
 
     assert found is not None
     assert found["addresses"] == [("a", 6379), ("b", 7001)]

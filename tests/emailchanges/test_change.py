@@ -252,8 +252,8 @@ def test_command_changes_and_tells_both(bob, capsys):
     call_command("changeemail", "BOB@example.com", "Robert@Example.net")
 
     assert User.objects.get(pk=bob.pk).email == NEW
-    for address in (bob.email, NEW):
-        (told,) = mails_to(address)
+    for email in (bob.email, NEW):
+        (told,) = mails_to(email)
         assert "the operators of this service have changed" in told.body
     assert Record.objects.get(kind=Kind.EMAIL_CHANGED).subject == NEW
     assert f"{NEW} now" in capsys.readouterr().out

@@ -103,13 +103,13 @@ def test_both_limits_are_exact_in_a_race(as_ada, invitation, settings):
     assert OutgoingMail.objects.count() == 8
 
 
-def told_to_the_admin(api: API, address: str) -> list[object]:
+def told_to_the_admin(api: API, email: str) -> list[object]:
     """What an admin is told of an invitation after strangers asked for mails to its address."""
     stranger = API()
-    shown = invite(api, address).json()
+    shown = invite(api, email).json()
     for _ in range(6):
-        stranger.post("/auth/signup", {"email": address})
-        stranger.post("/password-changes", {"email": address})
+        stranger.post("/auth/signup", {"email": email})
+        stranger.post("/password-changes", {"email": email})
     Worker().round()
     again = api.post(f"/invitations/{shown['id']}/resend")
     own = {"id", "email", "created_at", "expires_at"}
@@ -121,9 +121,9 @@ def test_strangers_requests_change_nothing_that_an_admin_is_told(as_ada, eve, ne
     """The hour's budget once told who has a user here: an invitation, public requests until the
     budget is gone unless they come to nothing, and the invitation once more."""
     inactive = new_user("gone@example.org", is_active=False)
-    addresses = [eve.email, inactive.email, "nobody@example.org"]
+    emails = [eve.email, inactive.email, "nobody@example.org"]
 
-    told = [told_to_the_admin(as_ada, address) for address in addresses]
+    told = [told_to_the_admin(as_ada, email) for email in emails]
 
     assert told[0] == told[1] == told[2]
     assert told[0][:2] == [200, True]

@@ -84,9 +84,9 @@ def server(settings: Any) -> Iterator[MailServer]:
     server.stop()
 
 
-def request(address: str = "new@example.com") -> OutgoingMail:
-    OutgoingMail.objects.request(SignupLink, address, "en")
-    return OutgoingMail.objects.get(email=address)
+def request(email: str = "new@example.com") -> OutgoingMail:
+    OutgoingMail.objects.request(SignupLink, email, "en")
+    return OutgoingMail.objects.get(email=email)
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 15) -> None:
@@ -249,8 +249,8 @@ class TestWorker:
         assert [message["To"] for message in server.messages] == ["good@example.com"]
 
 
-def sign_up(service: Service, address: str = "new@example.com") -> Answer:
-    return ask(service.url, "POST", "/auth/signup", {"email": address})
+def sign_up(service: Service, email: str = "new@example.com") -> Answer:
+    return ask(service.url, "POST", "/auth/signup", {"email": email})
 
 
 DATABASES = ["postgresql", "sqlite"]

@@ -32,9 +32,9 @@ def test_user_gets_a_link(api, bob):
 @pytest.mark.parametrize("kind", ["unknown", "inactive"])
 def test_others_get_nothing_and_the_same_answer(api, bob, kind):
     User.objects.filter(pk=bob.pk).update(is_active=False)
-    address = bob.email if kind == "inactive" else "nobody@example.com"
+    email = bob.email if kind == "inactive" else "nobody@example.com"
 
-    answer = ask(api, address)
+    answer = ask(api, email)
     Worker().round()
 
     assert (answer.status_code, mail.outbox) == (200, [])

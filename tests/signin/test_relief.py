@@ -18,7 +18,7 @@ from mail.outbox import OutgoingMail
 from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin import backends
-from signin.devices import MOST_ADDRESSES, NAME, Entry, today
+from signin.devices import MOST_EMAILS, NAME, Entry, today
 from signin.models import UnlockLink
 from tests.conftest import API, PASSWORD, bearer, race
 from throttling.models import MOST_DEVICES, Lockout
@@ -54,7 +54,7 @@ def known(ada) -> API:
 
 def forged_entries() -> str:
     """As much of a cookie as is looked at, by somebody without the key."""
-    entries = [Entry(bytes([n]) * 12, today(), bytes(32)) for n in range(MOST_ADDRESSES)]
+    entries = [Entry(bytes([n]) * 12, today(), bytes(32)) for n in range(MOST_EMAILS)]
     return ".".join(entry.write() for entry in entries)
 
 
@@ -309,7 +309,7 @@ class TestNoOracle:
             counts.append(len(macs))
             macs.clear()
 
-        assert counts == [MOST_ADDRESSES] * 2
+        assert counts == [MOST_EMAILS] * 2
 
     def test_unknown_address_gets_no_mail(self, db):
         guess("nobody@example.com")

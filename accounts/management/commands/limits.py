@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--clear", action="store_true", help="let the caller begin anew")
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         who = caller(options["who"])
         try:
             counts = store.look_up(who)

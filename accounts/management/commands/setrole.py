@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("email", help="the user's e-mail address")
         parser.add_argument("role", choices=Role.values)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         email, role = options["email"], options["role"]
         user = User.objects.filter(email=email).first()
         if user is None:

@@ -20,8 +20,8 @@ class Command(BaseCommand):
         who.add_argument("--everybody", action="store_true")
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        signed_out = everybody() if options["everybody"] else one(options["email"])
+    def handle(self, *args: object, **options: Any) -> None:
+        signed_out = everybody() if options["everybody"] else single(options["email"])
         if options["json"]:
             self.stdout.write(json.dumps({"signed_out": signed_out}))
         else:
@@ -35,7 +35,7 @@ def everybody() -> int:
     return count
 
 
-def one(email: str) -> int:
+def single(email: str) -> int:
     user = User.objects.filter(email=email).first()
     if user is None:
         raise CommandError(f"{email} is no user's address.")

@@ -10,6 +10,7 @@ from django.db import transaction
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
+from signin.factors.models import Factors, UsedChallenge
 
 QUESTION = "End every session, mailed link and assistant's grant in this database? [y/N] "
 
@@ -17,7 +18,8 @@ QUESTION = "End every session, mailed link and assistant's grant in this databas
 class Command(BaseCommand):
     help = (
         "After a backup was restored: end every session, every mailed link that can still be "
-        "used and every assistant's grant. Used links and ended grants had come back with it."
+        "used, every assistant's grant, and the codes of apps and challenges of passkeys that are "
+        "under way. Used links and ended grants had come back with it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -43,7 +45,8 @@ def is_confirmed() -> bool:
 
 
 def end_everything() -> dict[str, int]:
-    """End what each model's `end_all` knows of, and every user's sessions; how many of which.
+    """End what each model's `end_all` knows of, what may have been shown of second factors, and
+    every user's sessions; how many of which.
 
     The sessions come last: a grant lives no longer than they do, and would not be counted.
     """
@@ -53,6 +56,8 @@ def end_everything() -> dict[str, int]:
             for model in apps.get_models()
             if hasattr(model._default_manager, "end_all")
         }
+        UsedChallenge.objects.use_up()
+        ended["present codes of apps"] = Factors.objects.use_up_codes()
         ended["users' sessions"] = User.objects.sign_out()
         trail.record(Kind.RESTORED, subject="everybody", **ended)
     return ended

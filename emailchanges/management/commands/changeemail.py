@@ -17,7 +17,7 @@ class Command(BaseCommand):
         parser.add_argument("old", help="the user's e-mail address")
         parser.add_argument("new", help="the address that it is to be")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         user = User.objects.filter(email=options["old"]).first()
         if user is None:
             raise CommandError(f"{options['old']} is no user's address.")

@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--language", default="en", help="the mail's: en, sv or de")
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         account = Account(name=options["name"].strip())
         invitation = Invitation(
             account=account,

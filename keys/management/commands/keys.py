@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="report as JSON, times as epochs")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         found = survey()
         if options["json"]:
             self.stdout.write(json.dumps({"keys": [asdict(key) for key in found]}))

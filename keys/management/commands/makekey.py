@@ -15,7 +15,7 @@ class Command(BaseCommand):
         "of what is there."
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         had = any(settings.JWT_KEYS_DIR.glob("*.pem"))
         path = folder.make_first()
         self.stdout.write("there is a key already" if had else f"made {path}")

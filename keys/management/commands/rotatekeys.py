@@ -37,7 +37,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         publishes = not options["only_remove"] and not options["withdraw"]
         if options["delay"] < 0:
             raise CommandError("--delay must not be negative.")
@@ -63,6 +63,6 @@ class Command(BaseCommand):
             self.stdout.write(f"removed {kid}")
 
 
-def report(new: Key | None, removed: list[str]) -> dict[str, Any]:
+def report(new: Key | None, removed: list[str]) -> dict[str, object]:
     published = new and {"kid": new.kid, "signs_from": int(new.signs_from)}
     return {"published": published, "removed": removed}

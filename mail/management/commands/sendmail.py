@@ -19,7 +19,7 @@ class Command(BaseCommand):
             "--once", action="store_true", help="send what is due now, then end; 1 if refused"
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         worker = Worker(hourly=prune)
         if options["once"]:
             if not worker.round(by=timezone.now()):

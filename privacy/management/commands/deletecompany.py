@@ -16,7 +16,7 @@ class Command(BaseCommand):
         parser.add_argument("id", type=UUID, help="the company's id")
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         account = Account.objects.filter(pk=options["id"]).first()
         if account is None:
             raise CommandError(f"No company has the id {options['id']}.")

@@ -16,7 +16,7 @@ class Command(BaseCommand):
         parser.add_argument("email", help="the user's e-mail address")
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         user = User.objects.filter(email=options["email"]).first()
         if user is None:
             raise CommandError(f"{options['email']} is no user's address.")

@@ -19,7 +19,7 @@ class Command(BaseCommand):
             help="take them and the recovery codes away; sessions end, and the user is mailed",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         user = User.objects.filter(email=options["email"]).first()
         if user is None:
             raise CommandError(f"{options['email']} is no user's address.")

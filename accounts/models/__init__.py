@@ -1,0 +1,15 @@
+"""Companies, their users, and the consultant profiles that users may be linked to."""
+
+from accounts.models.companies import Account, SecondFactor
+from accounts.models.consultants import Consultant
+from accounts.models.users import Role, User, UserQuerySet, next_token_version
+
+__all__ = [
+    "Account",
+    "Consultant",
+    "Role",
+    "SecondFactor",
+    "User",
+    "UserQuerySet",
+    "next_token_version",
+]

@@ -1,0 +1,45 @@
+"""The consultant profiles that users may be linked to."""
+
+import uuid
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from accounts.models.companies import Account
+from accounts.validators import validate_name
+
+
+class Consultant(models.Model):
+    """A consultant's profile; its user, if linked, gets the self-service areas."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    account = models.ForeignKey(Account, models.CASCADE, related_name="consultants")
+    name = models.CharField(max_length=200, blank=True, validators=[validate_name])
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="consultant"
+    )
+    manager = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="managed_consultants",
+    )
+
+    class Meta:
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name or str(self.id)
+
+    @property
+    def is_protected(self) -> bool:
+        people = (self.account, self.user, self.manager)
+        return any(one is not None and one.is_protected for one in people)
+
+    def clean(self) -> None:
+        for name in ("user", "manager"):
+            person = getattr(self, name)
+            if person is not None and person.account_id != self.account_id:
+                raise ValidationError({name: "Belongs to another company."})
