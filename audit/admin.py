@@ -15,7 +15,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
 from audit import trail
-from audit.counting import MOST_RECORDS_COUNTED, count_of, said
+from audit.counting import MOST_COUNTED, count_of, said
 from audit.models import Kind, Person, Record
 
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "account_id"]
@@ -23,16 +23,16 @@ COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than MOST_RECORDS_COUNTED; whoever looks for more has filters. `said` is
-    the count for the list to say."""
+    """Counts no further than MOST_COUNTED; whoever looks for more has filters. `said` is the count
+    for the list to say."""
 
     @cached_property
     def counted(self) -> int:
-        return count_of(self.object_list)
+        return count_of(cast(QuerySet[Record], self.object_list))
 
     @property
     def count(self) -> int:
-        return min(self.counted, MOST_RECORDS_COUNTED)
+        return min(self.counted, MOST_COUNTED)
 
     @property
     def said(self) -> str:

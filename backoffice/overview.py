@@ -9,13 +9,14 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils import timezone
 
+from audit.counting import count_of, said
 from audit.models import Kind, Record
 from backoffice.charts import chart
 from mail.outbox import STUCK_AFTER, OutgoingMail, State
 from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
-MOST_ROWS_READ = 1000  # rows; of more it is said that they are over it
+MOST_FAILURES_READ = 1000
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 OPERATORS_ACTS = [
@@ -41,7 +42,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     if user.has_perm("throttling.view_lockout"):
         parts["locks"] = Lockout.objects.locked().order_by("-locked_until")[:SHOWN]
-        parts["locks_count"] = said(bounded_count(Lockout.objects.locked()))
+        parts["locks_count"] = said(count_of(Lockout.objects.locked()))
     if user.has_perm("mail.view_outgoingmail"):
         parts["mails"] = troubled_mails()
     if user.has_perm("audit.view_record"):
@@ -55,23 +56,15 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     return parts
 
 
-def bounded_count(rows: Any) -> int:
-    return int(rows.order_by()[: MOST_ROWS_READ + 1].count())
-
-
-def said(count: int) -> str:
-    return f"{count:,}" if count <= MOST_ROWS_READ else f"over {MOST_ROWS_READ:,}"
-
-
 def troubled_mails() -> dict[str, str]:
     """How many mails are `stuck` (due for over five minutes), or were `failed` or `refused` this
     week."""
     now = timezone.now()
     recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
-        "stuck": said(bounded_count(OutgoingMail.objects.due(now - STUCK_AFTER))),
-        "failed": said(bounded_count(recent.filter(state=State.FAILED))),
-        "refused": said(bounded_count(recent.filter(state=State.REFUSED))),
+        "stuck": said(count_of(OutgoingMail.objects.due(now - STUCK_AFTER))),
+        "failed": said(count_of(recent.filter(state=State.FAILED))),
+        "refused": said(count_of(recent.filter(state=State.REFUSED))),
     }
 
 
@@ -82,10 +75,12 @@ def failures_of_the_hour() -> dict[str, Any]:
     """
     then = timezone.now() - timedelta(hours=1)
     failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=then)
-    rows = list(failures.order_by("-at").values_list("subject", "address")[: MOST_ROWS_READ + 1])
+    rows = list(
+        failures.order_by("-at").values_list("subject", "address")[: MOST_FAILURES_READ + 1]
+    )
     return {
         "count": len(rows),
-        "said": said(len(rows)),
+        "said": said(len(rows), MOST_FAILURES_READ),
         "emails": len({subject for subject, _ in rows}),
         "addresses": len({address for _, address in rows}),
     }
