@@ -6,6 +6,7 @@ way in. Groups themselves are for superusers, and staff act on no operator (acco
 
 from collections.abc import Iterable
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
 from django.db import transaction
@@ -25,8 +26,9 @@ HELPS = {
 
 def looks() -> set[str]:
     """The permissions to look at what the back office shows."""
-    shown = [model._meta for model in admin.site._registry if model is not Group]
-    return {f"{meta.app_label}.view_{meta.model_name}" for meta in shown}
+    shown = [model for model in apps.get_models() if admin.site.is_registered(model)]
+    metas = [model._meta for model in shown if model is not Group]
+    return {f"{meta.app_label}.view_{meta.model_name}" for meta in metas}
 
 
 def wanted() -> dict[str, set[str]]:

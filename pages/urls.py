@@ -4,7 +4,7 @@ from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 from django.urls.converters import StringConverter
 
-from pages import views
+from pages import overview, views
 
 PAGE_NAMES = [
     "signup",
@@ -33,6 +33,7 @@ register_converter(PageConverter, "page")
 calls = [
     path("link", views.LinkView.as_view()),
     path("company", views.CompanyView.as_view()),
+    path("overview", overview.OverviewView.as_view()),
     path("without-second-factor", views.WithoutFactorView.as_view()),
 ]
 

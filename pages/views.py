@@ -25,8 +25,8 @@ from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.
-SCRIPTS = ["client", "email", "factors", "forms", "lists", "navigation", "passkeys", "people"]
-SCRIPTS = [f"pages/{script}" for script in [*SCRIPTS, "screen"]] + ["signin/show"]
+SCRIPTS = ["client", "company", "email", "factors", "forms", "lists", "navigation", "passkeys"]
+SCRIPTS = [f"pages/{script}" for script in [*SCRIPTS, "people", "screen"]] + ["signin/show"]
 MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
 LINKS = {kind.page: kind for kind in MAILED}
 
@@ -41,6 +41,7 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
             "home": "/" if settings.SERVES_PAGES else settings.FRONTEND_URL,
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
             "words": words.in_language(),
+            "events": words.EVENTS,
             "scripts": [static(f"{script}.js") for script in SCRIPTS],
             "links": settings.LINKS,
         } | context

@@ -5,6 +5,8 @@ import math
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
+from audit.models import Kind
+
 WORDS = {
     # Said of a limit and of a lock alike, and true of both: nobody shall tell one from the other.
     "too many attempts": _(
@@ -134,6 +136,24 @@ WORDS = {
     "admin.added": _("Added by operators"),
     "admin.changed": _("Changed by operators"),
     "admin.deleted": _("Deleted by operators"),
+    "email.link": _("Another e-mail address asked for"),
+    "email.changed": _("E-mail address changed"),
+    "email.undone": _("Change of the e-mail address undone"),
+    "factor.added": _("Second factor added"),
+    "factor.renamed": _("Second factor renamed"),
+    "factor.removed": _("Second factor removed"),
+    "factor.reset": _("Second factors reset"),
+    "factor.codes": _("Recovery codes made"),
+    "factor.code_used": _("Recovery code used"),
+    "factor.count": _("The count of a passkey went back"),
+    "lock.mailed": _("Unlocked by mail"),
+    "lock.cleared": _("Unlocked by operators"),
+    "device.known": _("Device made known"),
+    "company.changed": _("Company changed"),
+    "person.exported": _("Data exported"),
+    "person.erased": _("Person erased"),
+    "mail.retried": _("Mail tried again"),
+    "of person": _("Only {name}"),
     "invite again: done": _("The invitation to {email} is on its way."),
     "is invited": _("is invited."),
     "mail refused": _("The mail was refused: is the address right?"),
@@ -180,6 +200,9 @@ WORDS = {
     "Control characters are not allowed.": _("Control characters are not allowed."),
     "This password is too common.": _("This password is too common."),
 }
+
+# What a company's trail may hold, in these words: what else is recorded is of no company.
+EVENTS = [(kind, WORDS[kind]) for kind in Kind.values if kind in WORDS]
 
 
 def in_language() -> dict[str, str]:

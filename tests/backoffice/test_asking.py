@@ -43,7 +43,7 @@ def test_nothing_is_done_before_the_answer(operator: Client, ada, bob, name, by)
     url, body = (page(bob), {"_do": name}) if by == "button" else (
         "/admin/accounts/user/", choose(name, bob)
     )  # fmt: skip
-    asked = operator.post(url, body).content.decode()
+    asked = operator.post(url, body).content.decode().replace("<wbr>", "")
 
     assert admin.site.get_model_admin(User).asks_first[name].split("'")[0] in asked
     assert bob.email in asked
@@ -62,7 +62,11 @@ def test_answer_on_the_page_does_it(operator: Client, ada, bob):
 
 def test_question_names_ten_and_counts_the_rest(operator: Client, ada, new_user):
     users = [new_user(account=ada.account) for _ in range(12)]
-    asked = operator.post("/admin/accounts/user/", choose("deactivate", *users)).content.decode()
+    asked = (
+        operator.post("/admin/accounts/user/", choose("deactivate", *users))
+        .content.decode()
+        .replace("<wbr>", "")
+    )
 
     assert sum(f"<li>{user.email}</li>" in asked for user in users) == 10
     assert "12 in all." in asked
@@ -70,7 +74,7 @@ def test_question_names_ten_and_counts_the_rest(operator: Client, ada, new_user)
 
 def test_question_repeats_no_more_than_the_act(operator: Client, ada, bob):
     body = {"_do": "deactivate", "first_name": "Mallory"}
-    asked = operator.post(page(bob), body).content.decode()
+    asked = operator.post(page(bob), body).content.decode().replace("<wbr>", "")
 
     assert "Mallory" not in asked
     assert 'name="_do" value="deactivate"' in asked
@@ -100,9 +104,9 @@ def test_what_helps_does_not_ask(operator: Client, ada, bob):
 
 
 def test_only_admin_is_not_offered_the_way_out(operator: Client, ada, bob):
-    alone = operator.get(page(ada)).content.decode()
+    alone = operator.get(page(ada)).content.decode().replace("<wbr>", "")
     User.objects.filter(pk=bob.pk).update(role=Role.ADMIN)
-    with_another = operator.get(page(ada)).content.decode()
+    with_another = operator.get(page(ada)).content.decode().replace("<wbr>", "")
 
     for name in ("make_member", "deactivate"):
         assert f'value="{name}"' not in alone

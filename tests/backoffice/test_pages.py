@@ -20,7 +20,8 @@ USER = "/admin/accounts/user/{}/change/"
 
 
 def text(client, url: str) -> str:
-    return client.get(url).content.decode()
+    """The page, without the places at which addresses may break."""
+    return client.get(url).content.decode().replace("<wbr>", "")
 
 
 @pytest.fixture
@@ -141,7 +142,7 @@ def test_index_shows_what_needs_a_hand(operator, locked, bob):
     shown = text(operator, "/admin/")
 
     for words in (
-        f"{locked.email}</a></td><td>until",
+        f'{locked.email}</a></td><td class="whole">until',
         "1 waiting for over five minutes",
         "1 given up this week",
         "lock cleared</td><td>charles@example.com",

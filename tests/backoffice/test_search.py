@@ -42,7 +42,7 @@ def zoe(new_user) -> User:
 
 def found(browser: Client, q: str) -> str:
     """What the index shows between the search and the panels."""
-    shown = browser.get("/admin/", {"q": q}).content.decode()
+    shown = browser.get("/admin/", {"q": q}).content.decode().replace("<wbr>", "")
     return shown.partition('<div class="panel found">')[2].partition('<div class="panel')[0]
 
 

@@ -1,9 +1,10 @@
 """Every page of the back office: no barrier that axe-core finds, and no word that breaks."""
 
+import base64
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +17,14 @@ from tests.browser.conftest import DESKTOP, PHONE, Site
 from tests.browser.rows import LONG
 from tests.browser.test_admin import enter
 from tests.browser.test_pages import look, violations
+from tests.signin.factors.conftest import code
 
 pytestmark = pytest.mark.browser
 
 BOSS = RequestFactory().get("/")
 BOSS.user = User(is_superuser=True, is_staff=True)
 # Django's scripts make these boxes when the page has come, and ours names them after that.
-NAMED = """() => document.querySelectorAll(".admin-autocomplete").length ===
+NAMED = """() => !document.querySelector("span.help-tooltip[aria-label]:not([role])") && document.querySelectorAll(".admin-autocomplete").length ===
     document.querySelectorAll(".select2-selection[aria-labelledby*=_label]").length"""
 PICTURED = {"accounts.User", "throttling.Lockout", "audit.Record", "mail.OutgoingMail"}
 
@@ -123,7 +125,8 @@ def test_header_fits(site_of_ada: Site, width: int) -> None:
 
 
 # A range of a word's characters is of one line alone where the word does not break.
-BROKEN = """() => [...document.querySelectorAll("#result_list :is(td, th)")].flatMap((cell) => {
+CELLS = ":is(#result_list, .panel) :is(td, th)"
+BROKEN = """(cells) => [...document.querySelectorAll(cells)].flatMap((cell) => {
   const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
   while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[A-Za-z0-9]+/g)) {
     const range = document.createRange();
@@ -142,7 +145,12 @@ def test_no_word_of_a_list_breaks(site_of_ada: Site, rows: dict[str, str]) -> No
         for width in (320, 1280):
             page.set_viewport_size({"width": width, "height": 800})
             page.goto(next(pages(model, rows[model._meta.label]))[1])
-            found[f"{model._meta.label} {width}"] = page.evaluate(BROKEN)
+            found[f"{model._meta.label} {width}"] = page.evaluate(BROKEN, CELLS)
+
+    for address in ("/admin/", f"/admin/accounts/user/{rows['accounts.User']}/change/"):
+        page.set_viewport_size(PHONE)
+        page.goto(address)
+        found[address] = page.evaluate(BROKEN, CELLS)
 
     assert not any(found.values()), found
     page.goto("/admin/accounts/user/")
@@ -176,3 +184,40 @@ def test_caller_is_found_and_helped(site_of_ada: Site, rows: dict[str, str]) -> 
 
     page.get_by_text("Lockouts cleared: 1.").wait_for()
     assert "Locked" not in page.locator(".finding").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
+def test_pages_of_the_log_in(
+    new_site: Callable[..., Site], device: str, viewport: Any, scheme: str
+) -> None:
+    site = new_site(STAFF_SECOND_FACTOR="true", RATE_LIMIT_CREDENTIAL="1000")
+    kind = f"{device}-{scheme}"
+    site.operator()
+    page = site.tab("/admin/", viewport=viewport, color_scheme=scheme)
+    enter(page)
+    page.get_by_role("heading", name="Set up a second factor").wait_for()
+    found = {"set up": look(page, f"admin-set-up-{kind}")}
+    secret = base64.b32decode(page.locator("#content code").inner_text())
+    page.locator("[name=code]").fill(code(0, secret))
+    page.get_by_role("button", name="Set up, and log in").click()
+    page.get_by_role("heading", name="Recovery codes").wait_for()
+    found["codes"] = look(page, f"admin-codes-{kind}")
+    page.get_by_role("link", name="Continue").click()
+    page.get_by_role("button", name="Log out").click()
+    page.locator("h1").wait_for()
+    found["logged out"] = look(page, f"admin-logged-out-{kind}")
+    page.goto("/admin/")
+    enter(page)
+    page.get_by_role("heading", name="Second factor").wait_for()
+    found["second factor"] = look(page, f"admin-second-factor-{kind}")
+    for _ in range(6):
+        page.goto("/admin/login/")
+        page.locator("[name=username]").fill("ada@example.com")
+        page.locator("[name=password]").fill("wrong guess")
+        page.keyboard.press("Enter")
+        page.locator(".errornote, h1").first.wait_for()
+    found["refused"] = look(page, f"admin-refused-{kind}")
+
+    assert "Too many attempts" in page.locator("h1").inner_text()
+    assert not any(found.values()), found

@@ -10,5 +10,8 @@ django.jQuery(() => {
     box.setAttribute("aria-labelledby", `${label.id} ${shown.id}`);
     shown.setAttribute("aria-labelledby", label.id);
   }
+});
+
+addEventListener("load", () => {
   for (const icon of document.querySelectorAll("span.help-tooltip[aria-label]")) icon.setAttribute("role", "img");
 });

@@ -84,10 +84,10 @@ function standing(item) {
   }
   const date = item.last_sign_in_at && day.format(new Date(item.last_sign_in_at));
   const until = date ? say("last signed in on", { date }) : "";
-  if (!item.is_active) return { kind: "inactive", standing: "deactivated", until, acts: ["activate"] };
+  if (!item.is_active) return { kind: "inactive", standing: "deactivated", until, acts: ["history", "activate"] };
   const other = item.role === "admin" ? "make member" : "make admin";
   const colleague = item.id === client.user.id ? [] : ["mail password", "sign out", "reset factors"];
-  return { kind: "active", standing: "active", until, acts: [other, ...colleague, "deactivate"] };
+  return { kind: "active", standing: "active", until, acts: [other, "history", ...colleague, "deactivate"] };
 }
 
 function initials(mark, name) {

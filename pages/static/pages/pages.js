@@ -1,5 +1,6 @@
 /* Brings the pages to life. */
 
+import "./company.js";
 import "./factors.js";
 import { takeToken } from "./forms.js";
 import "./email.js";

@@ -45,13 +45,21 @@ function outcome({ email, error, fields }) {
 
 /* ---- Filters ---- */
 
+const DAY = 24 * 60 * 60 * 1000; // milliseconds
+
+/* What the field asks for: its value, or so many days ago. */
+function wanted({ value, selectedOptions: [chosen] }) {
+  const { days } = chosen.dataset;
+  return days ? new Date(Date.now() - days * DAY).toISOString() : value;
+}
+
 function filter(field) {
   for (const id of field.dataset.of.split(" ")) {
     const list = document.getElementById(id);
     const [path, query] = list.dataset.list.split("?");
     const asked = new URLSearchParams(query);
     asked.delete(field.dataset.filter);
-    if (field.value) asked.set(field.dataset.filter, field.value);
+    if (field.value) asked.set(field.dataset.filter, wanted(field));
     list.dataset.list = `${path}?${asked}`;
   }
   field.dispatchEvent(new CustomEvent("done", { bubbles: true }));

@@ -1,0 +1,79 @@
+"""GET /pages/overview: a company in figures."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from accounts.models import User
+from audit.models import Kind, Record
+from invitations.models import Invitation
+from pages.words import EVENTS
+
+PATH = "/pages/overview"
+
+
+def sign_in(user: User, days: int) -> None:
+    at = timezone.now() - timedelta(days=days)
+    Record.objects.create(kind=Kind.LOGIN_SUCCEEDED, at=at, actor_id=user.pk)
+
+
+def test_figures_are_of_the_company_alone(as_ada, ada, bob, eve):
+    sign_in(ada, 89)
+    sign_in(bob, 91)
+    User.objects.filter(pk=ada.pk).update(has_second_factor=True)
+    Invitation.objects.invite(ada, "charles@example.com")
+    Invitation.objects.invite(eve, "other@example.com")
+    figures = as_ada.get(PATH).json()
+
+    assert figures == {
+        "people": 2, "admins": 1, "without_factor": 1, "absent": 1, "invitations": 1
+    }  # fmt: skip
+
+
+def test_those_who_are_deactivated_count_nowhere(as_ada, bob):
+    User.objects.filter(pk=bob.pk).update(is_active=False, role="admin")
+    figures = as_ada.get(PATH).json()
+
+    assert (figures["people"], figures["admins"], figures["without_factor"]) == (1, 1, 1)
+
+
+def test_invitation_that_is_over_is_not_open(as_ada, ada):
+    Invitation.objects.invite(ada, "charles@example.com")
+    Invitation.objects.update(expires_at=timezone.now())
+
+    assert as_ada.get(PATH).json()["invitations"] == 0
+
+
+def test_it_takes_four_queries(as_ada, ada, new_user, django_assert_num_queries):
+    for _ in range(5):
+        new_user(account=ada.account)
+    with django_assert_num_queries(4):
+        assert as_ada.get(PATH).json()["people"] == 6
+
+
+def test_members_and_strangers_do_not_see_it(as_bob, api):
+    assert as_bob.get(PATH).status_code == 403
+    assert api.get(PATH).status_code == 401
+
+
+def test_it_is_read_alone(as_ada):
+    assert as_ada.post(PATH, {}).status_code == 405
+
+
+# Recorded of no company: failures, locks, keys, the operators' own, and a company that is gone.
+NOT_OF_COMPANIES = {
+    Kind.LOGIN_FAILED,
+    Kind.LOGIN_LOCKED,
+    Kind.CODES_STOPPED,
+    Kind.LOCK_SET,
+    Kind.LIMITS_CLEARED,
+    Kind.KEY_PUBLISHED,
+    Kind.KEY_REMOVED,
+    Kind.EXPORTED,
+    Kind.RESTORED,
+    Kind.COMPANY_DELETED,
+}
+
+
+def test_every_kind_of_a_company_s_trail_has_words():
+    assert {kind for kind, _ in EVENTS} == set(Kind.values) - NOT_OF_COMPANIES
