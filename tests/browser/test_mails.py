@@ -26,10 +26,10 @@ LINKS = {
 }
 
 
-def html_of(site: Site, number: int) -> list[str]:
-    """The HTML of the mails, once there are so many."""
-    deadline = time.monotonic() + 10
-    while len(found := list(mails(site))) < number:
+def html_of(site: Site, number: int, seen: set[str]) -> list[str]:
+    """The HTML of the mails that are not among those seen, once there are so many."""
+    deadline = time.monotonic() + 30
+    while len(found := [html for html in mails(site) if html not in seen]) < number:
         assert time.monotonic() < deadline, "not all mails have come"
         time.sleep(0.1)
     return found
@@ -74,14 +74,14 @@ def caused(site: Site, language: str) -> dict[str, str]:
         "address": ("/auth/email-changes", ada | {"email": f"ada@{language}.example.com"}),
     }
     found: dict[str, str] = {}
+    seen = set(mails(site))  # nothing is deleted: the worker may have a file open
     for name, (path, body) in calls.items():
         headers = {"Accept_Language": language, "Authorization": f"Bearer {access}"}
         answer = ask(url, "POST", path, body, **headers)
         assert answer.status < 300, answer.body
         number = 2 if name == "address" else 1  # the link, and a notice to the present address
-        found |= {f"{name}-{n}": html for n, html in enumerate(html_of(site, number))}
-        for file in site.mails.glob("*"):
-            file.unlink()
+        found |= {f"{name}-{n}": html for n, html in enumerate(html_of(site, number, seen))}
+        seen |= set(found.values())
     return found
 
 
