@@ -17,6 +17,9 @@ def act(page: Any, where: str, row: str, action: str) -> str:
     page.locator("#result_list tbody tr", has_text=row).locator("input.action-select").check()
     page.locator("select[name=action]").select_option(label=action)
     page.locator("button[name=index]").click()
+    page.locator(".messagelist, button.danger").first.wait_for()
+    if page.locator("button.danger").count():  # what hurts asks first
+        page.locator("button.danger").click()
     return str(page.locator(".messagelist").inner_text())
 
 

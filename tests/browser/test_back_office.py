@@ -24,7 +24,8 @@ pytestmark = pytest.mark.browser
 BOSS = RequestFactory().get("/")
 BOSS.user = User(is_superuser=True, is_staff=True)
 # Django's scripts make these boxes when the page has come, and ours names them after that.
-NAMED = """() => !document.querySelector("span.help-tooltip[aria-label]:not([role])") && document.querySelectorAll(".admin-autocomplete").length ===
+NAMED = """() => !document.querySelector("span.help-tooltip[aria-label]:not([role])") &&
+    document.querySelectorAll(".admin-autocomplete").length ===
     document.querySelectorAll(".select2-selection[aria-labelledby*=_label]").length"""
 PICTURED = {"accounts.User", "throttling.Lockout", "audit.Record", "mail.OutgoingMail"}
 
