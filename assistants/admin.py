@@ -1,6 +1,6 @@
 """Assistants in the admin site: which clients there are, whom they act for, and how to end that."""
 
-from typing import cast
+from typing import ClassVar, cast
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -43,6 +43,7 @@ class GrantAdmin(ReadOnlyAdmin):
     search_help_text = "Part of an address, or a client's whole name."
     fields = ["user", "client", "redirect_uri", "created_at", "redeemed_at", "used_at", "ended_at"]
     actions = ["end"]
+    asks_first: ClassVar[dict[str, str]] = {"end": "The assistants are shut out at once."}
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("assistants.change_grant")
@@ -59,6 +60,7 @@ class ClientAdmin(ReadOnlyAdmin):
     search_help_text = "Part of the name, or the whole client_id."
     fields = ["id", "name", "url", "redirect_uris", "created_at"]
     actions = ["end_grants"]
+    asks_first: ClassVar[dict[str, str]] = {"end_grants": "It is shut out by everybody at once."}
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("assistants.change_grant")

@@ -1,11 +1,13 @@
 """GET and POST /oauth/authorize: the page on which a person lets an assistant in, or does not.
 
-Plain forms, no script. First the person signs in, by the same check, lockout and tier as log-in
-has; then the page says who asks, where the answer goes and what it may do, and two buttons decide.
-What was found out by the first form comes back with the second in a signed ticket, so that nothing
-is stored before the yes. RFC 6749 §4.1, RFC 9700, RFC 9207.
+Plain forms. First the person signs in, by the same check, lockout and tier as log-in has; a script
+shows the password, or asks for a passkey, and all works without it. Then the page, without any
+script, says who asks, where the answer goes and what it may do, and two buttons decide. What was
+found out by the first form comes back with the second in a signed ticket, so that nothing is stored
+before the yes. RFC 6749 §4.1, RFC 9700, RFC 9207.
 """
 
+import math
 import re
 import uuid
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from django.conf import settings
 from django.core import signing
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
+from django.templatetags.static import static
 from django.utils import translation
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import PermissionDenied, ValidationError
@@ -222,18 +225,32 @@ class AuthorizeView(CountedView):
         return asked.answer(code=grant.code)
 
     def page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
-        """A page in the language of Django's language cookie, else of Accept-Language."""
+        """A page in the language that was chosen on it, else of Django's language cookie, else of
+        Accept-Language."""
         request = self.request
-        language = translation.get_language_from_request(request)
+        again = request.GET.copy()
+        again.pop("step", None)
+        language = again.get("language", "")
+        if language not in dict(settings.LANGUAGES):
+            language = translation.get_language_from_request(request)
+        context |= {"language": language, "query": again.urlencode()}
+        again.pop("language", None)
+        context |= {
+            "languages": settings.LANGUAGES,
+            "query_here": again.urlencode(),
+            "links": settings.LINKS,
+            "forgot": "/forgot-password" if settings.SERVES_PAGES else "",
+            "lock": math.ceil(settings.LOCKOUT_SECONDS / 60),
+        }
         with translation.override(language):
-            again = request.GET.copy()
-            again.pop("step", None)
-            context |= {"language": language, "query": again.urlencode()}
             response = render(request, f"assistants/{name}.html", context, status=status)
         asked: AuthorizationRequest | None = context.get("asked")
         policy = asked.policy() if asked else POLICY
-        script = "; script-src 'self'" if context.get("passkey") else ""  # for the passkey's button
-        response["Content-Security-Policy"] = policy + script
+        if context.get("passkey"):  # for its button
+            policy += "; script-src 'self'"
+        elif name == "sign-in" and "[" not in (host := request.get_host()):
+            policy += f"; script-src {host}{static('signin/show.js')}"  # that file, and no other
+        response["Content-Security-Policy"] = policy
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]

@@ -15,20 +15,28 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
 from audit import trail
+from audit.counting import MOST_COUNTED, count_of, said
 from audit.models import Kind, Person, Record
 
-MOST_RECORDS_COUNTED = 10_000  # counting a million of them would take longer than showing a hundred
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "account_id"]
 COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than MOST_RECORDS_COUNTED; whoever looks for more has filters."""
+    """Counts no further than MOST_COUNTED; whoever looks for more has filters. `said` is the count
+    for the list to say."""
 
     @cached_property
+    def counted(self) -> int:
+        return count_of(cast(QuerySet[Record], self.object_list))
+
+    @property
     def count(self) -> int:
-        rows: Any = self.object_list
-        return int(rows.order_by()[:MOST_RECORDS_COUNTED].count())
+        return min(self.counted, MOST_COUNTED)
+
+    @property
+    def said(self) -> str:
+        return said(self.counted)
 
 
 class DayFilter(admin.SimpleListFilter):

@@ -117,6 +117,17 @@ class Person(Protocol):
     def account_id(self) -> UUID: ...
 
 
+class Gone(Protocol):
+    """Somebody who is being erased."""
+
+    pk: UUID
+    emails: list[str]
+    account_id: UUID
+    names: list[str]
+    alias: UUID
+    pseudonym: str
+
+
 def replaced(value: Any, gone: set[str], by: str) -> Any:
     """The JSON value with `by` in the place of each text that is one of those that are gone."""
     if isinstance(value, dict):
@@ -145,15 +156,15 @@ class RecordQuerySet(models.QuerySet["Record"]):
         """Delete what is older than AUDIT_KEEP_DAYS."""
         return self.prune_before(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
 
-    def pseudonymise(self, person: Person, names: list[str], alias: UUID, pseudonym: str) -> None:
-        """Put a pseudonym in the place of somebody's id and address in every record, and of their
+    def pseudonymise(self, gone: Gone) -> None:
+        """Put a pseudonym in the place of somebody's id and addresses in every record, and of their
         names in those of their company; `alias` in the place of the id where that is a UUID.
 
         The one way to change a record: PostgreSQL does it in a function that migration 0003 made,
         and refuses every other UPDATE. Values are replaced where they are the whole of a value.
         """
-        said = [str(person.pk), str(person.email)]
-        values = (person.pk, alias, pseudonym, said, person.account_id, [n for n in names if n])
+        said, names = [str(gone.pk), *gone.emails], [name for name in gone.names if name]
+        values = (gone.pk, gone.alias, gone.pseudonym, said, gone.account_id, names)
         connection = connections[self.db]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:

@@ -22,6 +22,8 @@ from accounts.models import Account, Consultant, Role, User
 from audit.admin import LargeTableAdmin, each
 from audit.models import Kind
 from backoffice import panels
+from backoffice.diagnosis import diagnose
+from backoffice.paneled import PanelAdmin, caller
 from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
 from privacy.erasure import delete_company, erase
@@ -29,75 +31,6 @@ from signin.factors.models import Factors
 from throttling.models import Lockout
 
 PRIVILEGES = ["is_staff", "is_superuser", "groups", "user_permissions"]
-
-
-class PanelAdmin(LargeTableAdmin):
-    """A ModelAdmin whose page shows a panel of facts, and the list's actions as buttons."""
-
-    buttons: ClassVar[list[str]] = []  # names of actions, in order
-
-    def panel(self, row: Any) -> dict[str, Any]:
-        """What the page's template shows of the row, as `panel`."""
-        raise NotImplementedError
-
-    def erase(self, request: HttpRequest, row: Any) -> str:
-        """Erase what the page is about; what the caller is told."""
-        raise NotImplementedError
-
-    def erase_confirmed(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Erase for a superuser, who has typed the address or name of what goes; of the others
-        nobody is even asked."""
-        row = self.get_object(request, object_id)
-        if row is None or not caller(request).is_superuser or row == request.user:
-            raise PermissionDenied
-        if request.POST.get("confirmed", "").strip() != str(row):
-            self.message_user(request, f"Nothing was erased: type {row}.", messages.ERROR)
-            return redirect(request.path)
-        try:
-            self.message_user(request, self.erase(request, row))
-        except LastAdmin as error:
-            said = f"{row}: {error.detail}. Make somebody else an admin, or delete the company."
-            self.message_user(request, said, messages.ERROR)
-            return redirect(request.path)
-        return redirect("admin:index")
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        pressed = request.POST.get("_do", "")
-        if pressed == "erase":
-            return self.erase_confirmed(request, object_id)
-        if pressed:
-            return self.press(request, object_id, pressed)
-        row = self.get_object(request, object_id)
-        context: dict[str, Any] = extra_context or {}
-        if row is not None:
-            context |= {"panel": self.panel(row), "buttons": self.offered(request, row)}
-            context["may_erase"] = caller(request).is_superuser and row != request.user
-        return super().change_view(request, object_id, form_url, context)
-
-    def press(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
-        """Take one of the list's actions with this row; `get_actions` knows who may."""
-        row = self.get_object(request, object_id)
-        action = self.get_actions(request).get(name) if name in self.buttons else None
-        if row is not None and action is not None:
-            action[0](self, request, self.get_queryset(request).filter(pk=row.pk))
-        return redirect(request.path)
-
-    def offered(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
-        """The buttons' names and words; none where the row may not be changed."""
-        if not self.has_change_permission(request, row):
-            return []
-        actions: Any = self.get_actions(request)
-        return [(name, actions[name][2]) for name in self.buttons if name in actions]
-
-
-def caller(request: HttpRequest) -> User:
-    return cast(User, request.user)
 
 
 @admin.register(Account)
@@ -143,10 +76,20 @@ class UserAdmin(PanelAdmin):
     buttons = ["sign_out", "send_password_link", "unlock", "make_admin", "make_member"]
     buttons += ["deactivate", "activate", "reset_factors"]
     actions = list(buttons)
+    asks_first: ClassVar[dict[str, str]] = {
+        "sign_out": "Every session ends at once, assistants' too.",
+        "make_admin": "Admins invite people, change roles and deactivate accounts.",
+        "make_member": "Members manage nobody; the open invitations that they have sent are "
+        "revoked.",
+        "deactivate": "They are signed out at once, and cannot sign in until activated again.",
+        "reset_factors": "Apps, passkeys and recovery codes are removed, and every session ends. "
+        "Make sure that it is really they who ask.",
+    }
     change_form_template = "backoffice/user.html"
 
     def panel(self, row: User) -> dict[str, Any]:
-        return panels.of_user(row)
+        panel = panels.of_user(row)
+        return panel | {"finding": diagnose(row, panel)}
 
     def erase(self, request: HttpRequest, row: User) -> str:
         return f"Erased. The audit trail says {erase(row, caller(request))} from now on."
@@ -161,6 +104,8 @@ class UserAdmin(PanelAdmin):
             idle = {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
         if not row.has_second_factor:
             idle.add("reset_factors")
+        if row.is_only_admin:
+            idle |= {"make_member", "deactivate"}
         return [(name, words) for name, words in super().offered(request, row) if name not in idle]
 
     @admin.display(description="name")
@@ -218,7 +163,10 @@ class UserAdmin(PanelAdmin):
             logout(request)
         self.message_user(request, f"Users signed out: {signed_out}.")
 
-    @admin.action(description="Send a password-change link", permissions=["change"])
+    def has_link_permission(self, request: HttpRequest) -> bool:
+        return caller(request).has_perms(["accounts.view_user", "passwords.add_passwordchange"])
+
+    @admin.action(description="Send a password-change link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Mails a link to each; an inactive user, who could not use it, gets none."""
 
@@ -230,7 +178,10 @@ class UserAdmin(PanelAdmin):
         sent = each(request, queryset.filter(is_active=True), send)
         self.message_user(request, f"Password-change links requested: {sent}.")
 
-    @admin.action(description="Unlock: let them sign in again", permissions=["change"])
+    def has_unlock_permission(self, request: HttpRequest) -> bool:
+        return caller(request).has_perms(["accounts.view_user", "throttling.change_lockout"])
+
+    @admin.action(description="Unlock: let them sign in again", permissions=["change", "unlock"])
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         actor = caller(request)
         cleared = each(request, queryset, lambda user: Lockout.objects.unlock(user.email, actor))

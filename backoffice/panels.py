@@ -32,8 +32,10 @@ def of_user(user: User) -> dict[str, Any]:
         "factors": Factors.objects.filter(user=user).first(),
         "grants": Grant.objects.live().filter(user=user).select_related("client")[:SHOWN],
         "mails": OutgoingMail.objects.filter(email=user.email)[:SHOWN],
-        "password_link": PasswordChange.objects.live().filter(user=user).first(),
-        "invitations": Invitation.objects.open().filter(email=user.email)[:SHOWN],
+        "last_link": PasswordChange.objects.filter(user=user).first(),
+        "invitations": Invitation.objects.open()
+        .filter(email=user.email)
+        .select_related("account")[:SHOWN],
         "consultant": Consultant.objects.filter(user=user).select_related("manager").first(),
         "managed": Consultant.objects.filter(manager=user)[:SHOWN],
     }

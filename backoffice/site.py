@@ -18,8 +18,10 @@ from rest_framework.exceptions import APIException
 
 from accounts.models import User
 from backoffice import second_factor
+from backoffice.asking import AskingAdmin
 from backoffice.lookups import GuardedAdmin
-from backoffice.overview import found, overview
+from backoffice.overview import overview
+from backoffice.search import found
 from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
@@ -74,10 +76,15 @@ class Site(admin.AdminSite):
     enable_nav_sidebar = False  # its width is the lists'
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Guarded, whatever the class: Django's own, too, and one that somebody forgets."""
+        """Guarded, and asking, whatever the class: Django's own, too, and one that is forgotten."""
         admin_class = admin_class or admin.ModelAdmin
-        said = {"__module__": admin_class.__module__, "__doc__": admin_class.__doc__}
-        guarded = type(admin_class.__name__, (GuardedAdmin, admin_class), said)
+        said: dict[str, Any] = {
+            "__module__": admin_class.__module__,
+            "__doc__": admin_class.__doc__,
+        }
+        said["asks_first"] = getattr(admin_class, "asks_first", {})
+        before = [one for one in (GuardedAdmin, AskingAdmin) if not issubclass(admin_class, one)]
+        guarded = type(admin_class.__name__, (*before, admin_class), said)
         super().register(model_or_iterable, guarded, **options)
 
     def get_urls(self) -> list[Any]:
@@ -98,8 +105,8 @@ class Site(admin.AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """The apps, what needs a hand now, and what the search box finds."""
-        context = overview(request) | found(request) | (extra_context or {})
+        """The apps, and what needs a hand now, or what the search box finds."""
+        context = (found(request) or overview(request)) | (extra_context or {})
         return super().index(request, context)
 
     @method_decorator(csrf_exempt)  # so that it is counted first; super().login checks the token

@@ -172,6 +172,15 @@ def http_url(name: str, value: str, *, origin: bool = False) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path}".rstrip("/")
 
 
+def https_link(name: str) -> str:
+    """The address of a page elsewhere, for people to follow; "" where there is none."""
+    value = os.environ.get(name, "")
+    parts = url_parts(value, "https")
+    if value and (not parts or not value.isprintable() or " " in value or "@" in parts.netloc):
+        stop(name, f"{value!r} is no https address", "https://www.example.com/terms")
+    return value
+
+
 def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
     """The domain that passkeys belong to, by default the first address's host, and the origins of
     these addresses where it is used (WebAuthn Level 3 §5.1.3): over https, or on localhost.

@@ -94,6 +94,13 @@ LIMITER_PROCESSES = env.integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURR
 WEB_THREADS = env.integer("WEB_THREADS", 8, high=256)
 LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
 METRICS_TOKEN = env.token("METRICS_TOKEN")
+LINKS = {  # on every page and in every mail
+    "terms": env.https_link("LINKS_TERMS"),
+    "privacy": env.https_link("LINKS_PRIVACY"),
+    "help": env.https_link("LINKS_HELP"),
+    "imprint": env.https_link("LINKS_IMPRINT"),
+}
+LINKS = {name: url for name, url in LINKS.items() if url}
 
 # ---- Django ----------------------------------------------------------------------------------
 

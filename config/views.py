@@ -10,8 +10,10 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from config.schema.document import document
+from pages.views import asks_for_a_page, error_page
 from throttling.views import CountedView
 
 admin_slash = csrf_exempt(RedirectView.as_view(url="/admin/", permanent=True))
@@ -32,10 +34,16 @@ class SchemaView(CountedView):
 
 
 class NotFoundView(CountedView):
-    """Any other path, by any method: counted in the public tier, then 404."""
+    """Any other path, by any method: counted in the public tier, then 404; a page for a person."""
 
     schema = None
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> NoReturn:
         super().initial(request, *args, **kwargs)
         raise NotFound("not found")  # DRF's own words would be translated first
+
+    def handle_exception(self, exc: Exception) -> Response:
+        answer = super().handle_exception(exc)
+        if asks_for_a_page(self.request):
+            return error_page(self.request, answer)  # type: ignore[return-value]
+        return answer

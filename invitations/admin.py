@@ -71,6 +71,7 @@ class InvitationAdmin(ReadOnlyAdmin):
     readonly_fields = STATUS_FIELDS
     autocomplete_fields = ["account", "consultant"]
     actions = ["resend", "revoke"]
+    asks_first: ClassVar[dict[str, str]] = {"revoke": "The links in their mails stop working."}
 
     def get_fields(self, request: HttpRequest, obj: object = None) -> Any:
         return [*FORM_FIELDS, *STATUS_FIELDS] if obj else FORM_FIELDS
@@ -85,8 +86,9 @@ class InvitationAdmin(ReadOnlyAdmin):
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_invite_permission(self, request: HttpRequest) -> bool:
-        """Whoever may invite may send again and revoke."""
-        return self.has_add_permission(request)
+        """Whoever may invite may send again and revoke; so may who has that permission alone."""
+        changes = request.user.has_perm("invitations.change_invitation")
+        return changes or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
         Invitation.objects.save_and_mail(obj)

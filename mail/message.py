@@ -1,6 +1,7 @@
 """How a mail reads: its subject, text and HTML, made from the templates of what it is about."""
 
 import math
+import textwrap
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from email.utils import parseaddr
@@ -30,7 +31,14 @@ def link_context(link: EmailedLink) -> dict[str, object]:
     life = link.expires_at - timezone.now() if link.expires_at else link.life()
     minutes = math.ceil(life / timedelta(minutes=1))
     days = minutes // (24 * 60)
-    return {"url": link.url, "minutes": minutes, "hours": minutes // 60, "days": days}
+    lock = math.ceil(settings.LOCKOUT_SECONDS / 60)
+    return {"url": link.url, "minutes": minutes, "hours": minutes // 60, "days": days, "lock": lock}
+
+
+def preheader(text: str) -> str:
+    """What an inbox shows beside the subject: the first sentences after the greeting."""
+    said = textwrap.shorten(text.split("\n\n")[1], 140, placeholder="…")
+    return said[:1].upper() + said[1:]
 
 
 def compose(
@@ -39,12 +47,13 @@ def compose(
     """Subject, text and HTML from the templates of what the mail is about, in `language`; `told`
     is of `origin_context`."""
     context = {**told, **(link_context(matter) if isinstance(matter, EmailedLink) else {})}
-    context |= matter.mail_context()
+    context |= {"links": settings.LINKS} | matter.mail_context()
     name = f"emails/{matter.mail_name}"
     with translation.override(language):
         subject = " ".join(render_to_string(f"{name}.subject.txt", context).split())
         text = render_to_string(f"{name}.txt", context)
-        html = render_to_string(f"{name}.html", context | {"language": language})
+        context |= {"language": language, "subject": subject, "preheader": preheader(text)}
+        html = render_to_string(f"{name}.html", context)
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     message = EmailMultiAlternatives(subject, text, to=[matter.email])
     message.attach_alternative(html, "text/html")

@@ -7,6 +7,8 @@ from datetime import datetime
 from mail.words import harmless
 
 PREFIX = "notice."
+# Kinds whose mails are deleted once they have ended, sent or not: nobody may be known by them.
+FORGOTTEN = {PREFIX + "erased"}
 
 
 @dataclass(frozen=True)

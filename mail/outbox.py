@@ -32,7 +32,7 @@ from mail.emails import CanonicalEmailField
 from mail.kinds import known_kinds
 from mail.links import KEPT_FOR, EmailedLink
 from mail.message import compose, origin_context
-from mail.notices import PREFIX, Notice
+from mail.notices import FORGOTTEN, PREFIX, Notice
 from mail.tally import MailTally
 
 logger = logging.getLogger(__name__)
@@ -249,7 +249,10 @@ class OutgoingMail(models.Model):
         self.state = state
         for name, value in fields.items():
             setattr(self, name, value)
-        self.save(update_fields=["state", *fields])
+        if state in ENDS and self.kind in FORGOTTEN:
+            OutgoingMail.objects.filter(pk=self.pk).delete()
+        else:
+            self.save(update_fields=["state", *fields])
         if state in ENDS:
             # Once it is committed: a worker that stops before that would hold up all the others.
             transaction.on_commit(partial(MailTally.objects.add, state))

@@ -19,14 +19,14 @@ from accounts.models import User, UserQuerySet
 from accounts.serializers import CompanyUser
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
-from pages.words import WORDS
+from pages import words
 from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
 # What pages.js imports: named in the page, so that the browser need not find out one by one.
 SCRIPTS = ["client", "email", "factors", "forms", "lists", "navigation", "passkeys", "people"]
-SCRIPTS += ["screen"]
+SCRIPTS = [f"pages/{script}" for script in [*SCRIPTS, "screen"]] + ["signin/show"]
 MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
 LINKS = {kind.page: kind for kind in MAILED}
 
@@ -38,11 +38,30 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
         context = {
             "language": language,
             "languages": settings.LANGUAGES,
+            "home": "/" if settings.SERVES_PAGES else settings.FRONTEND_URL,
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
-            "words": {key: str(said) for key, said in WORDS.items()},
-            "scripts": [static(f"pages/{script}.js") for script in SCRIPTS],
+            "words": words.in_language(),
+            "scripts": [static(f"{script}.js") for script in SCRIPTS],
+            "links": settings.LINKS,
         } | context
         return render(request, f"pages/{name}.html", context, status=status)
+
+
+def error_page(request: Request, answer: Response) -> HttpResponse:
+    """An error answer as a page: its status and its headers."""
+    status, wait = answer.status_code, answer.headers.get("Retry-After")
+    response = page(request, "error", status, wait=wait, missing=status == 404)
+    for name, value in answer.headers.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def asks_for_a_page(request: Request) -> bool:
+    """Whether a person's browser opens an address, where it may find a page: programs say nothing
+    of HTML, nor does a browser on behalf of a script or a picture."""
+    opens = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+    html = "text/html" in request.headers.get("Accept", "")
+    return settings.SERVES_PAGES and request.method in {"GET", "HEAD"} and opens and html
 
 
 class PageView(CountedView):
@@ -56,17 +75,7 @@ class PageView(CountedView):
         return page(request, name, passkeys=origin in settings.PASSKEYS_ORIGINS)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        answer = super().handle_exception(exc)
-        response = page(
-            self.request,
-            "error",
-            answer.status_code,
-            wait=answer.headers.get("Retry-After"),
-            missing=answer.status_code == 404,
-        )
-        for name, value in answer.headers.items():
-            response.headers.setdefault(name, value)
-        return response
+        return error_page(self.request, super().handle_exception(exc))
 
 
 class MissingView(PageView):

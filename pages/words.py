@@ -1,14 +1,33 @@
 """What the pages' script says, by the key it looks up: its own words, and the API's errors."""
 
+import math
+
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 WORDS = {
     # Said of a limit and of a lock alike, and true of both: nobody shall tell one from the other.
     "too many attempts": _(
-        "Too many attempts. Wait a minute and try again; if that does not help, wait a quarter of "
-        "an hour or change your password."
+        "Too many attempts. Wait a minute and try again; if that does not help, wait {lock}. "
+        "Forgotten your password? Ask for a link meanwhile; it works after that."
+    ),
+    "too many attempts: link": _(
+        "Too many attempts. Wait a minute and try again; if that does not help, wait {lock}. "
+        "Your link is not used up: it stays good for as long as its mail says."
     ),
     "goes on by itself": _("Too many requests just now. This goes on by itself in a moment."),
+    "goes on by itself: long": _(
+        "Still too many attempts. This goes on by itself; it can take {lock}. What works "
+        "meanwhile: a passkey, other devices on which you are signed in, and asking for a new "
+        "password."
+    ),
+    "a quarter": _("a quarter of an hour"),
+    "minutes": _("{count} minutes"),
+    "log in": _("Log in"),
+    "new password": _("Ask for a new password"),
+    "signed in as somebody else": _(
+        "You are signed in as {email}. If you go on, that ends in this browser."
+    ),
     "busy": _("One moment…"),
     "try again": _("Try again"),
     "unreachable": _("The service cannot be reached. Please try again in a moment."),
@@ -161,3 +180,12 @@ WORDS = {
     "Control characters are not allowed.": _("Control characters are not allowed."),
     "This password is too common.": _("This password is too common."),
 }
+
+
+def in_language() -> dict[str, str]:
+    """The words in the language that is active, with the length of a lock filled in: `{lock}`."""
+    said = {key: str(text) for key, text in WORDS.items()}
+    minutes = math.ceil(settings.LOCKOUT_SECONDS / 60)
+    many = said["minutes"].replace("{count}", str(minutes))
+    lock = said["a quarter"] if minutes == 15 else many
+    return {key: text.replace("{lock}", lock) for key, text in said.items()}

@@ -25,8 +25,10 @@ class PasswordChangeQuerySet(LinkQuerySet):
         make `use` look at a row that another request has just changed as it was before.
         """
         link: PasswordChange = super().find(token)
-        if not link.of_user().exists():
+        user = link.of_user().first()
+        if user is None:
             raise InvalidLink
+        link.user = user
         return link
 
     def mail_to(self, user: User, actor: User) -> None:
@@ -101,11 +103,12 @@ class PasswordChange(EmailedLink):
     def redeem(self, password: str) -> User:
         """Use the link up and set the password, a hash; every earlier session of the user ends.
 
-        In the caller's transaction. Raises InvalidLink.
+        In the caller's transaction. Raises InvalidLink. The person's row is locked first, as by
+        whatever changes both.
         """
-        self.use()
         if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink
+        self.use()
         user = User.objects.with_profile().get(pk=self.user_id)
         OutgoingMail.objects.tell(Notice("password_changed", user.email, user.language))
         return user

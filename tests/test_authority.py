@@ -22,6 +22,7 @@ from accounts.models import Account, Consultant, Role, User
 from assistants.models import Client, Grant
 from assistants.tools import TOOLS
 from audit.models import Record
+from backoffice.roles import FIRST_LINE, LOOKING, wanted
 from config.schema import document
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
@@ -51,8 +52,8 @@ def page_of(model: type[Row], what: str, *args: Any) -> str:
 
 @dataclass(frozen=True)
 class Act:
-    """`do` takes the act, as the actor, on a target; those do who have all of `keys`, or are
-    superusers. `own` says which of them do it to themselves."""
+    """`do` takes the act, as the actor, on a target; those do who have all of `keys`, or of
+    `or_keys`, or are superusers. `own` says which of them do it to themselves."""
 
     name: str
     do: Do
@@ -61,6 +62,10 @@ class Act:
     targets: tuple[str, ...] = tuple(PEOPLE)
     before: dict[str, Any] = field(default_factory=dict)  # the target's columns, so that it changes
     who: set[str] = field(default_factory=lambda: ANYBODY)
+    or_keys: frozenset[str] = frozenset()  # of use as well as `keys`; an empty set is of none
+
+    def opens(self, held: set[str]) -> bool:
+        return self.keys <= held or bool(self.or_keys and self.or_keys <= held)
 
 
 # ---- the back office ----
@@ -89,7 +94,7 @@ def take_action(model: type[Row], name: str) -> Do:
 
 def press(name: str) -> Do:
     def do(browser: Browser, actor: User, target: User) -> Any:
-        return browser.post(page_of(User, "change", target.pk), {"_do": name})
+        return browser.post(page_of(User, "change", target.pk), {"_do": name, "post": "yes"})
 
     return do
 
@@ -170,6 +175,10 @@ STANDING: dict[str, dict[str, Any]] = {
 ON_USERS: dict[str, dict[str, Any]] = STANDING | {
     "sign_out": {}, "send_password_link": {}, "unlock": {}, "reset_factors": {}
 }  # fmt: skip
+OR_KEYS = {
+    "unlock": keys(("view", User), ("change", Lockout)),
+    "send_password_link": keys(("view", User), ("add", PasswordChange)),
+}
 OWN = dict.fromkeys([*STANDING, "reset_factors"], NOBODY) | {"unlock": SUPERUSER}
 WHO = {"reset_factors": SUPERUSER}
 CUSTOMERS = tuple(COMPANIES)
@@ -184,6 +193,7 @@ def on_user(way: str, do: Callable[[str], Do]) -> list[Act]:
             OWN.get(name, ANYBODY),
             before=before,
             who=WHO.get(name, ANYBODY),
+            or_keys=OR_KEYS.get(name, frozenset()),
         )
         for name, before in ON_USERS.items()
     ]
@@ -216,12 +226,14 @@ ACTIONS = {
         take_action(Invitation, "resend"),
         INVITE | keys(("view", Invitation)),
         targets=CUSTOMERS,
+        or_keys=keys(("change", Invitation)),
     ),
     (Invitation, "revoke"): Act(
         "invitation: revoke",
         take_action(Invitation, "revoke"),
         INVITE | keys(("view", Invitation)),
         targets=CUSTOMERS,
+        or_keys=keys(("change", Invitation)),
     ),
     (Group, "delete_selected"): Act(
         "group: delete chosen",
@@ -662,7 +674,7 @@ def wrong(
 
 def may_in_back_office(kind: str, held: set[str]) -> Callable[[Act, str], bool]:
     def may(act: Act, target: str) -> bool:
-        if kind not in act.who or (kind == "staff" and not act.keys <= held):
+        if kind not in act.who or (kind == "staff" and not act.opens(held)):
             return False
         if target == "self":
             return kind in act.own
@@ -694,12 +706,23 @@ def every_permission() -> set[str]:
     }
 
 
-OPENING = {key for act in BACK_OFFICE for key in act.keys}
+OPENING = {key for act in BACK_OFFICE for key in act.keys | act.or_keys}
+TOGETHER = {act.or_keys for act in BACK_OFFICE if len(act.or_keys) > 1}
 
 
 @pytest.mark.parametrize("permission", sorted(OPENING))
 def test_staff_with_one_permission_do_what_it_is_for_and_to_no_operator(world, permission):
     assert try_back_office(world, "staff", {permission}) == []
+
+
+@pytest.mark.parametrize("permissions", sorted(TOGETHER, key=sorted))
+def test_staff_with_those_that_open_together_do_what_they_are_for(world, permissions):
+    assert try_back_office(world, "staff", set(permissions)) == []
+
+
+@pytest.mark.parametrize("role", [LOOKING, FIRST_LINE])
+def test_roles_do_what_they_are_for_and_act_on_no_operator(world, role):
+    assert try_back_office(world, "staff", wanted()[role]) == []
 
 
 def test_all_other_permissions_together_open_nothing(world):

@@ -199,6 +199,44 @@ def test_link_maker_of_these_tests_finds_links():
     ]
 
 
+@pytest.mark.parametrize(
+    ("language", "said", "lock"),
+    [
+        ("en", "You asked to change your password.", "wait 15 minutes and use the link then"),
+        (
+            "de",
+            "Sie haben darum gebeten, Ihr Passwort zu ändern.",
+            "warten Sie 15 Minuten und benutzen",
+        ),
+        ("sv", "Du har bett om att byta ditt lösenord.", "vänta 15 minuter och använd länken"),
+    ],
+)
+def test_inbox_shows_what_the_mail_is_about_and_the_mail_what_a_lock_means(
+    bob, language, said, lock
+):
+    User.objects.filter(pk=bob.pk).update(language=language)
+    OutgoingMail.objects.request(PasswordChange, bob.email, "en")
+
+    message = mailed()
+
+    html = message.alternatives[0].content
+    assert lock in message.body
+    assert lock in html
+    shown = re.search(r"mso-hide:all\">([^&<]*)", html)[1]
+    assert shown.startswith(said), shown
+
+
+def test_mail_leads_to_what_operators_have_to_say(bob, settings):
+    settings.LINKS = {"terms": "https://www.example.com/t?a=1&b=2", "imprint": "https://x.test/i"}
+    OutgoingMail.objects.request(PasswordChange, bob.email, "en")
+
+    message = mailed()
+
+    assert "Terms: https://www.example.com/t?a=1&b=2\nImprint: https://x.test/i" in message.body
+    assert 'href="https://www.example.com/t?a=1&amp;b=2"' in message.alternatives[0].content
+    assert "Privacy" not in message.body + message.alternatives[0].content
+
+
 def test_inviter_without_a_name_or_gone(ada):
     User.objects.update(first_name="", last_name="")
     Invitation.objects.invite(ada, "c@example.com")

@@ -43,7 +43,7 @@ class LockoutAdmin(admin.ModelAdmin):
 
     @admin.display(description="state")
     def state(self, lockout: Lockout) -> str:
-        return "🔒 locked" if lockout.is_locked() else "not locked"
+        return "LOCKED" if lockout.is_locked() else "not locked"
 
     @admin.display(description="failed at (UTC)", ordering="failed_at")
     def failed_at_utc(self, lockout: Lockout) -> str:

@@ -331,6 +331,14 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
             self.tell_admins(revoked, actor)
         return news, revoked
 
+    @property
+    def is_only_admin(self) -> bool:
+        """Whether the company would be without an active admin but for the user."""
+        if self.role != Role.ADMIN or not self.is_active:
+            return False
+        others = User.objects.filter(account=self.account_id).exclude(pk=self.pk)
+        return not others.active_admins().exists()
+
     def revoke_sent(self, actor: "User | None") -> list[str]:
         """Have the open invitations revoked that the user has sent; to whom they were."""
         answers = stopped_inviting.send(User, user=self, actor=actor)

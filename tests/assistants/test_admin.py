@@ -28,7 +28,7 @@ def test_grants_are_filtered_by_status(operator, pair, status, shown):
 @pytest.mark.parametrize(("model", "action"), [(Grant, "end"), (Client, "end_grants")])
 def test_operator_ends_a_grant(operator, assistant, model, action):
     row = model.objects.get()
-    form = {"action": action, "_selected_action": [str(row.pk)]}
+    form = {"action": action, "_selected_action": [str(row.pk)], "post": "yes"}
 
     page = operator.post(f"/admin/assistants/{model._meta.model_name}/", form, follow=True)
 

@@ -21,6 +21,7 @@ from tests.assistants.conftest import (
     use,
 )
 from tests.conftest import API
+from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 
@@ -348,13 +349,50 @@ def test_page_speaks_the_persons_language(client):
     assert '<html lang="de">' in page.content.decode()
 
 
-def test_page_allows_no_frame_and_no_script(client):
+def test_page_allows_no_frame_and_the_decision_no_script(client, ada):
+    person = Person(request_of(client))
+    first, decision = person.page, person.sign_in(ada.email)
+
+    for page in (first, decision):
+        assert "frame-ancestors 'none'" in page["Content-Security-Policy"]
+        assert page["X-Frame-Options"] == "DENY"
+        assert page["Cache-Control"] == "no-store"
+    assert "script" not in decision["Content-Security-Policy"]
+    assert b"<script" not in decision.content
+
+
+def test_page_that_asks_for_the_password_runs_one_file_alone(client):
     page = Person(request_of(client)).page
 
-    assert "frame-ancestors 'none'" in page["Content-Security-Policy"]
-    assert "script-src" not in page["Content-Security-Policy"]
-    assert page["X-Frame-Options"] == "DENY"
-    assert page["Cache-Control"] == "no-store"
+    found = re.findall(r"script-src[^;]*", page["Content-Security-Policy"])
+    assert found == ["script-src testserver/static/signin/show.js"]
+    assert page.content.count(b"<script") == 1
+
+
+@pytest.mark.parametrize("language", ["de", "sv"])
+def test_page_is_read_in_the_language_that_is_chosen_on_it(client, ada, language):
+    person = Person(request_of(client, language=language))
+
+    pages = [person.page, person.sign_in(ada.email)]
+
+    assert all(f'<html lang="{language}">' in page.content.decode() for page in pages)
+    assert answered(person.decide("deny"))["error"] == "access_denied"
+
+
+def test_language_that_there_is_none_of_is_left_out(client):
+    page = Person(request_of(client, language="xx")).page
+
+    assert '<html lang="en">' in page.content.decode()
+
+
+def test_page_for_a_locked_address_leads_in_no_circle(client, ada):
+    for _ in range(settings.LOCKOUT_THRESHOLD):
+        Lockout.objects.record_failure(ada.email)
+
+    page = Person(request_of(client)).sign_in(ada.email).content.decode()
+
+    assert "wait 15 minutes. Forgotten your password? Ask for a link meanwhile" in page
+    assert 'href="/forgot-password"' in page
 
 
 def test_page_may_lead_to_the_client_alone(client):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 
 def act(operator: Client, page: str, action: str, pk: object) -> str:
-    chosen = {"action": action, "_selected_action": [str(pk)]}
+    chosen = {"action": action, "_selected_action": [str(pk)], "post": "yes"}
     return operator.post(f"/admin/{page}/", chosen, follow=True).content.decode()
 
 

@@ -29,12 +29,12 @@ def save(operator: Browser, row: Any, **changes: str) -> None:
 
 
 def act(operator: Browser, name: str, user: User) -> None:
-    chosen = {"action": name, "_selected_action": [str(user.pk)]}
+    chosen = {"action": name, "_selected_action": [str(user.pk)], "post": "yes"}
     assert operator.post("/admin/accounts/user/", chosen).status_code == 302
 
 
 def press(operator: Browser, name: str, user: User) -> None:
-    assert operator.post(page_of(user), {"_do": name}).status_code == 302
+    assert operator.post(page_of(user), {"_do": name, "post": "yes"}).status_code == 302
 
 
 def consultant_of(user: User) -> Consultant:

@@ -58,10 +58,10 @@ def test_superusers_and_other_staff_are_read_only(clerk, ada, root):
 def test_actions_pass_operators_over(clerk, root, action, by, mailoutbox):
     before = User.objects.values().get(pk=root.pk)
     if by == "list":
-        chosen = {"action": action, "_selected_action": [str(root.pk)]}
+        chosen = {"action": action, "_selected_action": [str(root.pk)], "post": "yes"}
         answer = clerk.post("/admin/accounts/user/", chosen, follow=True)
     else:
-        answer = clerk.post(page(root), {"_do": action}, follow=True)
+        answer = clerk.post(page(root), {"_do": action, "post": "yes"}, follow=True)
 
     assert "only a superuser changes operators" in answer.content.decode()
     assert User.objects.values().get(pk=root.pk) == before
@@ -94,7 +94,7 @@ def test_viewer_sees_no_button_and_presses_none(bob, ada):
     viewer = Client()
     viewer.force_login(User.objects.get(pk=bob.pk))
     answer = viewer.get(page(ada))
-    viewer.post(page(ada), {"_do": "deactivate"})
+    viewer.post(page(ada), {"_do": "deactivate", "post": "yes"})
 
     assert answer.status_code == 200
     assert b'name="_do"' not in answer.content

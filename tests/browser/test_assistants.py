@@ -6,7 +6,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from tests.assistants.conftest import CHALLENGE
-from tests.browser.conftest import DESKTOP, PHONE, Site
+from tests.browser.conftest import DESKTOP, PHONE, Site, heading
+from tests.browser.test_arrival import KEY
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 from tests.requests import ask
@@ -95,6 +96,77 @@ def test_form_cannot_lead_elsewhere(site_of_ada: Site) -> None:
     page.wait_for_timeout(300)
     assert any("form-action" in said for said in site_of_ada.complaints)
     site_of_ada.complaints.clear()
+
+
+LANGUAGES = pytest.mark.parametrize("language", ["en", "de", "sv"])
+CAPS = {"en": "Caps lock is on.", "de": "Die Feststelltaste ist an.", "sv": "Caps Lock är på."}
+SHOW = {"en": "Show password", "de": "Anzeigen Passwort", "sv": "Visa lösenord"}
+NAMES = {"en": "English", "de": "Deutsch", "sv": "Svenska"}
+TITLES = {"en": "Connect an assistant", "de": "Einen Assistenten verbinden", "sv": "Anslut en"}
+
+
+@LANGUAGES
+def test_password_is_shown_and_caps_lock_said(site_of_ada: Site, language: str) -> None:
+    page = open_page(site_of_ada, address(site_of_ada), locale=language)
+    password = page.locator("[name=password]")
+    password.fill(PASSWORD)
+    password.evaluate(KEY, True)
+    page.get_by_text(CAPS[language]).wait_for()
+
+    page.locator("button[data-reveal]").click()
+
+    assert password.get_attribute("type") == "text"
+    assert page.get_by_role("button", name=SHOW[language]).get_attribute("aria-pressed") == "true"
+    assert look(page, f"assistant-shown-{language}") == []
+    page.locator("button[data-reveal]").click()
+    assert password.get_attribute("type") == "password"
+
+
+@LANGUAGES
+@pytest.mark.parametrize("javascript", [True, False])
+def test_language_is_chosen_and_stays_to_the_end(
+    site_of_ada: Site, language: str, javascript: bool
+) -> None:
+    page = open_page(site_of_ada, address(site_of_ada), locale="fr", java_script_enabled=javascript)
+
+    page.get_by_role("link", name=NAMES[language]).click()
+
+    page.get_by_role("heading", name=TITLES[language]).wait_for()
+    page.locator("[name=email]").fill("ada@example.com")
+    page.locator("[name=password]").fill(PASSWORD)
+    page.locator("form button:not([type])").click()
+    page.locator("[value=allow]").wait_for()
+    assert page.locator("html").get_attribute("lang") == language
+    page.locator("[value=allow]").click()
+    assert told(site_of_ada, page)["code"]
+
+
+def test_forgotten_password_is_asked_for_in_another_tab(site_of_ada: Site) -> None:
+    page = open_page(site_of_ada, address(site_of_ada))
+
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="Forgot your password?").click()
+
+    heading(popup.value, "Ask for a new password")
+    sign_in(page)  # the page is still there
+    page.get_by_role("button", name="Allow").wait_for()
+
+
+def test_who_asks_is_told_by_host_and_an_icon_of_ours(site_of_ada: Site) -> None:
+    page = open_page(site_of_ada, address(site_of_ada, "https://claudia.example.com/callback"))
+    page.locator(".asks strong", has_text="claudia.example.com").first.wait_for()
+    web = page.locator(".asks img").get_attribute("src")
+    assert look(page, "assistant-host") == []
+    page.goto(address(site_of_ada))
+
+    assert page.locator(".asks img").get_attribute("src") != web
+    assert page.evaluate("document.querySelector('.asks img').naturalWidth") > 0
+
+
+def test_without_script_the_button_that_needs_it_stays_hidden(site_of_ada: Site) -> None:
+    page = open_page(site_of_ada, address(site_of_ada), java_script_enabled=False)
+
+    assert not page.locator("[data-reveal]").is_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

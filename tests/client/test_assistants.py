@@ -2,8 +2,10 @@
 a lost answer, revocation and a new consent. Each has the versions that it wants, in a folder of its
 own.
 
-Not among them: @mcpjam/sdk 1.14.0 and inspector-cli (0.22.0, 1.0.3) do not start as npm installs
-them: they import names and files that the packages beside them do not have.
+The inspector's command line has no OAuth: it is given a token, and used in parallel, until that is
+revoked. @mcpjam/sdk 1.14.0 starts with the release of @modelcontextprotocol/client that it was
+built with (2.0.0-alpha.2, see `overrides` in mcp/package.json): those since have moved a name that
+it imports, and npm would take the newest.
 """
 
 import subprocess
@@ -18,7 +20,7 @@ from tests.conftest import PASSWORD, Service
 pytestmark = pytest.mark.client
 
 FOLDER = Path(__file__).parent
-NODE = ["sdk", "remote", "oauth4webapi", "openid-client"]
+NODE = ["sdk", "mcpjam", "inspector", "remote", "oauth4webapi", "openid-client"]
 # fastmcp-slim is fastmcp's client; the whole of 4.1.6 asks for a certifi that is not released.
 PYTHON = {
     "mcp-1.22": ("mcp_.py", ["mcp==1.22.0"]),

@@ -1,9 +1,11 @@
 """A front-end on an origin of its own, in a real browser, with the client that the pages use."""
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,23 +17,30 @@ from tests.servers import free_port, wait_for_port
 pytestmark = pytest.mark.client
 
 
-@pytest.fixture
-def site(new_service: Callable[..., Service], browser: Any) -> Iterator[Site]:
+@contextlib.contextmanager
+def built_at(origin: str, site: Site, **environment: str) -> Iterator[Site]:
     """The service, and `site.frontend`: where Vite serves what it has built."""
-    port = free_port()
-    origin = f"http://127.0.0.1:{port}"
-    site = Site(serve(new_service(FRONTEND_URL=origin, CORS_ALLOWED_ORIGINS=origin)), browser)
+    port = str(urlsplit(origin).port)
     build = ["npm", "run", "--silent", "frontend"]
-    subprocess.run(build, cwd=FOLDER, env=os.environ | {"VITE_API": site.service.url}, check=True)
-    built = ["--outDir", "../made/frontend", "--host", "127.0.0.1", "--port", str(port)]
+    build_environment = os.environ | {"VITE_API": site.service.url} | environment
+    subprocess.run(build, cwd=FOLDER, env=build_environment, check=True)
+    built = ["--outDir", "../made/frontend", "--host", "127.0.0.1", "--port", port]
     vite = ["node", "node_modules/vite/bin/vite.js", "preview", "frontend", "--strictPort"]
     with subprocess.Popen([*vite, *built], cwd=FOLDER, stdout=subprocess.DEVNULL) as server:
-        wait_for_port(port)
+        wait_for_port(int(port))
         site.frontend = origin
         yield site
         server.terminate()
     for context in site.contexts:
         context.close()
+
+
+@pytest.fixture
+def site(new_service: Callable[..., Service], browser: Any) -> Iterator[Site]:
+    origin = f"http://127.0.0.1:{free_port()}"
+    service = serve(new_service(FRONTEND_URL=origin, CORS_ALLOWED_ORIGINS=origin))
+    with built_at(origin, Site(service, browser)) as site:
+        yield site
 
 
 def person(page: Any) -> None:

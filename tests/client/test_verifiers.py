@@ -41,16 +41,27 @@ const [API, ISSUER] = process.argv.slice(2);
 let shift = 0;
 const now = Date.now;
 Date.now = () => now() + 1000 * shift;
-for await (const line of readline.createInterface({{ input: process.stdin }})) {{
+for await (const line of readline.createInterface({ input: process.stdin })) {
   if (line.startsWith("+")) shift += Number(line);
   else console.log(await verify(line).then(() => "ok", (error) => error.code ?? error.message));
-}}
+}
 """
 
 
-def sample(language: str) -> str:
+def samples() -> dict[str, tuple[str, str]]:
+    """The documentation's samples by the library that they name first: their language and text."""
     text = Path("docs/integrating.md").read_text(encoding="utf-8").partition("## Verifying")[2]
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)[0]
+    found = re.findall(r"```(\w+)\n((?:#|//) (\S+) .*?)```", text, re.DOTALL)
+    return {library: (language, sample) for language, sample, library in found}
+
+
+# Each that runs here, and what it says of a kid that is not published.
+RUN = {
+    "PyJWT": "PyJWKClientError",
+    "joserfc": "InvalidKeyIdError",
+    "jose": "ERR_JWKS_NO_MATCHING_KEY",
+}
+READ = ["github.com/MicahParks/keyfunc/v3", "Spring", "ASP.NET", "nginx:", "Envoy,"]
 
 
 @dataclass
@@ -76,21 +87,20 @@ def service(new_service: Callable[..., Service]) -> Service:
     return service.start()
 
 
-@pytest.fixture(params=["python", "js"])
+@pytest.fixture(params=RUN)
 def verifier(request: Any, service: Service) -> Iterator[Verifier]:
+    language, sample = samples()[request.param]
     where = service.url, "consulting-management"
-    if request.param == "python":
-        command = [sys.executable, "-c", PYTHON.format(sample=sample("python")), *where]
-        refuses = "PyJWKClientError"
+    if language == "python":
+        command = [sys.executable, "-c", PYTHON.replace("{sample}", sample), *where]
     else:
         script = FOLDER / "made/verify.mjs"
         script.parent.mkdir(exist_ok=True)
-        script.write_text(JAVASCRIPT.format(sample=sample("js")), encoding="utf-8")
+        script.write_text(JAVASCRIPT.replace("{sample}", sample), encoding="utf-8")
         command = ["node", str(script), *where]
-        refuses = "ERR_JWKS_NO_MATCHING_KEY"
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=FOLDER, stdin=pipe, stdout=pipe, text=True) as process:
-        yield Verifier(process, refuses)
+        yield Verifier(process, RUN[request.param])
         process.stdin.close()
 
 
@@ -104,6 +114,20 @@ def pairs(service: Service, count: int) -> tuple[list[str], list[str]]:
     """New access tokens, and new refresh tokens, by the key of now."""
     issued = service.manage("shell", "--no-imports", "-c", ISSUE.format(count)).split()
     return issued[::2], issued[1::2]
+
+
+CHANGE = (
+    "import time; from accounts import tokens; from accounts.models import User; now = time.time();"
+    "made = [(tokens.issue(User.objects.get())[0], claims) for claims in {}];"
+    "[token.payload.update((name, int(now) + value if type(value) is int else value)"
+    " for name, value in claims.items()) for token, claims in made];"
+    "print(*[token for token, _ in made], sep='\\n')"
+)
+
+
+def changed(service: Service, claims: list[dict[str, Any]]) -> list[str]:
+    """New access tokens with other claims; numbers are seconds from now."""
+    return service.manage("shell", "--no-imports", "-c", CHANGE.format(claims)).split()
 
 
 def wait_until_published(service: Service, access: str) -> None:
@@ -129,3 +153,35 @@ def test_sample_holds_over_two_rotations_and_500_tokens(
         assert verifier(*refresh[:3]) == [verifier.refuses] * 3
 
     assert said == ["ok"] * 501
+
+
+def test_sample_fetches_for_unknown_keys_once_a_minute(
+    service: Service, verifier: Verifier
+) -> None:
+    access, unknown = pairs(service, 30)
+
+    assert verifier(access[0], *unknown, access[1]) == ["ok", *[verifier.refuses] * 30, "ok"]
+    assert service.log.count("path=/.well-known/jwks.json") == 1
+    verifier("+61", *unknown)
+    assert service.log.count("path=/.well-known/jwks.json") == 2
+
+
+def test_sample_allows_five_seconds_and_takes_access_tokens_alone(
+    service: Service, verifier: Verifier
+) -> None:
+    good = [{"exp": 1}, {"iat": 3}]
+    bad = [{"exp": -30}, {"aud": "somebody else"}, {"token_type": "refresh"}]
+    tokens = changed(service, good + bad)
+    time.sleep(1.5)  # the first has ended, by less than 5 s
+
+    said = verifier(*tokens)
+
+    assert [one == "ok" for one in said] == [True, True, False, False, False], said
+
+
+def test_every_other_sample_says_that_it_was_read() -> None:
+    text = Path("docs/integrating.md").read_text(encoding="utf-8")
+
+    assert list(samples()) == [*RUN, *READ]
+    assert "first three samples run" in text
+    assert "**the others were read, not run.**" in text

@@ -185,7 +185,8 @@ def check_deploy(tmp_path: Path, **environment: str) -> "subprocess.CompletedPro
 def example_environment() -> dict[str, str]:
     """deploy/environment.example as it stands."""
     lines = Path("deploy/environment.example").read_text(encoding="utf-8").splitlines()
-    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    pairs = [line.split("=", 1) for line in lines if line and not line.startswith("#")]
+    return {name: value.strip('"') for name, value in pairs}  # as systemd and the shell read them
 
 
 def test_example_environment_is_refused_until_it_is_filled_in(tmp_path: Path) -> None:

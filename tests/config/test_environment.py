@@ -47,6 +47,10 @@ BAD = {
     "WEB_CONCURRENCY": ["0", "auto"],
     "LOG_FORMAT": ["", "xml"],
     "JWT_ISSUER": [""],
+    "LINKS_TERMS": ["http://example.com", "example.com/terms", "https://", "javascript:alert(1)"],
+    "LINKS_PRIVACY": ["https://me@example.com/", "https://example.com/a b"],
+    "LINKS_HELP": ["mailto:help@example.com", " "],
+    "LINKS_IMPRINT": ["https://example.com:port/"],
 }
 
 
@@ -175,6 +179,15 @@ def test_secret_is_made_once(tmp_path: Path) -> None:
 
     assert (tmp_path / "secret_key").read_text() == first
     assert len(first) >= 50
+
+
+def test_links_that_are_empty_are_none(tmp_path: Path) -> None:
+    ask = [sys.executable, "-c", "import config.settings as s; print(s.LINKS)"]
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
+    environment |= {"LINKS_TERMS": "", "LINKS_HELP": "https://help.example.com/en?from=us"}
+    done = subprocess.run(ask, env=environment, capture_output=True, check=True, text=True)
+
+    assert done.stdout == "{'help': 'https://help.example.com/en?from=us'}\n"
 
 
 def test_same_site_none_needs_secure_cookies(tmp_path: Path) -> None:

@@ -26,6 +26,51 @@ def test_unknown_path_is_404_by_any_method(api: API) -> None:
         assert error_of(api.call(method, "/nope/at/all")) == (404, "not found")
 
 
+BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+def test_unknown_path_is_a_page_for_a_person_in_a_browser(api: API) -> None:
+    for method, headers in [("get", BROWSER), ("get", BROWSER | {"sec-fetch-mode": "navigate"})]:
+        answer = api.call(method, "/nope/at/all", headers=headers)
+
+        assert (answer.status_code, answer["Content-Type"][:9]) == (404, "text/html")
+        assert "There is no page at this address." in answer.content.decode()
+        assert "x-ratelimit-remaining" in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("get", {}),
+        ("get", {"accept": "*/*"}),
+        ("get", {"accept": "application/json"}),
+        ("get", {"accept": "image/avif,image/webp,*/*;q=0.8"}),
+        ("get", BROWSER | {"sec-fetch-mode": "cors"}),
+        ("post", BROWSER),
+        ("delete", BROWSER),
+    ],
+)
+def test_unknown_path_is_json_for_programs(api: API, method: str, headers: dict[str, str]) -> None:
+    answer = api.call(method, "/nope/at/all", headers=headers)
+
+    assert error_of(answer) == (404, "not found")
+
+
+def test_unknown_path_over_the_limit_is_a_page_too(api: API, settings: Any) -> None:
+    settings.RATE_LIMIT_PUBLIC = 1
+    api.get("/nope", headers=BROWSER)
+
+    answer = api.get("/nope", headers=BROWSER)
+
+    assert (answer.status_code, answer["x-ratelimit-remaining"]) == (429, "0")
+    assert "Too many requests" in answer.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/auth/me", "/account", "/health", "/users"])
+def test_call_stays_a_call_in_a_browser(api: API, path: str) -> None:
+    assert api.get(path, headers=BROWSER)["Content-Type"] == "application/json"
+
+
 @pytest.mark.parametrize("path", ["/auth/me/", "/auth/login/", "/Auth/me", "//auth/me", "/auth"])
 def test_paths_have_one_spelling(api: API, path: str) -> None:
     assert error_of(api.get(path)) == (404, "not found")

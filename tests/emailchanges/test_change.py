@@ -18,6 +18,7 @@ from mail.outbox import OutgoingMail, State
 from mail.worker import Worker
 from passwords.models import PasswordChange
 from tests.conftest import API, PASSWORD
+from tests.signin.factors.conftest import with_app, wrong_code
 from tests.test_mails import visible
 from throttling.models import Lockout
 
@@ -106,6 +107,21 @@ def test_wrong_password_is_403_and_counts(as_bob, bob):
     assert ask(as_bob).status_code == 429
     assert Lockout.objects.is_locked(bob.email)
     assert not OutgoingMail.objects.exists()
+
+
+def test_who_has_a_second_factor_shows_it(as_bob, bob):
+    recovery = with_app(bob)
+    body = {"email": NEW, "password": PASSWORD}
+    alone = as_bob.post("/auth/email-changes", body)
+    wrong = as_bob.post("/auth/email-changes", body | {"code": wrong_code()})
+    assert (alone.status_code, alone.json()["methods"]) == (403, ["totp", "recovery_code"])
+    assert (wrong.status_code, wrong.json()) == (403, {"error": "wrong code"})
+    assert not OutgoingMail.objects.filter(email=NEW).exists()
+
+    right = as_bob.post("/auth/email-changes", body | {"code": recovery[0]})
+
+    assert right.status_code == 200
+    assert OutgoingMail.objects.filter(email=NEW).exists()
 
 
 def test_proof_is_no_log_in(as_bob):

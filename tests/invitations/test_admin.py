@@ -15,6 +15,7 @@ LIST = "/admin/invitations/invitation/"
 
 def act(operator: Client, action: str, *invitations: Invitation) -> str:
     chosen = {"action": action, "_selected_action": [str(one.pk) for one in invitations]}
+    chosen["post"] = "yes"
     return operator.post(LIST, chosen, follow=True).content.decode()
 
 

@@ -106,7 +106,7 @@ def test_command_names_what_it_revoked(ada, mallory, capsys):
 @pytest.mark.django_db
 def test_back_office_names_what_it_revoked(operator, ada, mallory):
     Invitation.objects.invite(mallory, "private@example.net")
-    data = {"action": "deactivate", "_selected_action": [mallory.pk]}
+    data = {"action": "deactivate", "_selected_action": [mallory.pk], "post": "yes"}
 
     page = operator.post("/admin/accounts/user/", data, follow=True).content.decode()
 

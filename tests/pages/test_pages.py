@@ -102,6 +102,33 @@ def test_language_of_a_page_does_not_stay_with_the_thread(api: API) -> None:
     assert api.get("/login").content.decode().count('lang="en"') == 2  # the page, and its button
 
 
+LINKS = {name: f"https://www.example.com/{name}" for name in ("terms", "privacy", "imprint")}
+
+
+@pytest.mark.parametrize("path", [*sorted(PATHS), "/login/"])
+def test_page_leads_to_what_operators_have_to_say(api: API, settings: Any, path: str) -> None:
+    settings.LINKS = LINKS
+    page = api.get(path).content.decode()
+    settings.LINKS = {}
+    without = api.get(path).content.decode()
+
+    assert [f'href="{url}"' in page for url in LINKS.values()] == [True] * 3
+    assert "Help" not in page
+    assert "About this service" not in without
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(900, "wait a quarter of an hour."), (1790, "wait 30 minutes.")]
+)
+def test_pages_know_how_long_a_lock_is(api: API, settings: Any, seconds: int, said: str) -> None:
+    settings.LOCKOUT_SECONDS = seconds
+
+    page = api.get("/login").content.decode()
+
+    assert said in page
+    assert "{lock}" not in page
+
+
 def test_https_page_asks_for_https_from_now_on(new_service: Callable[..., Service]) -> None:
     service = new_service(TRUSTED_PROXY_COUNT="1").start()
 
@@ -113,7 +140,7 @@ def test_https_page_asks_for_https_from_now_on(new_service: Callable[..., Servic
 def test_pages_stay_away_when_there_is_a_front_end(new_service: Callable[..., Service]) -> None:
     service = new_service(FRONTEND_URL="https://app.example.com").start()
     away = ["/login", "/", "/login/", "/pages/link", "/.well-known/change-password"]
-    answers = [ask(service.url, "GET", path) for path in away]
+    answers = [ask(service.url, "GET", path, Accept="text/html") for path in [*away, "/nope"]]
 
     kinds = {(answer.status, answer.headers["Content-Type"]) for answer in answers}
     assert kinds == {(404, "application/json")}

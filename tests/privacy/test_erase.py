@@ -4,24 +4,37 @@ import contextlib
 import logging
 import re
 import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from smtplib import SMTPRecipientsRefused
 
 import psycopg
 import pytest
+from django.core import mail
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
 
+from accounts import tokens
 from accounts.models import Account, Consultant, User
 from audit.models import Kind, Record
 from config.logs import TextFormatter
+from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
+from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
 from mail.worker import Worker
+from passwords.models import PasswordChange
 from privacy import erasure
 from privacy.erasure import erase
 from tests.backoffice.test_lookups import holder
 from tests.conftest import API, PASSWORD, bearer, query, race
 from tests.privacy.conftest import EMAIL, NAMES
+from tests.signin.factors.authenticator import Authenticator
+from tests.signin.factors.conftest import PROOF
 
 LEFT = "the last admin cannot be removed"
 
@@ -51,6 +64,68 @@ def test_nothing_is_left(traces):
     Worker().round()
 
     assert found(traces, dump()) == []
+
+
+def change_address(user: User, email: str) -> None:
+    link = EmailChange.objects.create(user=user, old_email=user.email, email=email)
+    assert API().post("/email-changes/redeem", {"token": link.token}).status_code == 204
+
+
+@pytest.mark.django_db
+def test_former_addresses_go_too(zeb, new_user):
+    change_address(zeb, "second@example.net")
+    call_command("changeemail", "second@example.net", "third@example.net")
+    call_command("changeemail", "third@example.net", "fourth@example.net")
+    Worker().round()
+    new_user("third@example.net")  # somebody else's, by now
+    API().post("/auth/login", {"email": "third@example.net", "password": PASSWORD})
+    erase(User.objects.get(pk=zeb.pk), actor=None)
+    Worker().round()
+
+    text = dump()
+    assert found(zeb, text) == []
+    assert [email for email in ("second@", "fourth@") if email in text] == []
+    assert Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED, subject="third@example.net").exists()
+
+
+@pytest.mark.django_db
+def test_address_that_was_only_asked_for_stays_in_others_records(zeb, eve):
+    body = {"email": "wanted@example.net", "password": PASSWORD}
+    assert bearer(zeb).post("/auth/email-changes", body).status_code == 200
+    Worker().round()
+    bearer(eve).post("/invitations", {"email": "wanted@example.net"})
+    erase(zeb, actor=None)
+
+    lines = [line for line in dump().splitlines() if "wanted@example.net" in line]
+    assert sorted(line.partition(":")[0] for line in lines) == sorted(
+        ["audit_record", "invitations_invitation", "mail_mailbudget", "mail_outgoingmail"]
+    )
+    assert Record.objects.get(subject="wanted@example.net").actor_id == eve.pk
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("language", ["en", "de", "sv"])
+def test_person_is_told_by_a_last_mail(traces, language):
+    User.objects.filter(pk=traces.pk).update(language=language)
+    erase(traces, actor=None)
+    Worker().round()
+
+    told = [one for one in mail.outbox if one.to == [EMAIL]][-1]
+    subjects = {"en": "was erased", "de": "wurde gelöscht", "sv": "har raderats"}
+    assert subjects[language] in told.subject
+    assert not [name for name in NAMES if name in told.body]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("days", [0, 4])
+def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine, days):
+    erase(zeb, actor=None)
+    last = OutgoingMail.objects.get(email=EMAIL)
+    time_machine.move_to(timezone.now() + timedelta(days=days))
+    code = 421 if days else 550  # later, which comes to an end, or never
+    last.note_failure(SMTPRecipientsRefused({EMAIL: (code, b"no")}))
+
+    assert found(zeb, dump()) == []
 
 
 @pytest.mark.django_db
@@ -208,13 +283,79 @@ def test_trail_still_refuses_every_other_change(ada, bob):
         Record.objects.all().delete()
 
 
+Call = Callable[[], object]
+
+
+def of_the_link(path: str, link: EmailedLink, **body: str) -> Call:
+    return partial(API().post, path, {"token": link.token} | body)
+
+
+def redeem(user: User, number: int) -> Call:
+    email = f"c{number}@example.net"
+    link = EmailChange.objects.create(user=user, email=email, old_email=user.email)
+    return of_the_link("/email-changes/redeem", link)
+
+
+def undo(user: User, number: int) -> Call:
+    email = f"u{number}@example.net"
+    link = UndoEmailChange.objects.create(user=user, email=email, new_email=user.email)
+    return of_the_link("/email-changes/undo", link)
+
+
+def new_password(user: User, number: int) -> Call:
+    link = PasswordChange.objects.create(user=user, email=user.email)
+    return of_the_link("/password-changes/redeem", link, password="laws of thought")
+
+
+def refresh(user: User, number: int) -> Call:
+    return partial(API().post, "/auth/refresh", {"refresh_token": str(tokens.issue(user)[1])})
+
+
+def add_factor(user: User, number: int) -> Call:
+    api = bearer(user)
+    options = api.post("/auth/factors/passkeys/options", PROOF).json()
+    body = {"credential": Authenticator().register(options)}
+    return partial(api.post, "/auth/factors/passkeys", body)
+
+
+def posted(path: str, **body: str) -> Callable[[User, int], Call]:
+    """A call by the person; EMAIL in its body stands for the address, NEW for another."""
+
+    def prepare(user: User, number: int) -> Call:
+        told = {"EMAIL": user.email, "NEW": f"n{number}@example.net"}
+        return partial(bearer(user).post, path, {k: told.get(v, v) for k, v in body.items()})
+
+    return prepare
+
+
+# What may be done by or about somebody at the moment of the erasure.
+OTHERS: dict[str, Callable[[User, int], Call]] = {
+    "login": posted("/auth/login", email="EMAIL", password=PASSWORD),
+    "wrong password": posted("/auth/login", email="EMAIL", password="wrong password"),
+    "refresh": refresh,
+    "profile": lambda user, _: partial(bearer(user).patch, "/auth/me", {"first_name": "Other"}),
+    "data": lambda user, _: partial(bearer(user).get, "/auth/me/data"),
+    "factor": add_factor,
+    "new password": new_password,
+    "password mail": posted("/password-changes", email="EMAIL"),
+    "email change": posted("/auth/email-changes", email="NEW", password=PASSWORD),
+    "redeem": redeem,
+    "undo": undo,
+    "invite": lambda user, n: partial(
+        bearer(user).post, "/invitations", {"email": f"friend{n}@example.net"}
+    ),
+    "mails": lambda user, _: user.tell("password_changed") or Worker().round,
+    "erase": lambda user, _: partial(attempt, user),
+}
+
+
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("what", ["login", "refresh", "email change", "invite", "erase"])
+@pytest.mark.parametrize("what", OTHERS)
 def test_erase_against_everything(ada, new_user, what, monkeypatch):
     """Whatever meets it, afterwards nothing of the person is there. The second look at the trail
     comes when the other call has ended, as in operation it comes seconds later."""
     ended = threading.Event()
-    monkeypatch.setattr(erasure, "pause", lambda: ended.wait(20))
+    monkeypatch.setattr(erasure, "pause", lambda: what == "erase" or ended.wait(20))
 
     def ending(call):
         call()
@@ -224,31 +365,21 @@ def test_erase_against_everything(ada, new_user, what, monkeypatch):
         ended.clear()
         email = f"zeb{number}@example.com"
         user = new_user(email, account=ada.account, role="admin", first_name=f"Zebulon{number}")
-        client = bearer(user)
-        signed_in = API()
-        signed_in.post("/auth/login", {"email": email, "password": PASSWORD})
-        change = {"email": f"n{number}@example.net", "password": PASSWORD}
-        others = {
-            "login": lambda e=email: API().post("/auth/login", {"email": e, "password": PASSWORD}),
-            "refresh": lambda s=signed_in: s.post("/auth/refresh"),
-            "email change": lambda c=client, b=change: c.post("/auth/email-changes", b),
-            "invite": lambda c=client, n=number: c.post(
-                "/invitations", {"email": f"friend{n}@example.net"}
-            ),
-            "erase": lambda u=user: attempt(u, ended),
-        }
-        race(lambda u=user: attempt(u), lambda call=others[what]: ending(call))
+        other = OTHERS[what](user, number)
+        # The longer it waits, the further the other has come: most begin with a hash.
+        late = number % 6 * 0.02
+        race(partial(attempt, user, late), partial(ending, other))
         Worker().round()
 
-        text = dump()
         assert not User.objects.filter(pk=user.pk).exists()
-        assert [line for line in text.splitlines() if str(user.pk) in line] == []
-        assert [line for line in text.splitlines() if f"Zebulon{number}'" in line] == []
+        needles = [str(user.pk), user.pk.hex, f"Zebulon{number}'", email]
+        needles += [f"{letter}{number}@example.net" for letter in "ncu"]
+        lines = dump().splitlines()
+        assert [line for line in lines if any(needle in line for needle in needles)] == []
 
 
-def attempt(user: User, ended: threading.Event | None = None) -> None:
-    if ended:
-        ended.set()
+def attempt(user: User, later: float = 0) -> None:
+    time.sleep(later)
     with contextlib.suppress(User.DoesNotExist):
         erase(User.objects.get(pk=user.pk), actor=None)
 

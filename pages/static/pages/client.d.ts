@@ -35,11 +35,13 @@
 /** @typedef {{ id: string, secret: string, uri: string, qr: string }} NewApp */
 /** @typedef {{ factor: Factor, recovery_codes: string[] | null, session: AuthResponse | null }} Added */
 /** @typedef {{ id: string, name: string, second_factor: "optional" | "required", created_at: string }} Account */
-/** @typedef {{ access: string, ends: number, user: User }} Session */
+/** @typedef {{ access: string, refresh?: string, ends: number, user: User }} Session */
 /**
  * @typedef {object} Options
  * @property {string} [baseUrl] the API's origin, without a slash at its end; this page's by default
  * @property {RequestCredentials} [credentials] "include" where the API has an origin of its own
+ * @property {"cookie" | "memory"} [refreshToken] "memory" for a front-end of another site: keeps it, too, for browsers
+ *   that let no cookie through; there a session ends with its last tab
  */
 /** Whether this browser has passkeys, and takes what the API asks it with. */
 export const hasPasskeys: boolean;
@@ -59,11 +61,12 @@ export class Refused extends Error {
 /**
  * A browser's session with the API. Its events: "change" whenever somebody signs in or out or the
  * user's data change, in this tab or another; "wait" while a call waits for a limit to let it through
- * (a CustomEvent, with `detail.seconds`), and "resume" when it goes on.
+ * (a CustomEvent: `detail.seconds`, and `detail.times`, how often it has waited with this), and "resume"
+ * when it goes on.
  */
 export class Client extends EventTarget {
     /** @param {Options} [options] */
-    constructor({ baseUrl, credentials }?: Options);
+    constructor({ baseUrl, credentials, refreshToken }?: Options);
     /** The signed-in user, as the API last told; null while nobody is known to be signed in. */
     get user(): User | null;
     /**
@@ -100,7 +103,7 @@ export class Client extends EventTarget {
      * Keep the answer of a way to sign in as the session, in every tab.
      * @param {AuthResponse} answer
      */
-    signIn({ access_token: access, user }: AuthResponse): void;
+    signIn({ access_token: access, refresh_token, user }: AuthResponse): void;
     /**
      * The user as a call has just answered it.
      * @param {User} user
@@ -221,6 +224,7 @@ export type Account = {
 };
 export type Session = {
     access: string;
+    refresh?: string;
     ends: number;
     user: User;
 };
@@ -233,4 +237,9 @@ export type Options = {
      * "include" where the API has an origin of its own
      */
     credentials?: RequestCredentials | undefined;
+    /**
+     * "memory" for a front-end of another site: keeps it, too, for browsers
+     * that let no cookie through; there a session ends with its last tab
+     */
+    refreshToken?: "memory" | "cookie" | undefined;
 };

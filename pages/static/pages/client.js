@@ -2,7 +2,7 @@
 client.d.ts, into a front-end of your own; docs/integrating.md tells how it is used.
 
 The access token lives in this module's memory only; the refresh token in an HttpOnly cookie that no
-script sees. A session is refreshed shortly before its access token ends and once on a 401; a second
+script sees, and in memory, too, where that is asked for (`refreshToken`). A session is refreshed shortly before its access token ends and once on a 401; a second
 401 signs out. The tabs of a browser share one session: they tell each other of it, and one at a
 time refreshes (which the API does not need, but which spares its limits). */
 
@@ -51,12 +51,14 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
 /** @typedef {{ id: string, secret: string, uri: string, qr: string }} NewApp */
 /** @typedef {{ factor: Factor, recovery_codes: string[] | null, session: AuthResponse | null }} Added */
 /** @typedef {{ id: string, name: string, second_factor: "optional" | "required", created_at: string }} Account */
-/** @typedef {{ access: string, ends: number, user: User }} Session */
+/** @typedef {{ access: string, refresh?: string, ends: number, user: User }} Session */
 
 /**
  * @typedef {object} Options
  * @property {string} [baseUrl] the API's origin, without a slash at its end; this page's by default
  * @property {RequestCredentials} [credentials] "include" where the API has an origin of its own
+ * @property {"cookie" | "memory"} [refreshToken] "memory" for a front-end of another site: keeps it, too, for browsers
+ *   that let no cookie through; there a session ends with its last tab
  */
 
 /** Whether this browser has passkeys, and takes what the API asks it with. */
@@ -81,7 +83,8 @@ export class Refused extends Error {
 /**
  * A browser's session with the API. Its events: "change" whenever somebody signs in or out or the
  * user's data change, in this tab or another; "wait" while a call waits for a limit to let it through
- * (a CustomEvent, with `detail.seconds`), and "resume" when it goes on.
+ * (a CustomEvent: `detail.seconds`, and `detail.times`, how often it has waited with this), and "resume"
+ * when it goes on.
  */
 export class Client extends EventTarget {
   /** @type {Session | null} */
@@ -91,19 +94,23 @@ export class Client extends EventTarget {
   #asking = new AbortController(); // of the request for a passkey that the browser shows
   #baseUrl;
   #credentials;
+  #keeps;
   #name;
   #tabs;
 
   /** @param {Options} [options] */
-  constructor({ baseUrl = "", credentials = "same-origin" } = {}) {
+  constructor({ baseUrl = "", credentials = "same-origin", refreshToken = "cookie" } = {}) {
     super();
     this.#baseUrl = baseUrl;
     this.#credentials = credentials;
+    this.#keeps = refreshToken === "memory";
     this.#name = `session of ${baseUrl || location.origin}`;
     this.#tabs = new BroadcastChannel(this.#name);
     this.#tabs.addEventListener("message", ({ data }) => {
       if ("session" in data) this.#adopt(data.session);
+      else if (!data.wanted) return;
       else if (this.#isFresh() && this.#session?.access !== data.wanted) this.#tell();
+      else if (data.wanted === "any" && this.#session?.refresh) this.#tabs.postMessage({ lapsed: this.#session });
     });
   }
 
@@ -162,11 +169,12 @@ export class Client extends EventTarget {
    * Keep the answer of a way to sign in as the session, in every tab.
    * @param {AuthResponse} answer
    */
-  signIn({ access_token: access, user }) {
+  signIn({ access_token: access, refresh_token, user }) {
     const { iat, exp } = claims(access);
     // Counted from now: the clocks of the two sides may differ.
     const life = (exp - iat) * 1000;
-    this.#adopt({ access, user, ends: Date.now() + life - Math.min(EARLY, life * SHARE) });
+    const ends = Date.now() + life - Math.min(EARLY, life * SHARE);
+    this.#adopt({ access, user, ends, ...(this.#keeps && { refresh: refresh_token }) });
     this.#tell();
   }
 
@@ -312,12 +320,12 @@ export class Client extends EventTarget {
    * @returns {Promise<Answer>}
    */
   async #patiently(work) {
-    for (;;) {
+    for (let times = 1; ; times += 1) {
       try {
         return await work();
       } catch (error) {
         if (!isRefusal(error, 429)) throw error;
-        this.dispatchEvent(new CustomEvent("wait", { detail: { seconds: error.wait } }));
+        this.dispatchEvent(new CustomEvent("wait", { detail: { seconds: error.wait, times } }));
         await new Promise((resolve) => setTimeout(resolve, error.wait * 1000));
         this.dispatchEvent(new Event("resume"));
       }
@@ -340,30 +348,39 @@ export class Client extends EventTarget {
   async #renew(old) {
     if (this.#isFresh() && this.#session?.access !== old) return; // another tab has, meanwhile
     const found = await this.#askTabs(old);
-    if (found) return this.#adopt(found);
+    if (found) this.#adopt(found);
+    if (found && this.#isFresh()) return;
+    const kept = this.#session?.refresh;
     try {
-      this.signIn(await this.#send("POST", "/auth/refresh", {}));
+      // The API reads a cookie first, and this where none has come.
+      this.signIn(await this.#send("POST", "/auth/refresh", kept ? { refresh_token: kept } : {}));
     } catch (error) {
-      if (isRefusal(error, 401)) this.#forget();
+      if (!isRefusal(error, 401)) throw error;
+      if (this.#keeps && !kept) this.#adopt(null); // a tab that sleeps, and has not answered, may have a session
+      else this.#forget();
       throw error;
     }
   }
 
   /**
+   * Another tab's session; an old one, with the refresh token that it has kept, where there is no better.
    * @param {string | undefined} old
    * @returns {Promise<Session | null>}
    */
   #askTabs(old) {
     return new Promise((resolve) => {
+      /** @type {Session | null} */
+      let lapsed = null;
       /** @param {MessageEvent} event */
       const hear = ({ data }) => {
+        lapsed = data.lapsed ?? lapsed;
         if (data.session && data.session.access !== old) resolve(data.session);
       };
       this.#tabs.addEventListener("message", hear);
       this.#tabs.postMessage({ wanted: old ?? "any" });
       setTimeout(() => {
         this.#tabs.removeEventListener("message", hear);
-        resolve(null);
+        resolve(lapsed);
       }, PATIENCE);
     });
   }

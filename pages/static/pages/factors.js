@@ -15,6 +15,7 @@ document.addEventListener("refused", ({ target: form, detail: error }) => {
     askFor(form, error.body.methods);
   } else if (error.message === "second factor must be set up") enrol(form, error.body.enrolment);
   else if (error.message === "wrong e-mail or password") askAgain(form);
+  else if (error.message === "wrong password" && one("[data-first]", form)) askAgain(form);
   else if (error.message === "wrong code") form.elements.code.select();
   else leaveIfOver(error);
 });
@@ -52,7 +53,7 @@ function choose(form, method) {
 function askAgain(form) {
   showFirst(form, true);
   endStep(form);
-  form.elements.password.select();
+  one("[data-first] [name$=password]", form).select();
 }
 
 function endStep(form) {
@@ -60,6 +61,13 @@ function endStep(form) {
   step.hidden = step.disabled = true;
   sender(form).hidden = false;
 }
+
+/* From the beginning for the next time, where the form stays. */
+document.addEventListener("done", ({ target: form }) => {
+  if (!form.matches("form:has([data-first])")) return;
+  showFirst(form, true);
+  endStep(form);
+});
 
 function useMethod(button) {
   const { form } = button;

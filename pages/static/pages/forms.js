@@ -2,7 +2,7 @@
 it is left, and by the API once more. */
 
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
-import { all, announce, attempt, one, problem, say, withProgress } from "./screen.js";
+import { all, announce, attempt, one, problem, say, withProgress, write } from "./screen.js";
 
 const TYPED = "typed-address"; // in sessionStorage: the e-mail address last typed in this tab
 
@@ -34,7 +34,7 @@ async function openLink(form) {
     const body = { token: linkToken(), page: location.pathname.slice(1) };
     const link = await client.send("POST", "/pages/link", body);
     for (const part of all("[data-link-text]", form.closest("main"))) {
-      part.textContent = say(part.dataset.linkText, link);
+      write(part, say(part.dataset.linkText, link));
     }
     showAddress(form, link.email);
   } catch (error) {
@@ -45,8 +45,18 @@ async function openLink(form) {
 /* Whose password is set: for password managers, and for people. */
 function showAddress(form, email) {
   const field = form.elements.username;
+  if (!field) return; // the link is not for a password
   field.value = email;
   field.closest(".field").hidden = false;
+  all("[data-somebody-else]", form).forEach(warn);
+}
+
+/* Whoever follows a link while somebody else is signed in is told before the form is sent. */
+function warn(place) {
+  const here = client.user?.email;
+  const asked = place.closest("form").elements.username.value;
+  const differs = here && here.toLowerCase() !== asked.toLowerCase();
+  write(place, differs ? say("signed in as somebody else", { email: here }) : "");
 }
 
 /* ---- A form that becomes usable ---- */
@@ -60,7 +70,10 @@ whenShown(async (main) => {
   if (client.user) fillText(main, client.user);
 });
 
-client.addEventListener("change", () => all("form[data-call]").forEach(prefillAddress));
+client.addEventListener("change", () => {
+  all("form[data-call]").forEach(prefillAddress);
+  all("[data-somebody-else]").forEach(warn);
+});
 
 const at = (values, name) => name.split(".").reduce((found, part) => found[part], values);
 
@@ -70,7 +83,7 @@ function fill(form, values) {
 
 export function fillText(root, values) {
   for (const element of all("[data-text]", root)) {
-    element.textContent = values[element.dataset.text] ?? "";
+    write(element, String(values[element.dataset.text] ?? ""));
   }
   for (const element of all("[data-word]", root)) {
     element.textContent = say(values[element.dataset.word] ?? "");
@@ -131,13 +144,6 @@ function countDown(field) {
   hint.textContent = left > 0 ? say("more characters", { count: left }) : say("long enough");
 }
 
-function reveal(button) {
-  const field = document.getElementById(button.getAttribute("aria-controls"));
-  const show = field.type === "password";
-  field.type = show ? "text" : "password";
-  button.ariaPressed = String(show);
-}
-
 /* ---- Sending ---- */
 
 /* What the API calls a field: on a page with several forms some have "own-" before that. */
@@ -165,7 +171,7 @@ export const sender = (form) => one("button:not([type]), button[type=submit]", f
 /* Make the form's call, as one of its buttons asks; `more` resolves to what no field holds. */
 export async function submit(form, button = sender(form), more = () => ({})) {
   if (!check(form, (field) => field.willValidate && wrong(field))) return;
-  all("[aria-pressed=true]", form).forEach(reveal); // so that no browser keeps it as plain text
+  all("[data-reveal][aria-pressed=true]", form).forEach((shown) => shown.click());
   let answer;
   const error = await attempt(button, async () => {
     answer = await send(form, { ...body(form), ...(await more()) });
@@ -211,7 +217,7 @@ export function enter(form, answer, text) {
 
 function showSent(form) {
   const sent = one("main .sent");
-  one("[data-address]", sent).textContent = form.elements.email.value;
+  write(one("[data-address]", sent), form.elements.email.value);
   toggleSent(form, true);
   one("h1", sent).focus();
 }
@@ -244,7 +250,6 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("click", ({ target }) => {
   const button = target.closest("button");
   if (!button) return;
-  if ("reveal" in button.dataset) reveal(button);
   if ("again" in button.dataset) sendAgain(button, one("main form"));
   if ("another" in button.dataset) askForAnother(one("main form"));
 });

@@ -4,7 +4,8 @@ Here is who may see which page, and what makes a page that has come ready: `when
 import { Client } from "./client.js";
 import { all, announce, announceNext, one, problem, say, withProgress } from "./screen.js";
 
-const COMPANY = "company"; // in sessionStorage: the signed-in person's company
+const COMPANY = "company"; // in sessionStorage: the signed-in person's company,
+const COMPANY_ID = "company-id"; // and whose name that is
 
 export const client = new Client();
 
@@ -19,6 +20,7 @@ let wanted = null; // the page that asked for a log-in first
 export async function visit(path, { push = true, text = "" } = {}) {
   const mine = ++turn;
   announce("");
+  one("#arrived").textContent = "";
   const page = await withProgress(() => load(path)).catch(() => null);
   if (mine !== turn) return;
   if (page === null) return announce(say("unreachable"), "bad");
@@ -67,11 +69,21 @@ async function showMembers(main, members, focus) {
 }
 
 async function prepare(main, focus) {
-  if (focus) (one("[data-focus]", main) ?? one("h1", main))?.focus();
+  const form = one("[data-focus]", main);
+  if (focus && !form) one("h1", main)?.focus();
   for (const setup of setups) await setup(main);
   all("form > fieldset", main).forEach((fields) => (fields.disabled = false));
-  const first = all("[data-focus] input:enabled", main).find((field) => !field.value && field.checkVisibility());
-  first?.focus({ preventScroll: true });
+  if (form) focusField(form, main, focus);
+}
+
+/* Into the first field that is empty, else the first one, so that what is known can be typed over. Who
+has come by a link hears where, since no heading has the focus. */
+function focusField(form, main, arrived) {
+  const fields = all("input:enabled:read-write", form).filter((field) => field.checkVisibility());
+  const field = fields.find(({ value }) => !value) ?? fields[0];
+  if (field) field.focus({ preventScroll: true });
+  else if (arrived) one("h1", main).focus();
+  if (arrived && field) one("#arrived").textContent = one("h1", main).textContent;
 }
 
 /* Said with a way to try again, since the page is of no use as it is. */
@@ -125,11 +137,13 @@ function drawSession() {
 /* The company's name beside ours, asked for once in a tab. */
 async function drawCompany() {
   const place = one("[data-company]");
-  if (!client.user && !client.lastRole) sessionStorage.removeItem(COMPANY);
+  const company = client.user?.account_id ?? (client.lastRole && sessionStorage.getItem(COMPANY_ID));
+  if (company !== sessionStorage.getItem(COMPANY_ID)) sessionStorage.removeItem(COMPANY);
   place.textContent = sessionStorage.getItem(COMPANY) ?? "";
   if (!client.user || place.textContent) return;
   const { name } = await client.call("GET", "/pages/company");
   sessionStorage.setItem(COMPANY, name);
+  sessionStorage.setItem(COMPANY_ID, client.user.account_id);
   place.textContent = name;
 }
 
@@ -144,7 +158,16 @@ client.addEventListener("change", () => {
     visit("/profile", { text: say("your role has changed") });
   }
 });
-client.addEventListener("wait", () => announce(say("goes on by itself"), "wait"));
+client.addEventListener("wait", ({ detail: { times } }) => {
+  if (times < 2) return announce(say("goes on by itself"), "wait");
+  announce(say("goes on by itself: long"), "wait");
+  for (const [path, key] of Object.entries({ "/login": "log in", "/forgot-password": "new password" })) {
+    const link = document.createElement("a");
+    link.href = path;
+    link.textContent = say(key);
+    one("#status").append(" ", link);
+  }
+});
 client.addEventListener("resume", () => announce(""));
 
 /* ---- Languages ---- */

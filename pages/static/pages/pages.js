@@ -8,6 +8,7 @@ import "./people.js";
 import { call, client, show, signOut, speak } from "./navigation.js";
 import "./passkeys.js";
 import { announceKept, attempt, confirmed, say } from "./screen.js";
+import "../signin/show.js";
 
 async function leave(button) {
   const everywhere = button.dataset.signOut === "everywhere";

@@ -12,13 +12,27 @@ export const say = (key, values = {}) =>
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const one = (selector, root = document) => root.querySelector(selector);
 
+/* A text whose addresses stay in one line, or else break where people expect it: after `@` and dots. */
+export function write(element, text) {
+  const parts = text.split(/(\S+@\S+)/);
+  element.replaceChildren(...parts.map((part, n) => (n % 2 ? address(part) : part)));
+}
+
+function address(text) {
+  const span = document.createElement("span");
+  span.className = "address";
+  const parts = text.split(/(?<=[@.])(?=.)/);
+  span.append(...parts.flatMap((part, n) => (n ? [document.createElement("wbr"), part] : [part])));
+  return span;
+}
+
 /* Say something in the status region, in the place of what stood there. `kind` is "good", "bad" or
 "wait"; "" says nothing any more. */
 export function announce(text, kind = "good") {
   const status = one("#status");
   status.setAttribute("aria-live", kind === "bad" ? "assertive" : "polite");
   status.dataset.kind = kind;
-  status.textContent = text;
+  write(status, text);
 }
 
 /* Say it when another document has been loaded. */
@@ -34,7 +48,7 @@ export function announceKept() {
 by what they mean here. */
 export function problem(error) {
   if (!error.status) return say(words.has(error.name) ? error.name : "unreachable");
-  if (error.status === 429) return say("too many attempts");
+  if (error.status === 429) return say(one("main form[data-link]") ? "too many attempts: link" : "too many attempts");
   if (error.status >= 500) return say(error.status === 503 ? "service unavailable" : "internal error");
   return say(error.message);
 }
@@ -81,8 +95,8 @@ export async function attempt(control, work) {
 /* Ask before the control's work is done. Resolves to whether it shall be. */
 export function confirmed(control, question, consequence) {
   const dialog = one("#confirm");
-  one("h2", dialog).textContent = question;
-  one("p", dialog).textContent = consequence;
+  write(one("h2", dialog), question);
+  write(one("p", dialog), consequence);
   const yes = one("[value=yes]", dialog);
   yes.textContent = control.textContent;
   yes.className = control.matches(".bad") ? "danger" : "";

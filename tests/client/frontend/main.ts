@@ -2,7 +2,11 @@
 
 import { Client, Refused, type AuthResponse, type User } from "../../../pages/static/pages/client.js";
 
-const client = new Client({ baseUrl: import.meta.env["VITE_API"], credentials: "include" });
+const client = new Client({
+  baseUrl: import.meta.env["VITE_API"],
+  credentials: "include",
+  refreshToken: import.meta.env["VITE_REFRESH_TOKEN"],
+});
 
 function one<Kind extends Element>(selector: string): Kind {
   const found = document.querySelector<Kind>(selector);

@@ -1,20 +1,26 @@
-"""langchain-mcp-adapters: an agent's tools, with the tokens that somebody else has got for it."""
+"""langchain-mcp-adapters: an agent's tools, each call over a connection of its own, with the
+official SDK's OAuth."""
 
 import asyncio
 import json
 
-from door import ENDPOINT, PERSON, post
+from door import ENDPOINT, live
 from langchain_mcp_adapters.client import MultiServerMCPClient
+from sdk_door import memory, provider, refresh, wear
 
 
 async def walk():
-    _, session = post("/auth/login", PERSON)
-    headers = {"Authorization": f"Bearer {session['access_token']}"}
-    server = {"transport": "streamable_http", "url": ENDPOINT, "headers": headers}
+    door = provider()
+    server = {"transport": "streamable_http", "url": ENDPOINT, "auth": door}
     tools = {tool.name: tool for tool in await MultiServerMCPClient({"us": server}).get_tools()}
     assert len(tools) == 12
-    said = await asyncio.gather(*[tools["whoami"].ainvoke({}) for _ in range(3)])
-    assert all(PERSON["email"] in json.dumps(one, default=str) for one in said)
+
+    async def whoami():
+        (block,) = await tools["whoami"].ainvoke({})
+        return json.loads(block["text"])["email"]
+
+    await wear(door, whoami)
 
 
 asyncio.run(walk())
+live(memory.tokens.access_token, memory.tokens.refresh_token, refresh, memory.client.client_id)

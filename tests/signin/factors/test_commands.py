@@ -61,7 +61,7 @@ def test_superuser_sees_and_removes_a_persons(operator: Client, ada: User) -> No
     page = f"/admin/accounts/user/{ada.pk}/change/"
     assert "recovery codes left: 10" in operator.get(page).content.decode()
 
-    operator.post(page, {"_do": "reset_factors"})
+    operator.post(page, {"_do": "reset_factors", "post": "yes"})
 
     assert not Factors.objects.exists()
     assert "reset_factors" not in operator.get(page).content.decode()
@@ -71,7 +71,7 @@ def test_nobody_removes_their_own_there(operator: Client) -> None:
     op = User.objects.get()
     with_app(op)
 
-    operator.post(f"/admin/accounts/user/{op.pk}/change/", {"_do": "reset_factors"})
+    operator.post(f"/admin/accounts/user/{op.pk}/change/", {"_do": "reset_factors", "post": "yes"})
 
     assert Factors.objects.exists()
 
@@ -85,7 +85,7 @@ def test_staff_who_are_no_superusers_remove_nobodys(ada: User, new_user: Any) ->
     browser.force_login(clerk)
     with_app(ada)
 
-    browser.post(f"/admin/accounts/user/{ada.pk}/change/", {"_do": "reset_factors"})
+    browser.post(f"/admin/accounts/user/{ada.pk}/change/", {"_do": "reset_factors", "post": "yes"})
 
     assert Factors.objects.exists()
 

@@ -249,6 +249,19 @@ def test_requiring_it_ends_the_sessions_and_grants_of_those_without(
     assert log_in(api, bob)[1]["error"] == "second factor must be set up"
 
 
+def test_another_companys_admin_requires_it_of_her_own_people(
+    as_eve: API, as_bob: API, eve: User, ada: User, bob: User, api: API
+) -> None:
+    with_app(eve)
+
+    body = {"second_factor": "required", "id": str(ada.account_id)}
+    assert as_eve.patch("/account", body).json()["id"] == str(eve.account_id)
+
+    assert Account.objects.get(pk=ada.account_id).second_factor == "optional"
+    assert as_bob.get("/auth/me").status_code == 200
+    assert log_in(api, bob)[0] == 200
+
+
 def test_requiring_it_twice_ends_nothing_again(as_ada: API, ada: User) -> None:
     with_app(ada)
     require(as_ada)

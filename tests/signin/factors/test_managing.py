@@ -319,6 +319,19 @@ def test_new_recovery_codes_replace_the_older(
     assert log_in(api, ada, code=fresh[0])[0] == 200
 
 
+def test_trail_is_told_of_every_change(as_ada: API, api: API, ada: User, codes: list[str]) -> None:
+    factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
+    as_ada.patch(f"/auth/factors/{factor}", {"name": "Old telephone"})
+    as_ada.post("/auth/recovery-codes", PROOF | {"code": codes[0]})
+    made = mailed()
+
+    kinds = [Kind.FACTOR_RENAMED, Kind.RECOVERY_CODES_MADE, Kind.RECOVERY_CODE_USED]
+    records = Record.objects.filter(kind__in=kinds)
+    assert sorted(record.kind for record in records) == sorted(kinds)
+    assert {(record.actor_id, record.subject) for record in records} == {(ada.pk, ada.email)}
+    assert (made.to, made.subject) == ([ada.email], "New recovery codes were made")
+
+
 def test_who_has_no_factor_needs_no_recovery_codes(as_ada: API) -> None:
     assert as_ada.post("/auth/recovery-codes", PROOF).status_code == 409
     assert not RecoveryCode.objects.exists()

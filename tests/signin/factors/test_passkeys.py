@@ -135,6 +135,14 @@ def test_challenge_is_good_once(api: API, key: Authenticator) -> None:
     assert by_passkey(api, made) == WRONG
 
 
+def test_challenges_that_were_asked_for_at_once_all_hold(api: API, key: Authenticator) -> None:
+    """Two tabs: a later challenge takes no earlier one's place."""
+    first, second = challenge(api), challenge(api)
+
+    assert by_passkey(api, key.sign(second))[0] == 200
+    assert by_passkey(API(), key.sign(first))[0] == 200
+
+
 @pytest.mark.parametrize(("seconds", "status"), [(LIFE - 2, 200), (LIFE + 1, 401)])
 def test_challenge_lives_five_minutes(
     api: API, key: Authenticator, seconds: int, status: int

@@ -1,0 +1,119 @@
+"""What is wrong with somebody who calls, in one sentence: the first of these that holds."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.utils import timezone
+
+from accounts.models import User
+from mail.budget import HOUR, MailBudget
+from mail.links import EmailedLink
+from mail.outbox import State
+from throttling.store import NoStore, look_up
+
+TIER = "authenticated"  # the one in which a person's calls are counted
+
+
+class Finding(NamedTuple):
+    state: str  # "bad", "wait" or "good"
+    words: str
+
+
+def diagnose(user: User, panel: dict[str, Any]) -> Finding:
+    """The sentence on top of a person's page; `panel` is `panels.of_user`'s.
+
+    Reads at most two tables beside it, and asks the store where all before is well.
+    """
+    return next(findings(user, panel))
+
+
+def findings(user: User, panel: dict[str, Any]) -> Iterator[Finding]:
+    looks: list[Callable[[User, dict[str, Any]], Finding | None]]
+    looks = [inactive, locked, at_a_limit, mail_refused, link_expired, other_company]
+    for look in looks:
+        if found := look(user, panel):
+            yield found
+    last = user.last_sign_in_at
+    came = f"last signed in on {minute(last)}" if last else "has not signed in yet"
+    yield Finding("good", f"All is well: active, not locked, no mail refused; {came}.")
+
+
+def minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def inactive(user: User, panel: dict[str, Any]) -> Finding | None:
+    if user.is_active:
+        return None
+    return Finding("bad", "Deactivated: cannot sign in until somebody activates the account.")
+
+
+def locked(user: User, panel: dict[str, Any]) -> Finding | None:
+    lockout = panel["lockout"]
+    if not lockout or not lockout.is_locked():
+        return None
+    until, failures = f"{lockout.locked_until:%H:%M:%S} UTC", lockout.failures
+    return Finding("bad", f"Locked until {until}, after {failures} failures: unlock, or wait.")
+
+
+def at_a_limit(user: User, panel: dict[str, Any]) -> Finding | None:
+    return mails_asked_for(user) or calls_made(user)
+
+
+def mails_asked_for(user: User) -> Finding | None:
+    """Mails of a kind beyond the hour's are dropped without a word."""
+    most = {
+        f"{kind._meta.label_lower} {user.email}": (kind.per_hour, str(kind._meta.verbose_name))
+        for kind in EmailedLink.kinds()
+    }
+    since = timezone.now() - HOUR
+    for budget in MailBudget.objects.filter(name__in=most, begun_at__gt=since).order_by("-used"):
+        limit, name = most[budget.name]
+        limit = limit or settings.MAIL_PER_ADDRESS_PER_HOUR
+        if budget.used > limit:
+            ends = minute(budget.begun_at + HOUR)
+            words = f"At a limit: {budget.used} mails were asked for ({name}), {limit} an hour go"
+            return Finding("wait", f"{words} out. The next does after {ends}.")
+    return None
+
+
+def calls_made(user: User) -> Finding | None:
+    """Where processes count for themselves, or the store is away, nobody knows."""
+    try:
+        used, seconds = look_up(f"user:{user.pk}").get(TIER, (0, 0))
+    except NoStore:
+        return None
+    if used < settings.RATE_LIMIT_AUTHENTICATED:
+        return None
+    return Finding("wait", f"At a limit: {used} calls in this window, which ends in {seconds} s.")
+
+
+def mail_refused(user: User, panel: dict[str, Any]) -> Finding | None:
+    last = next((mail for mail in panel["mails"] if mail.state != State.DROPPED), None)
+    if last is None or last.state not in {State.REFUSED, State.FAILED}:
+        return None
+    why = f" ({last.problem})" if last.problem else ""
+    said = f"The last mail, of {minute(last.created_at)}, was {last.get_state_display()}{why}"
+    return Finding("bad", f"{said}: is the address right?")
+
+
+def link_expired(user: User, panel: dict[str, Any]) -> Finding | None:
+    """The newest password link, unless the person has come in since."""
+    link = panel["last_link"]
+    if link is None or link.used_at or link.is_live():
+        return None
+    if user.last_sign_in_at and user.last_sign_in_at > link.created_at:
+        return None
+    said = f"The last password link expired on {minute(link.expires_at)}, unused: send another."
+    return Finding("wait", said)
+
+
+def other_company(user: User, panel: dict[str, Any]) -> Finding | None:
+    """An open invitation to where the address cannot come in."""
+    others = [one for one in panel["invitations"] if one.account_id != user.account_id]
+    if not others:
+        return None
+    said = f"Belongs to {user.account}; {others[0].account} has invited the same address"
+    return Finding("wait", f"{said}, which cannot be accepted: an address has one company.")

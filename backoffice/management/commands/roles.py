@@ -1,0 +1,18 @@
+"""`manage.py roles`: the groups that support works in."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from backoffice.roles import make_roles
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the groups for support: one that looks at everything and changes nothing, and a "
+        "first line that unlocks and sends again. Run it again after an upgrade."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for name, codes in make_roles().items():
+            self.stdout.write(f"{name}: {len(codes)} permissions")

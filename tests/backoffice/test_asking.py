@@ -1,0 +1,119 @@
+"""What hurts asks first: by the list's menu and by the page's button, whichever action it is."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import Role, User
+from audit.models import Record
+from invitations.models import Invitation
+
+pytestmark = pytest.mark.django_db
+
+ASKED = {  # every action that asks; a new one stands here
+    "User": {"sign_out", "make_admin", "make_member", "deactivate", "reset_factors"},
+    "Invitation": {"revoke"},
+    "Grant": {"end"},
+    "Client": {"end_grants"},
+}
+
+
+def page(user: User) -> str:
+    return reverse("admin:accounts_user_change", args=[user.pk])
+
+
+def choose(name: str, *users: User) -> dict[str, Any]:
+    return {"action": name, "_selected_action": [str(user.pk) for user in users]}
+
+
+def test_table_is_whole():
+    sites = {model.__name__: set(site.asks_first) for model, site in admin.site._registry.items()}
+
+    assert {name: asked for name, asked in sites.items() if asked} == ASKED
+
+
+@pytest.mark.parametrize("name", sorted(ASKED["User"]))
+@pytest.mark.parametrize("by", ["list", "button"])
+def test_nothing_is_done_before_the_answer(operator: Client, ada, bob, name, by):
+    User.objects.filter(pk=bob.pk).update(has_second_factor=True, role=Role.ADMIN)
+    before = User.objects.values().get(pk=bob.pk)
+    url, body = (page(bob), {"_do": name}) if by == "button" else (
+        "/admin/accounts/user/", choose(name, bob)
+    )  # fmt: skip
+    asked = operator.post(url, body).content.decode()
+
+    assert admin.site.get_model_admin(User).asks_first[name].split("'")[0] in asked
+    assert bob.email in asked
+    assert f'value="{name}"' in asked
+    assert User.objects.values().get(pk=bob.pk) == before
+    assert not Record.objects.filter(subject=bob.email).exists()
+
+
+def test_answer_on_the_page_does_it(operator: Client, ada, bob):
+    operator.post(page(bob), {"_do": "deactivate"})
+    answer = operator.post(page(bob), {"_do": "deactivate", "post": "yes"})
+
+    assert answer.status_code == 302
+    assert not User.objects.get(pk=bob.pk).is_active
+
+
+def test_question_names_ten_and_counts_the_rest(operator: Client, ada, new_user):
+    users = [new_user(account=ada.account) for _ in range(12)]
+    asked = operator.post("/admin/accounts/user/", choose("deactivate", *users)).content.decode()
+
+    assert sum(f"<li>{user.email}</li>" in asked for user in users) == 10
+    assert "12 in all." in asked
+
+
+def test_question_repeats_no_more_than_the_act(operator: Client, ada, bob):
+    body = {"_do": "deactivate", "first_name": "Mallory"}
+    asked = operator.post(page(bob), body).content.decode()
+
+    assert "Mallory" not in asked
+    assert 'name="_do" value="deactivate"' in asked
+
+
+def test_answer_without_the_form_s_token_does_nothing(operator: Client, ada, bob):
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = operator.cookies
+    answer = strict.post(page(bob), {"_do": "deactivate", "post": "yes"})
+
+    assert answer.status_code == 403
+    assert User.objects.get(pk=bob.pk).is_active
+
+
+def test_answer_is_no_link(operator: Client, ada, bob):
+    operator.get(page(bob), {"_do": "deactivate", "post": "yes"})
+
+    assert User.objects.get(pk=bob.pk).is_active
+
+
+def test_what_helps_does_not_ask(operator: Client, ada, bob):
+    Invitation.objects.invite(ada, "charles@example.com")
+    answer = operator.post(page(bob), {"_do": "send_password_link"})
+
+    assert answer.status_code == 302
+    assert Record.objects.filter(kind="password.link", subject=bob.email).exists()
+
+
+def test_only_admin_is_not_offered_the_way_out(operator: Client, ada, bob):
+    alone = operator.get(page(ada)).content.decode()
+    User.objects.filter(pk=bob.pk).update(role=Role.ADMIN)
+    with_another = operator.get(page(ada)).content.decode()
+
+    for name in ("make_member", "deactivate"):
+        assert f'value="{name}"' not in alone
+        assert f'value="{name}"' in with_another
+    assert "only admin" in alone
+
+
+def test_only_admin_is_one_who_is_active_beside_none(ada, bob):
+    assert ada.is_only_admin
+    assert not bob.is_only_admin
+    User.objects.filter(pk=bob.pk).update(role=Role.ADMIN, is_active=False)
+    assert ada.is_only_admin
+    User.objects.filter(pk=bob.pk).update(is_active=True)
+    assert not ada.is_only_admin

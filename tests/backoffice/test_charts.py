@@ -1,0 +1,86 @@
+"""The index's charts: what they count, in how many queries, and how far back."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from audit.models import Kind, Record
+from backoffice import charts
+from backoffice.charts import chart
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def half_past_two(time_machine: Any) -> None:
+    time_machine.move_to(NOW, tick=False)
+
+
+def happen(kind: Kind, *ages: timedelta) -> None:
+    Record.objects.bulk_create(Record(kind=kind, at=NOW - age) for age in ages)
+
+
+def test_bars_are_of_the_hours(django_assert_num_queries):
+    minute = timedelta(minutes=1)
+    happen(Kind.LOGIN_FAILED, 0 * minute, 29 * minute, 31 * minute, 23 * HOUR, 24 * HOUR)
+    happen(Kind.LOGIN_SUCCEEDED, minute)
+    with django_assert_num_queries(2):
+        found = chart(Kind.LOGIN_FAILED, "Failures", HOUR, 24)
+
+    assert [bar.label for bar in found.bars if bar.height] == ["15:00: 1", "13:00: 1", "14:00: 2"]
+    assert [bar.height for bar in found.bars[-2:]] == [30, 60]
+    assert found.said == "Failures: 4, most at 14:00 with 2"
+
+
+def test_bars_are_of_the_days():
+    happen(Kind.SIGNUP_COMPLETED, 0 * DAY, 29 * DAY, 30 * DAY)
+    found = chart(Kind.SIGNUP_COMPLETED, "Sign-ups", DAY, 30)
+
+    assert (found.bars[0].label, found.bars[-1].label) == ("2026-10-23: 1", "2026-11-21: 1")
+    assert len(found.bars) == 30
+
+
+def test_nothing_is_drawn_as_nothing():
+    found = chart(Kind.LOGIN_FAILED, "Failures", HOUR, 24)
+
+    assert {bar.height for bar in found.bars} == {0}
+    assert found.said == "Failures: 0"
+
+
+def test_one_among_many_is_seen():
+    happen(Kind.LOGIN_FAILED, *[HOUR] * 500, 2 * HOUR)
+    found = chart(Kind.LOGIN_FAILED, "Failures", HOUR, 24)
+
+    assert [bar.height for bar in found.bars if bar.height] == [2, 60]
+
+
+def test_no_more_than_the_newest_are_counted(monkeypatch):
+    monkeypatch.setattr(charts, "MOST", 3)
+    happen(Kind.LOGIN_FAILED, HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR, 5 * HOUR)
+    found = chart(Kind.LOGIN_FAILED, "Failures", HOUR, 24)
+
+    assert found.said.startswith("Failures: 3,")
+    assert found.since == NOW - 4 * HOUR
+
+
+def test_index_shows_them_in_few_queries(operator, django_assert_num_queries):
+    happen(Kind.LOGIN_FAILED, HOUR)
+    with django_assert_num_queries(15):
+        shown = operator.get("/admin/").content.decode()
+
+    assert shown.count('<svg class="chart"') == 3
+    assert 'aria-label="Failures in 24 hours: 1, most at 13:00 with 1"' in shown
+    assert 'style="' not in shown
+    assert shown.index("Locked now") < shown.index("by the hour") < shown.index("<h2>Mails")
+
+
+def test_chart_is_for_those_who_see_the_trail(client, bob):
+    bob.is_staff = True
+    bob.save()
+    client.force_login(bob)
+
+    assert b'<svg class="chart"' not in client.get("/admin/").content

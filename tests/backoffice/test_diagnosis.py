@@ -1,0 +1,127 @@
+"""The sentence on top of a person's page: what is wrong, in the order in which it matters."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import Account, Role, User
+from audit import trail
+from audit.models import Kind
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail, State
+from passwords.models import PasswordChange
+from throttling.counter import limiter
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+
+def sentence(operator: Any, user: User) -> tuple[str, str]:
+    page = operator.get(f"/admin/accounts/user/{user.pk}/change/")
+    finding = page.context["panel"]["finding"]
+    assert f'<p class="finding" data-state="{finding.state}">' in page.content.decode()
+    return finding
+
+
+def deactivated(user: User) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def locked(user: User) -> None:
+    for _ in range(5):
+        Lockout.objects.record_failure(user.email)
+
+
+def asked_too_often(user: User) -> None:
+    for _ in range(6):
+        OutgoingMail.objects.request(PasswordChange, user.email, "en")
+
+
+def refused(user: User) -> None:
+    state = {"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}
+    later = timezone.now() + timedelta(seconds=1)
+    OutgoingMail.objects.create(
+        kind="passwords.passwordchange", email=user.email, created_at=later, **state
+    )
+
+
+def expired(user: User) -> None:
+    then = timezone.now() - timedelta(minutes=1)
+    PasswordChange.objects.create(user=user, email=user.email, expires_at=then)
+
+
+def invited_elsewhere(user: User) -> None:
+    account = Account.objects.create(name="Other Engines")
+    boss = User.objects.create(email="boss@example.org", account=account, role=Role.ADMIN)
+    Invitation.objects.invite(boss, user.email)
+
+
+WRONG: list[tuple[Callable[[User], None], str, str]] = [
+    (deactivated, "bad", "Deactivated: cannot sign in"),
+    (locked, "bad", "after 5 failures: unlock, or wait."),
+    (asked_too_often, "wait", "At a limit: 6 mails were asked for (password change), 5 an hour"),
+    (refused, "bad", "was refused for good (SMTPRecipientsRefused 550): is the address right?"),
+    (expired, "wait", "The last password link expired on"),
+    (invited_elsewhere, "wait", "Belongs to Analytical Engines; Other Engines has invited"),
+]
+
+
+@pytest.mark.parametrize(("make", "state", "words"), WRONG)
+def test_each_is_told(operator, bob, make, state, words):
+    make(bob)
+    found = sentence(operator, bob)
+
+    assert found.state == state
+    assert words in found.words
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_what_matters_more_is_told_first(operator, bob, number):
+    for make, _, _ in WRONG[number:]:
+        make(bob)
+
+    assert WRONG[number][2] in sentence(operator, bob).words
+
+
+def test_calls_at_the_limit_are_told(operator, bob, settings):
+    settings.RATE_LIMIT_AUTHENTICATED = 3
+    for _ in range(3):
+        limiter.count("authenticated", f"user:{bob.pk}", 3, strict=False)
+
+    assert sentence(operator, bob).words.startswith("At a limit: 3 calls in this window")
+
+
+def test_all_is_well_with_the_last_sign_in(operator, bob):
+    assert sentence(operator, bob).words.endswith("no mail refused; has not signed in yet.")
+
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob)
+
+    found = sentence(operator, bob)
+    assert found.state == "good"
+    assert f"last signed in on {timezone.now():%Y-%m-%d}" in found.words
+
+
+@pytest.mark.parametrize("what", ["lock", "mail", "link", "budget"])
+def test_what_is_over_is_told_no_more(operator, bob, time_machine, what):
+    time_machine.move_to(timezone.now() - timedelta(hours=2), tick=False)
+    make = {"lock": locked, "mail": refused, "link": expired, "budget": asked_too_often}
+    make[what](bob)
+    time_machine.shift(timedelta(hours=2))
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob)
+    OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email, state=State.SENT)
+
+    assert sentence(operator, bob).state == "good"
+
+
+def test_page_s_queries_do_not_grow(operator, bob, ada, new_user, django_assert_max_num_queries):
+    for number in range(10):
+        other = new_user(account=Account.objects.create(name=f"Other {number}"), role=Role.ADMIN)
+        Invitation.objects.invite(other, bob.email)
+        refused(bob)
+    OutgoingMail.objects.filter(state=State.REFUSED).delete()
+    operator.get("/admin/")
+    with django_assert_max_num_queries(20):
+        operator.get(f"/admin/accounts/user/{bob.pk}/change/")

@@ -1,0 +1,147 @@
+"""`manage.py roles`: what the two groups for support may do, in every admin that there is."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.core.management import call_command
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from accounts.models import Account, User
+from audit.models import Record
+from backoffice.roles import FIRST_LINE, LOOKING
+from invitations.models import Invitation
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+
+MODELS = [model for model in admin.site._registry if model is not Group]
+ACTIONS = {  # what each may do beside looking, and taking the trail home
+    LOOKING: set(),
+    FIRST_LINE: {
+        ("User", "unlock"),
+        ("User", "send_password_link"),
+        ("Lockout", "clear"),
+        ("OutgoingMail", "try_again"),
+        ("Invitation", "resend"),
+        ("Invitation", "revoke"),
+    },
+}
+
+
+@pytest.fixture
+def groups() -> None:
+    call_command("roles")
+
+
+def one_of(group: str, user: User) -> User:
+    """The user, as one of the staff who is in the group."""
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    user.groups.set([Group.objects.get(name=group)])
+    return User.objects.get(pk=user.pk)
+
+
+def browser_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def page(model: Any, what: str, *args: Any) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{what}", args=args)
+
+
+@pytest.mark.parametrize("group", [LOOKING, FIRST_LINE])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_both_look_at_everything_and_save_nothing(groups, bob, group, model):
+    request = RequestFactory().get("/")
+    request.user = one_of(group, bob)
+    site = admin.site.get_model_admin(model)
+
+    assert browser_of(request.user).get(page(model, "changelist")).status_code == 200
+    assert site.has_view_permission(request)
+    assert not any(getattr(site, f"has_{what}_permission")(request) for what in ("add", "delete"))
+    if site.has_change_permission(request):  # of the list alone, where an action asks for it
+        assert not site.has_change_permission(request, model())
+
+
+@pytest.mark.parametrize("group", [LOOKING, FIRST_LINE])
+def test_actions_are_those_of_the_role(groups, bob, group):
+    request = RequestFactory().get("/")
+    request.user = one_of(group, bob)
+    found = {
+        (model.__name__, name)
+        for model, site in admin.site._registry.items()
+        for name in site.get_actions(request)
+    }
+
+    assert found == ACTIONS[group] | {("Record", "export")}
+
+
+@pytest.mark.parametrize("group", [LOOKING, FIRST_LINE])
+def test_groups_themselves_are_out_of_reach(groups, bob, group):
+    browser = browser_of(one_of(group, bob))
+
+    assert browser.get(page(Group, "changelist")).status_code == 403
+    assert browser.get(page(Group, "add")).status_code == 403
+
+
+def test_first_line_unlocks_on_the_person_s_page(groups, ada, bob):
+    Lockout.objects.record_failure(ada.email)
+    browser, url = browser_of(one_of(FIRST_LINE, bob)), page(User, "change", ada.pk)
+    shown = browser.get(url).content.decode()
+    browser.post(url, {"_do": "unlock"})
+
+    assert 'value="unlock"' in shown
+    assert 'value="make_admin"' not in shown
+    assert not Lockout.objects.exists()
+
+
+def test_neither_unlocks_an_operator(groups, bob, operator):
+    Lockout.objects.record_failure("op@example.com")
+    root = User.objects.get(email="op@example.com")
+    for group in (LOOKING, FIRST_LINE):
+        browser = browser_of(one_of(group, bob))
+        shown = browser.get(page(User, "change", root.pk)).content
+        browser.post(page(User, "change", root.pk), {"_do": "unlock"})
+
+        assert b'name="_do"' not in shown
+        assert Lockout.objects.exists()
+
+
+def test_first_line_invites_nobody(groups, ada, bob):
+    browser = browser_of(one_of(FIRST_LINE, bob))
+    form = {"account": ada.account_id, "email": "new@example.com", "role": "member"}
+
+    assert browser.post(page(Invitation, "add"), form | {"language": "en"}).status_code == 403
+    assert not Invitation.objects.exists()
+
+
+def test_second_run_changes_nothing(groups):
+    before = {group: set(group.permissions.all()) for group in Group.objects.all()}
+    recorded = Record.objects.count()
+    call_command("roles")
+
+    assert {group: set(group.permissions.all()) for group in Group.objects.all()} == before
+    assert Record.objects.count() == recorded == 2
+
+
+def test_what_somebody_has_added_goes(groups):
+    group = Group.objects.get(name=LOOKING)
+    before = set(group.permissions.values_list("pk", flat=True))
+    group.permissions.add(Group.objects.get(name=FIRST_LINE).permissions.exclude(pk__in=before)[0])
+    call_command("roles")
+
+    assert set(group.permissions.values_list("pk", flat=True)) == before
+    assert Record.objects.filter(kind="admin.changed", subject=LOOKING).count() == 1
+
+
+def test_company_is_looked_at_and_not_renamed(groups, ada, bob):
+    browser = browser_of(one_of(FIRST_LINE, bob))
+
+    answer = browser.post(page(Account, "change", ada.account_id), {"name": "Renamed"})
+
+    assert answer.status_code == 403
+    assert not Account.objects.filter(name="Renamed").exists()

@@ -1,0 +1,140 @@
+"""What meets a person on a page: where the focus is, what is said, and what stands at its foot."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import DESKTOP, PHONE, Site, fill, heading
+from tests.browser.test_pages import look
+from tests.conftest import PASSWORD
+
+pytestmark = pytest.mark.browser
+
+LANGUAGES = pytest.mark.parametrize("language", ["en", "de", "sv"])
+ASKS = {"en": "Ask for a new password", "de": "Neues Passwort anfordern", "sv": "Be om ett nytt"}
+CAPS = {"en": "Caps lock is on.", "de": "Die Feststelltaste ist an.", "sv": "Caps Lock är på."}
+MISSING = {"en": "Page not found", "de": "Seite nicht gefunden", "sv": "Sidan "}
+PRODUCT = {
+    "en": "for companies that sell the work of consultants",
+    "de": "für Unternehmen, die die Arbeit von Beratern verkaufen",
+    "sv": "för företag som säljer konsulters arbete",
+}
+LINKS = {
+    "LINKS_TERMS": "https://www.example.com/terms",
+    "LINKS_PRIVACY": "https://www.example.com/privacy",
+    "LINKS_HELP": "https://help.example.com",
+    "LINKS_IMPRINT": "https://www.example.com/imprint",
+}
+KEY = """(field, on) => field.dispatchEvent(
+    new KeyboardEvent("keyup", {key: "A", bubbles: true, modifierCapsLock: on}))"""
+LINES = """(element) => {
+    const range = document.createRange(), lines = new Set();
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        range.selectNodeContents(walker.currentNode);
+        const tops = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+        if (tops.size > 1) return -1; // a word is broken
+        tops.forEach((top) => lines.add(top));
+    }
+    return lines.size;
+}"""
+
+
+@LANGUAGES
+@pytest.mark.parametrize("typed", ["", "ada@example.com"])
+def test_focus_is_in_the_first_field_and_the_page_is_announced(
+    site: Site, language: str, typed: str
+) -> None:
+    page = site.tab("/login", locale=language)
+    page.locator("main [name=email]").fill(typed)
+
+    page.locator("main a[href='/forgot-password']").click()
+
+    page.locator("main form[data-sent] [name=email]:focus").wait_for()
+    page.locator("#arrived", has_text=ASKS[language]).wait_for()
+    assert page.locator("main [name=email]").input_value() == typed
+
+
+@LANGUAGES
+def test_caps_lock_is_said_while_it_is_on(site: Site, language: str) -> None:
+    page = site.tab("/login", locale=language)
+    password = page.locator("main [name=password]:enabled")
+
+    password.evaluate(KEY, True)
+
+    page.get_by_text(CAPS[language]).wait_for()
+    assert look(page, f"caps-{language}") == []
+    password.evaluate(KEY, False)
+    assert page.locator("main [data-caps]").inner_text() == ""
+
+
+@LANGUAGES
+def test_unknown_address_is_a_page(site: Site, language: str) -> None:
+    context = site.person(locale=language)
+    page = context.new_page()
+
+    answer = page.goto("/nope/at/all")
+
+    assert answer.status == 404
+    heading(page, MISSING[language])
+    assert look(page, f"nope-{language}") == []
+    page.locator("main a.button").click()
+    page.locator(".hero").wait_for()
+
+
+@LANGUAGES
+def test_start_page_says_what_this_is(site: Site, language: str) -> None:
+    page = site.tab("/", locale=language)
+
+    page.get_by_text(PRODUCT[language]).wait_for()
+    assert page.locator(".about h2").count() == 3
+    assert look(page, f"start-{language}") == []
+
+
+def test_links_of_the_operators_are_on_every_page(new_site: Any) -> None:
+    site = new_site(RATE_LIMIT_CREDENTIAL="100", **LINKS)
+    site.operator()
+    for viewport, device, scheme in [(DESKTOP, "desktop", "dark"), (PHONE, "phone", "light")]:
+        page = site.tab("/", viewport=viewport, color_scheme=scheme)
+        for path in ("/", "/login", "/signup", "/nope", "/docs", "/oauth/authorize"):
+            page.goto(path)
+            found = page.locator("nav[aria-label='About this service'] a")
+            assert [link.get_attribute("href") for link in found.all()] == list(LINKS.values())
+        for path in ("login", "docs"):
+            page.goto(f"/{path}")
+            page.locator("nav[aria-label='About this service']").scroll_into_view_if_needed()
+            assert look(page, f"{path}-links-{device}") == []
+    site.log_in(page)
+    heading(page, "Your account")
+    assert page.get_by_role("link", name="Imprint").is_visible()
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_address_breaks_at_its_signs_and_stays_what_it_is(site_of_ada: Site, width: int) -> None:
+    email = "ada.king.countess.of.lovelace@example.com"
+    page = site_of_ada.log_in(site_of_ada.tab(viewport={"width": width, "height": 800}))
+    heading(page, "Your account")
+    page.goto("/people")
+    fill(page, email=email)
+    row = page.locator("#pending [data-text=email]", has_text=email)
+    row.wait_for()
+
+    assert row.inner_text().replace("\n", "") == email  # copied, it is what it was
+    assert row.locator("wbr").count() == 6
+    lines = row.evaluate(LINES)
+    assert lines == 1 if width > 1000 else lines > 1
+    assert look(page, f"long-address-{width}") == []
+
+
+def test_password_that_is_shown_is_hidden_before_it_is_sent(site_of_ada: Site) -> None:
+    page = site_of_ada.tab("/login")
+    page.locator("[name=email]").fill("ada@example.com")
+    page.locator("[name=password]").fill(PASSWORD)
+    page.get_by_role("button", name="Show").click()
+    assert page.locator("[name=password]").get_attribute("type") == "text"
+    page.route("**/auth/login", lambda route: None)
+
+    page.keyboard.press("Tab")
+    page.get_by_role("button", name="Log in", exact=True).click()
+
+    assert page.locator("[name=password]").get_attribute("type") == "password"

@@ -1,0 +1,178 @@
+"""Every page of the back office: no barrier that axe-core finds, and no word that breaks."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import RequestFactory
+from django.urls import reverse
+
+from accounts.models import User
+from tests.browser.conftest import DESKTOP, PHONE, Site
+from tests.browser.rows import LONG
+from tests.browser.test_admin import enter
+from tests.browser.test_pages import look, violations
+
+pytestmark = pytest.mark.browser
+
+BOSS = RequestFactory().get("/")
+BOSS.user = User(is_superuser=True, is_staff=True)
+# Django's scripts make these boxes when the page has come, and ours names them after that.
+NAMED = """() => document.querySelectorAll(".admin-autocomplete").length ===
+    document.querySelectorAll(".select2-selection[aria-labelledby*=_label]").length"""
+PICTURED = {"accounts.User", "throttling.Lockout", "audit.Record", "mail.OutgoingMail"}
+
+
+@pytest.fixture
+def rows(site_of_ada: Site) -> dict[str, str]:
+    """A key of each model's, by its label; Ada is a superuser beside them."""
+    command = [sys.executable, "-m", "tests.browser.rows"]
+    done = subprocess.run(
+        command, env=site_of_ada.service.environment, capture_output=True, text=True, check=True
+    )
+    return dict(json.loads(done.stdout))
+
+
+def pages(model: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Each page of a model that a superuser may open: its name and its address."""
+    site, name = admin.site.get_model_admin(model), model._meta.label_lower.replace(".", "_")
+    yield "list", reverse(f"admin:{name}_changelist")
+    yield "found", reverse(f"admin:{name}_changelist") + "?q=nothing+at+all"
+    yield "change", reverse(f"admin:{name}_change", args=[key])
+    yield "history", reverse(f"admin:{name}_history", args=[key])
+    if site.has_add_permission(BOSS):
+        yield "add", reverse(f"admin:{name}_add")
+    if site.has_delete_permission(BOSS):
+        yield "delete", reverse(f"admin:{name}_delete", args=[key])
+
+
+def operator(site: Site, **options: Any) -> Any:
+    page = site.tab("/admin/", **options)
+    enter(page)
+    page.get_by_role("heading", name="Back office").wait_for()
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_of_every_model(site_of_ada: Site, rows: dict[str, str], scheme: str) -> None:
+    page = operator(site_of_ada, viewport=DESKTOP, color_scheme=scheme)
+    assert rows.keys() == {model._meta.label for model in admin.site._registry}
+    found = {}
+    for model in admin.site._registry:
+        label = model._meta.label
+        for what, address in pages(model, rows[label]):
+            page.goto(address)
+            page.locator("h1").wait_for()
+            page.wait_for_function(NAMED)
+            shot = f"admin-{label.lower().replace('.', '-')}-{what}-desktop-{scheme}"
+            wanted = label in PICTURED and what in {"list", "change"}
+            found[f"{label} {what}"] = look(page, shot) if wanted else violations(page)
+
+    assert not any(found.values()), {name: lines for name, lines in found.items() if lines}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
+def test_pages_of_no_model(
+    site_of_ada: Site, rows: dict[str, str], device: str, viewport: Any, scheme: str
+) -> None:
+    page = site_of_ada.tab("/admin/", viewport=viewport, color_scheme=scheme)
+    kind = f"{device}-{scheme}"
+    found = {"log-in": look(page, f"admin-log-in-{kind}")}
+    enter(page)
+    page.get_by_role("heading", name="Back office").wait_for()
+    found["index"] = look(page, f"admin-index-{kind}")
+    for app in ("accounts", "audit"):
+        page.goto(f"/admin/{app}/")
+        found[app] = look(page, f"admin-app-{kind}")
+    page.goto("/admin/?q=bob%40example.com")
+    found["search"] = look(page, f"admin-search-{kind}")
+    page.goto(f"/admin/accounts/user/{rows['accounts.User']}/change/")
+    found["person"] = look(page, f"admin-person-{kind}")
+    page.get_by_role("button", name="Deactivate").click()
+    page.get_by_role("heading", name="Deactivate?").wait_for()
+    found["question"] = look(page, f"admin-question-{kind}")
+    page.get_by_role("link", name="Cancel").click()
+    page.get_by_role("button", name="Unlock").click()
+    page.locator(".messagelist").wait_for()
+    found["done"] = look(page, f"admin-done-{kind}")
+    for where in ("accounts/user", "audit/record"):
+        page.goto(f"/admin/{where}/")
+        found[where] = look(page, f"admin-{where.replace('/', '-')}-{kind}")
+
+    assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("width", [320, 768, 1024, 1280, 1920])
+def test_header_fits(site_of_ada: Site, width: int) -> None:
+    page = operator(site_of_ada, viewport={"width": width, "height": 800})
+    header, title = page.locator("#header"), page.locator("h1")
+    inside = header.evaluate(
+        """it => [...it.querySelectorAll("a, button, span")].every((part) => {
+            const [mine, its] = [part.getBoundingClientRect(), it.getBoundingClientRect()];
+            return mine.right <= its.right && mine.bottom <= its.bottom;
+        })"""
+    )
+
+    assert inside
+    assert header.bounding_box()["y"] + header.bounding_box()["height"] <= title.bounding_box()["y"]
+
+
+# A range of a word's characters is of one line alone where the word does not break.
+BROKEN = """() => [...document.querySelectorAll("#result_list :is(td, th)")].flatMap((cell) => {
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
+  while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[A-Za-z0-9]+/g)) {
+    const range = document.createRange();
+    range.setStart(texts.currentNode, word.index);
+    range.setEnd(texts.currentNode, word.index + word[0].length);
+    if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1) found.push(word[0]);
+  }
+  return found;
+})"""
+
+
+def test_no_word_of_a_list_breaks(site_of_ada: Site, rows: dict[str, str]) -> None:
+    page = operator(site_of_ada)
+    found = {}
+    for model in admin.site._registry:
+        for width in (320, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.goto(next(pages(model, rows[model._meta.label]))[1])
+            found[f"{model._meta.label} {width}"] = page.evaluate(BROKEN)
+
+    assert not any(found.values()), found
+    page.goto("/admin/accounts/user/")
+    assert page.get_by_text(LONG).count() == 1
+
+
+def test_what_hurts_is_red_and_apart(site_of_ada: Site, rows: dict[str, str]) -> None:
+    page = operator(site_of_ada)
+    page.goto(f"/admin/accounts/user/{rows['accounts.User']}/change/")
+    colour = "it => getComputedStyle(it).backgroundColor"
+    danger, unlock = page.get_by_role("button", name="Deactivate"), page.get_by_text("Unlock:")
+
+    assert danger.evaluate(colour) == "rgb(179, 38, 30)"
+    assert unlock.evaluate(colour) == "rgb(15, 107, 98)"
+    assert page.locator(".dangers").get_by_text("Unlock:").count() == 0
+    danger.click()
+    page.get_by_role("heading", name="Deactivate?").wait_for()
+    page.locator("button.danger").click()
+    page.get_by_text("Users deactivated: 1.").wait_for()
+    page.get_by_text("Deactivated: cannot sign in until somebody activates").wait_for()
+
+
+def test_caller_is_found_and_helped(site_of_ada: Site, rows: dict[str, str]) -> None:
+    page = operator(site_of_ada)
+    page.get_by_label("Find whoever calls").fill("Bob@Example.com")
+    page.keyboard.press("Enter")
+
+    page.get_by_role("link", name="bob@example.com").first.click()
+    page.locator('.finding[data-state="bad"]', has_text="Locked until").wait_for()
+    page.get_by_text("Unlock:").click()
+
+    page.get_by_text("Lockouts cleared: 1.").wait_for()
+    assert "Locked" not in page.locator(".finding").inner_text()

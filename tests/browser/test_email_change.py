@@ -1,0 +1,83 @@
+"""Another e-mail address, asked for on the own page: with a second factor where there is one."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Site, heading, says
+from tests.browser.test_factors import add_app, add_passkey, code
+from tests.browser.test_pages import look
+from tests.conftest import PASSWORD
+
+pytestmark = pytest.mark.browser
+
+FORM = "form[data-call='POST /auth/email-changes']"
+
+
+@pytest.fixture
+def page(site_of_ada: Site) -> Any:
+    """Ada's account."""
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    page.get_by_text("You have none yet.").wait_for()
+    return page
+
+
+def ask_for(page: Any, email: str, password: str = PASSWORD) -> None:
+    page.locator("[name=own-email]").fill(email)
+    page.locator("[name=own-password]").fill(password)
+    page.locator(f"{FORM} button[type=submit]").click()
+
+
+def test_without_a_second_factor_the_password_is_enough(site_of_ada: Site, page: Any) -> None:
+    ask_for(page, "lovelace@example.com")
+
+    says(page, "a link is on its way to lovelace@example.com")
+    page.goto(site_of_ada.mailed_link())
+    page.get_by_role("button", name="Use this address").click()
+    page.locator("dd", has_text="lovelace@example.com").wait_for()
+
+
+def test_code_of_the_app_is_asked_for_in_a_second_step(page: Any) -> None:
+    secret, _ = add_app(page)
+    ask_for(page, "lovelace@example.com")
+    page.locator("#email-code:focus").wait_for()
+    assert look(page, "email-change-code") == []
+
+    page.locator("#email-code").fill(code(secret, 1))
+
+    says(page, "a link is on its way to lovelace@example.com")
+    page.locator("[name=own-email]:visible").wait_for()  # ready for the next time
+    assert not page.locator("#email-code").is_visible()
+    assert page.locator("[name=own-password]").input_value() == ""
+
+
+def test_wrong_code_is_said_and_a_recovery_code_taken(page: Any) -> None:
+    _, codes = add_app(page)
+    ask_for(page, "lovelace@example.com")
+    page.locator("#email-code").fill("000000")
+    says(page, "The code or the passkey was not accepted.")
+
+    page.locator(FORM).get_by_role("button", name="Use a recovery code").click()
+    page.locator("#email-code").fill(codes[0])
+    page.locator(f"{FORM} button[type=submit]").click()
+
+    says(page, "a link is on its way to lovelace@example.com")
+
+
+def test_passkey_is_shown_beside_the_password(page: Any) -> None:
+    add_passkey(page)
+    ask_for(page, "lovelace@example.com")
+
+    page.locator(FORM).get_by_role("button", name="Use a passkey").click()
+
+    says(page, "a link is on its way to lovelace@example.com")
+
+
+def test_wrong_password_begins_again(page: Any) -> None:
+    add_app(page)
+    ask_for(page, "lovelace@example.com", "wrong guess")
+
+    says(page, "The password is wrong.")
+    page.locator("[name=own-password]:focus").wait_for()
+    assert not page.locator("#email-code").is_visible()

@@ -1,0 +1,121 @@
+"""Links that were used already, links that never come, and links in somebody else's browser."""
+
+import pytest
+
+from tests.browser.conftest import Site, fill, heading
+from tests.browser.test_pages import look
+from tests.conftest import PASSWORD
+from tests.requests import ask
+
+pytestmark = pytest.mark.browser
+
+DONE = {
+    "en": ("Have you done this already? Then log in, or set a new password.", "Log in"),
+    "de": ("Haben Sie das schon getan?", "Anmelden"),
+    "sv": ("Har du redan gjort det här?", "Logga in"),
+}
+TAKEN = {
+    "en": "Does the address have an account already? Then no mail comes",
+    "de": "Hat die Adresse schon ein Konto? Dann kommt keine E-Mail",
+    "sv": "Har adressen redan ett konto? Då kommer inget mejl",
+}
+ELSE = {
+    "en": "You are signed in as ada@example.com. If you go on, that ends in this browser.",
+    "de": "Sie sind als ada@example.com angemeldet.",
+    "sv": "Du är inloggad som ada@example.com.",
+}
+LANGUAGES = pytest.mark.parametrize("language", ["en", "de", "sv"])
+PERSON = {"first_name": "Grace", "last_name": "Hopper", "password": PASSWORD}
+
+
+def use(site: Site, link: str, path: str, **fields: str) -> None:
+    """Use a link up by hand."""
+    token = link.partition("#token=")[2]
+    body = PERSON | {"token": token} | fields
+    assert ask(site.service.url, "POST", path, body).status == 200
+
+
+@LANGUAGES
+def test_used_sign_up_link_leads_to_the_log_in_first(site: Site, language: str) -> None:
+    page = site.tab("/signup", locale=language)
+    fill(page, email="grace@example.com")
+    page.locator("main .sent h1:focus").wait_for()
+    link = site.mailed_link()
+    use(site, link, "/auth/complete-signup", account_name="Compilers")
+    page.goto(link)
+    said, log_in = DONE[language]
+    page.locator("main .dead p", has_text=said).wait_for()
+
+    shown = page.locator("main .dead a").all_inner_texts()
+
+    assert shown[0] == log_in
+    assert len(shown) == 3  # log in, a new password, and only then a new link
+    assert look(page, f"used-{language}") == []
+    page.get_by_role("link", name=log_in, exact=True).last.click()
+    page.locator("main [name=password]:focus").wait_for()  # the address is known
+
+
+@LANGUAGES
+def test_page_after_asking_says_what_to_do_when_no_mail_comes(site: Site, language: str) -> None:
+    page = site.tab("/signup", locale=language)
+
+    fill(page, email="grace@example.com")
+
+    page.locator("main .sent > p:visible", has_text=TAKEN[language]).wait_for()
+    ways = page.locator("main .sent a:visible")
+    assert [way.get_attribute("href") for way in ways.all()] == ["/login", "/forgot-password"]
+    assert look(page, f"asked-{language}") == []
+
+
+@LANGUAGES
+def test_accepting_as_somebody_else_is_said_first(site_of_ada: Site, language: str) -> None:
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    page.get_by_text("Operators").wait_for()
+    fill_invitation(page)
+    page.context.add_cookies(
+        [{"name": "django_language", "value": language, "url": site_of_ada.url}]
+    )
+
+    page.goto(site_of_ada.mailed_link())
+
+    page.locator("[data-somebody-else]", has_text=ELSE[language]).wait_for()
+    button = page.locator("main form button:not([type])")
+    assert button.get_attribute("aria-describedby") == "somebody-else"
+    assert look(page, f"somebody-else-{language}") == []
+    fill(page, **PERSON)
+    page.get_by_text("grace@example.com").wait_for()
+
+
+def fill_invitation(page: object) -> None:
+    """Ada invites Grace."""
+    page.get_by_role("link", name="People").click()  # type: ignore[attr-defined]
+    fill(page, email="grace@example.com")
+    page.get_by_text("is on its way").wait_for()  # type: ignore[attr-defined]
+
+
+def test_company_in_the_header_is_that_of_who_is_signed_in(site_of_ada: Site) -> None:
+    page = site_of_ada.log_in(site_of_ada.tab())
+    page.locator("[data-company]", has_text="Operators").wait_for()
+    ask(site_of_ada.service.url, "POST", "/auth/signup", {"email": "grace@example.com"})
+    page.goto(site_of_ada.mailed_link())
+    page.locator("[data-somebody-else]", has_text="ada@example.com").wait_for()
+
+    fill(page, account_name="Compilers", **PERSON)
+
+    page.locator("[data-company]", has_text="Compilers").wait_for()
+
+
+def test_own_link_says_nothing_of_somebody_else(site_of_ada: Site) -> None:
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    page.get_by_role("link", name="Change the password").click()
+    heading(page, "Ask for a new password")
+    fill(page, email="ada@example.com")
+
+    page.goto(site_of_ada.mailed_link())
+
+    page.locator("[autocomplete=username]:visible").wait_for()
+    page.get_by_role("button", name="Sign out", exact=True).wait_for()
+    page.wait_for_load_state("networkidle")
+    assert page.locator("[data-somebody-else]").inner_text() == ""

@@ -1,0 +1,122 @@
+"""Who is locked out is told what helps, in no circle, on every page that meets a lock."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import SCREENSHOTS, Site, fill, heading, says
+from tests.browser.test_factors import add_passkey
+from tests.browser.test_pages import violations
+from tests.conftest import PASSWORD, query
+from tests.requests import ask
+
+pytestmark = pytest.mark.browser
+
+ADVICE = {
+    "en": "wait a quarter of an hour. Forgotten your password? Ask for a link meanwhile; it works",
+    "de": "warten Sie eine Viertelstunde. Passwort vergessen? Fordern Sie inzwischen einen Link an",
+    "sv": "vänta en kvart. Glömt lösenordet? Be om en länk under tiden; den fungerar efteråt",
+}
+NOT_USED_UP = {
+    "en": "Your link is not used up: it stays good",
+    "de": "Ihr Link ist nicht verbraucht: Er gilt",
+    "sv": "Din länk är inte förbrukad: den gäller",
+}
+LONG = {
+    "en": ("it can take a quarter of an hour.", "Ask for a new password"),
+    "de": ("das kann eine Viertelstunde dauern.", "Neues Passwort anfordern"),
+    "sv": ("det kan ta en kvart.", "Be om ett nytt lösenord"),
+}
+
+
+def lock(site: Site) -> None:
+    """Somebody guesses at Ada's password until her address is locked."""
+    wrong = {"email": "ada@example.com", "password": "a wrong guess"}
+    answers = [ask(site.service.url, "POST", "/auth/login", wrong) for _ in range(5)]
+    assert {answer.status for answer in answers} == {401}
+
+
+def unlock(site: Site) -> None:
+    site.service.manage("unlock", "ada@example.com")
+
+
+@pytest.mark.parametrize("language", ["en", "de", "sv"])
+def test_advice_at_a_lock_is_true_to_its_end(site_of_ada: Site, language: str) -> None:
+    lock(site_of_ada)
+    page = site_of_ada.tab("/login", locale=language)
+    fill(page, email="ada@example.com", password=PASSWORD)
+    says(page, ADVICE[language])
+    page.locator("main a[href='/forgot-password']").click()
+    page.locator("main form[data-sent]").wait_for()
+    fill(page, email="ada@example.com")
+    page.goto(site_of_ada.mailed_link())
+    page.locator("[autocomplete=username]:visible").wait_for()
+    fill(page, password="a new and better one")
+    says(page, NOT_USED_UP[language])
+    unlock(site_of_ada)
+
+    page.locator("main form button:not([type])").click()
+
+    heading(page, "Your account")  # Ada's own language
+
+
+def test_signed_in_person_at_a_lock_reads_how_long_and_what_works(
+    new_site: Callable[..., Site],
+) -> None:
+    site = new_site(RATE_LIMIT_CREDENTIAL="100", RATE_LIMIT_WINDOW_SECONDS="2")
+    site.operator()
+    page = site.log_in(site.tab())
+    heading(page, "Your account")
+    lock(site)
+
+    for language, (length, link) in LONG.items():
+        speak(site, page, language)
+        page.goto("/profile")
+        says(page, length)
+        assert page.locator("#status a").all_inner_texts()[1] == link
+        page.screenshot(path=SCREENSHOTS / f"lock-{language}.png")
+        assert violations(page) == []
+    page.locator("#status a").last.click()
+    page.locator("main form[data-sent] [name=email]:focus").wait_for()
+    unlock(site)
+    page.goto("/profile")
+    page.get_by_text("ada@example.com").wait_for()
+
+
+def speak(site: Site, page: Any, language: str) -> None:
+    """From now on the pages speak this language to Ada."""
+    url = site.service.environment["DATABASE_URL"]
+    query(url, f"UPDATE accounts_user SET language = '{language}'")
+    page.context.add_cookies([{"name": "django_language", "value": language, "url": site.url}])
+
+
+def test_passkey_works_while_the_address_is_locked(new_site: Callable[..., Site]) -> None:
+    site = new_site(RATE_LIMIT_CREDENTIAL="100", RATE_LIMIT_WINDOW_SECONDS="2")
+    site.operator()
+    page = site.log_in(site.tab())
+    page.get_by_text("You have none yet.").wait_for()
+    key = add_passkey(page)
+    lock(site)
+    page.reload()
+    key.touch(False)
+    page.locator("#status a", has_text="Log in").click()
+    heading(page, "Log in")
+    key.touch()
+
+    page.get_by_role("button", name="Use a passkey").click()
+
+    page.locator("dd", has_text="ada@example.com").wait_for()
+
+
+def test_first_wait_is_said_to_be_short(new_site: Callable[..., Site]) -> None:
+    site = new_site(RATE_LIMIT_CREDENTIAL="100", RATE_LIMIT_WINDOW_SECONDS="30")
+    site.operator()
+    page = site.log_in(site.tab())
+    heading(page, "Your account")
+    lock(site)
+
+    page.reload()
+
+    says(page, "This goes on by itself in a moment.")
+    assert page.locator("#status a").count() == 0

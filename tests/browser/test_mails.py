@@ -1,0 +1,103 @@
+"""Mails as pictures: on a phone and on a desk, light and dark, in three languages."""
+
+import email
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from email import policy
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import SCREENSHOTS, Site
+from tests.browser.test_pages import AXE
+from tests.conftest import PASSWORD, query
+from tests.requests import ask
+
+pytestmark = pytest.mark.browser
+
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}  # a mail is no page, and has no landmarks
+HIDDEN = "getComputedStyle(document.body.firstElementChild).display"
+LINKS = {
+    "LINKS_TERMS": "https://www.example.com/terms",
+    "LINKS_PRIVACY": "https://www.example.com/privacy",
+    "LINKS_HELP": "https://help.example.com",
+    "LINKS_IMPRINT": "https://www.example.com/imprint",
+}
+
+
+def html_of(site: Site, number: int) -> list[str]:
+    """The HTML of the mails, once there are so many."""
+    deadline = time.monotonic() + 10
+    while len(found := list(mails(site))) < number:
+        assert time.monotonic() < deadline, "not all mails have come"
+        time.sleep(0.1)
+    return found
+
+
+def mails(site: Site) -> Iterator[str]:
+    for file in site.mails.glob("*"):
+        for part in file.read_bytes().split(b"-" * 79 + b"\n"):
+            message = email.message_from_bytes(part, policy=policy.default)
+            if message.is_multipart():
+                body = message.get_body(("html",))
+                assert body is not None
+                yield body.get_content()
+
+
+def look(page: Any, html: str, name: str) -> list[str]:
+    """What is wrong with a mail as it is seen."""
+    page.set_content(html)
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"mail-{name}.png", full_page=True)
+    page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
+    found = page.evaluate("rules => axe.run(rules).then(result => result.violations)", RULES)
+    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    assert page.evaluate(HIDDEN) == "none"  # what inboxes alone show
+    return [f"{v['id']}: {n['html'][:200]}" for v in found for n in v["nodes"]] + (
+        ["wider than the screen"] if wide else []
+    )
+
+
+def caused(site: Site, language: str) -> dict[str, str]:
+    """By name: the HTML of mails in a language, each caused by a call."""
+    url = site.service.url
+    environment = site.service.environment
+    query(environment["DATABASE_URL"], f"UPDATE accounts_user SET language = '{language}'")
+    ada = {"email": "ada@example.com", "password": PASSWORD}
+    access = ask(url, "POST", "/auth/login", ada).json()["access_token"]
+    grace = {"email": f"grace@{language}.example.com"}
+    calls = {
+        "sign-up": ("/auth/signup", grace),
+        "password": ("/password-changes", {"email": "ada@example.com"}),
+        "invitation": ("/invitations", grace | {"language": language}),
+        "address": ("/auth/email-changes", ada | {"email": f"ada@{language}.example.com"}),
+    }
+    found: dict[str, str] = {}
+    for name, (path, body) in calls.items():
+        headers = {"Accept_Language": language, "Authorization": f"Bearer {access}"}
+        answer = ask(url, "POST", path, body, **headers)
+        assert answer.status < 300, answer.body
+        number = 2 if name == "address" else 1  # the link, and a notice to the present address
+        found |= {f"{name}-{n}": html for n, html in enumerate(html_of(site, number))}
+        for file in site.mails.glob("*"):
+            file.unlink()
+    return found
+
+
+def test_mails_are_seen_as_meant(new_site: Callable[..., Site], browser: Any) -> None:
+    site = new_site(RATE_LIMIT_CREDENTIAL="1000", **LINKS)
+    site.operator()
+    bodies = {language: caused(site, language) for language in ("en", "de", "sv")}
+    found = {}
+    for scheme, width in itertools.product(("light", "dark"), (320, 600)):
+        page = browser.new_page(viewport={"width": width, "height": 600}, color_scheme=scheme)
+        for language, named in bodies.items():
+            for name, html in named.items():
+                assert f'lang="{language}"' in html
+                shot = f"{name}-{language}-{width}-{scheme}"
+                found[shot] = look(page, html, shot)
+        page.close()
+
+    assert len(found) == 60
+    assert not any(found.values()), found

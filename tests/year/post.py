@@ -1,0 +1,45 @@
+"""The mail server that everybody's mails go to, and what it should have been given."""
+
+import re
+from collections import Counter
+from email.message import EmailMessage
+
+from tests.hosts.conftest import wait_until
+from tests.mail.test_mail import MailServer
+
+
+class Post(MailServer):
+    """A mail server that is told by the calendar which mails there should be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expected: Counter[tuple[str, str]] = Counter()  # (address, subject)
+        self.start()
+
+    def arrived(self) -> Counter[tuple[str, str]]:
+        return Counter((message["To"], message["Subject"]) for message in self.messages)
+
+    def expect(self, email: str, subject: str) -> None:
+        self.expected[email, subject] += 1
+
+    def wait_for_all(self) -> None:
+        """Until as many mails have come as should; which, and whether each is there once."""
+        wait_until(lambda: len(self.messages) >= self.expected.total(), 60)
+        assert self.arrived() == self.expected
+        ids = Counter(message["Message-ID"] for message in self.messages)
+        assert not [name for name, times in ids.items() if times > 1]
+
+    def token(self, email: str, subject: str) -> str:
+        """Wait for an expected mail, and give the token of its link."""
+        self.expect(email, subject)
+        wait_until(lambda: self.arrived()[email, subject] >= self.expected[email, subject], 30)
+        found = [m for m in self.messages if (m["To"], m["Subject"]) == (email, subject)]
+        return token_in(found[-1])
+
+
+def token_in(message: EmailMessage) -> str:
+    text = message.get_body(("plain",))
+    assert text is not None
+    found = re.search(r"#token=(\S+)", text.get_content())
+    assert found is not None, text.get_content()
+    return found[1]
