@@ -1,7 +1,5 @@
 """System checks of the back office, for production (`manage.py check --deploy`)."""
 
-from typing import Any
-
 from django.core.checks import CheckMessage, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.db import Error
@@ -10,7 +8,7 @@ from backoffice.rights import compare
 
 
 @register(Tags.database, deploy=True)
-def role_has_its_rights(app_configs: Any, **options: Any) -> list[CheckMessage]:
+def role_has_its_rights(app_configs: object, **options: object) -> list[CheckMessage]:
     """A database that is away is no matter of its settings: `manage.py status` tells of that."""
     try:
         lacking, excess = compare()

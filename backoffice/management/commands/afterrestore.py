@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask")
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         if not options["yes"] and not is_confirmed():
             raise CommandError("Nothing was ended.")
         ended = end_everything()

@@ -7,7 +7,7 @@ from django.contrib.auth.management.commands import createsuperuser
 
 
 class Command(createsuperuser.Command):
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         super().handle(*args, **options)
         if options["verbosity"] < 1:
             return

@@ -13,6 +13,6 @@ class Command(BaseCommand):
         "first line that unlocks and sends again. Run it again after an upgrade."
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         for name, codes in make_roles().items():
             self.stdout.write(f"{name}: {len(codes)} permissions")
