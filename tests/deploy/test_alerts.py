@@ -147,10 +147,12 @@ def case(samples: dict[str, str], *expected: dict[str, Any]) -> dict[str, Any]:
     return {"interval": "1m", "input_series": given, "alert_rule_test": list(expected)}
 
 
-def promtool(folder: Path, tested: dict[str, Any]) -> str:
-    """What `promtool test rules` has against the case; nothing where it holds."""
+def promtool(folder: Path, tested: dict[str, Any], interval: str = "1m") -> str:
+    """What `promtool test rules` has against the case, with rules evaluated at an interval; nothing
+    where it holds."""
     path = folder / "tests.yml"
-    path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": [tested]}))
+    told = {"rule_files": [str(RULES)], "evaluation_interval": interval, "tests": [tested]}
+    path.write_text(yaml.safe_dump(told))
     done = subprocess.run(
         ["promtool", "test", "rules", str(path)], capture_output=True, text=True, check=False
     )

@@ -59,6 +59,7 @@ class Person:
     is_active: bool = True
     secret: bytes | None = None  # of the authenticator app
     sessions: list[Session] = field(default_factory=list)
+    assistants: list["Assistant"] = field(default_factory=list, repr=False)
     address: str = field(default_factory=lambda: next(addresses))
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
@@ -112,8 +113,8 @@ class Person:
         self.log_in()
 
     def end_sessions(self) -> None:
-        """Note that all of them have been ended."""
-        for session in self.sessions:
+        """Note that all of them have been ended, and the grants of assistants with them."""
+        for session in [*self.sessions, *(assistant.session for assistant in self.assistants)]:
             session.ended = True
 
     def check(self) -> None:
@@ -196,7 +197,7 @@ def accepts(world: World, email: str, token: str) -> Person:
 numbers = itertools.count()
 
 
-@dataclass
+@dataclass(eq=False)
 class Assistant:
     """A program that a person has let in: one chain of refresh tokens."""
 
@@ -213,6 +214,9 @@ class Assistant:
         answer = exchange(person, client, form | {"redirect_uri": REDIRECT})
         person.world.post.expect(person.email, "An assistant may act for you")
         return cls(person, client, pair(person, answer, person.now))
+
+    def __post_init__(self) -> None:
+        self.person.assistants.append(self)
 
     def asks(self) -> int:
         """What a call of a tool is answered."""
@@ -237,6 +241,7 @@ class Assistant:
             assert self.asks() == 200
         elif self.person.is_active:
             again = Assistant.connect(self.person)
+            self.person.assistants.remove(again)
             self.client, self.session = again.client, again.session
 
     def check(self) -> None:

@@ -72,4 +72,4 @@ class Watch:
             "exp_samples": wanted,
         }
         case = {"interval": self.interval, "input_series": self.series()}
-        return promtool(folder, case | {"promql_expr_test": [test]})
+        return promtool(folder, case | {"promql_expr_test": [test]}, self.interval)

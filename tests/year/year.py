@@ -98,7 +98,6 @@ class Year:
             leaves = self.person(f"bob{month - 2}@example.com")
             self.person(f"ada{month - 2}@example.com").deactivates(leaves)
             self.person(f"ada{month - 2}@example.com").signs_out_everywhere()
-            self.note_ended()
 
     def all_come(self) -> None:
         """Who comes daily comes, and so do their assistants."""
@@ -112,19 +111,9 @@ class Year:
         for person in [p for p in self.people if p.comes_daily] * 3:
             assert person.refreshes(person.sessions[-1]).status == 503
 
-    def note_ended(self) -> None:
-        """What ends a person's sessions ends their assistants, too."""
-        for assistant in self.assistants:
-            sessions = assistant.person.sessions
-            newest = max((s.signed_in for s in sessions if not s.ended), default=None)
-            if newest is None:
-                assistant.session.ended = True
-
     def everybody_is_signed_out(self) -> None:
         for person in self.people:
             person.end_sessions()
-        for assistant in self.assistants:
-            assistant.session.ended = True
 
     # What there is to see
 
