@@ -1,14 +1,13 @@
 """Certificates that tests make for their own servers."""
 
 import datetime
-from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 
-def self_signed(folder: Path, host: x509.GeneralName) -> tuple[Path, Path]:
+def self_signed(folder, host):
     """A certificate for a host, which is its own authority, and its key, as PEM files."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])

@@ -7,10 +7,7 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -42,36 +39,36 @@ SECRETS = re.compile(rf"{PASSWORD}|eyJ[\w-]{{10,}}\.eyJ|#token=|Bearer ")
 class API:
     """A JSON client: bodies in, `(status, body)`-like Django responses out; its own cookies."""
 
-    def __init__(self, **headers: str) -> None:
+    def __init__(self, **headers):
         self.client = Client(raise_request_exception=True)
         self.headers = headers
 
     @property
-    def cookies(self) -> Any:
+    def cookies(self):
         return self.client.cookies
 
-    def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+    def call(self, method, path, body=None, **options):
         headers = self.headers | options.pop("headers", {})
         if method != "get":
             data = b"" if body is None else body
             options = {"data": data, "content_type": "application/json"} | options
         return getattr(self.client, method)(path, headers=headers, **options)
 
-    def get(self, path: str, **options: Any) -> Any:
+    def get(self, path, **options):
         return self.call("get", path, **options)
 
-    def post(self, path: str, body: Any = None, **options: Any) -> Any:
+    def post(self, path, body=None, **options):
         return self.call("post", path, body, **options)
 
-    def patch(self, path: str, body: Any = None, **options: Any) -> Any:
+    def patch(self, path, body=None, **options):
         return self.call("patch", path, body, **options)
 
-    def delete(self, path: str, **options: Any) -> Any:
+    def delete(self, path, **options):
         return self.call("delete", path, **options)
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+def django_db_setup(django_db_setup, django_db_blocker):
     """Between tests that commit, Django empties tables by TRUNCATE, which the trail refuses."""
     if connection.vendor != "postgresql":
         return
@@ -80,18 +77,18 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def password_hash() -> str:
+def password_hash():
     """One hash for the whole cast: making one takes 34 ms."""
     return make_password(PASSWORD)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_secret_in_any_log() -> Iterator[None]:
+def no_secret_in_any_log():
     """All that the run logs is searched when the run is over."""
-    lines: list[str] = []
+    lines = []
     handler = logging.Handler()
     formatter = TextFormatter()
-    handler.emit = lambda record: lines.append(formatter.format(record))  # type: ignore
+    handler.emit = lambda record: lines.append(formatter.format(record))
     logging.getLogger().addHandler(handler)
     yield
     logging.getLogger().removeHandler(handler)
@@ -99,7 +96,7 @@ def no_secret_in_any_log() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def fresh_limits() -> None:
+def fresh_limits():
     """Each test begins with no request counted, and no published key known."""
     if servers.REDIS is not None:
         servers.REDIS.client.flushall()
@@ -109,27 +106,27 @@ def fresh_limits() -> None:
 
 
 @pytest.fixture(autouse=True)
-def high_credential_limit(request: pytest.FixtureRequest, settings: Any) -> None:
+def high_credential_limit(request, settings):
     """Only tests that are about the credential limit meet it."""
     settings.RATE_LIMIT_CREDENTIAL = 10_000
     settings.RATE_LIMIT_AUTHENTICATED = settings.RATE_LIMIT_PUBLIC = 10_000
 
 
 @pytest.fixture(autouse=True)
-def patient_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient_hashes(monkeypatch):
     """Only tests that are about it are told to come back: a busy machine may hash for long."""
     monkeypatch.setattr(hashers, "PATIENCE", 60)
 
 
 @pytest.fixture
-def api() -> API:
+def api():
     """A stranger."""
     return API()
 
 
 @pytest.fixture
-def new_user(db: None, password_hash: str) -> Callable[..., User]:
-    def make(email: str | None = None, **fields: Any) -> User:
+def new_user(db, password_hash):
+    def make(email=None, **fields):
         fields.setdefault("account", None)
         fields["account"] = fields["account"] or Account.objects.create(name="Analytical Engines")
         fields = {"first_name": "Some", "last_name": "Body", "password": password_hash} | fields
@@ -140,54 +137,54 @@ def new_user(db: None, password_hash: str) -> Callable[..., User]:
 
 
 @pytest.fixture
-def ada(new_user: Callable[..., User]) -> User:
+def ada(new_user):
     """The admin of a company."""
     return new_user("ada@example.com", first_name="Ada", last_name="Lovelace", role=Role.ADMIN)
 
 
 @pytest.fixture
-def bob(new_user: Callable[..., User], ada: User) -> User:
+def bob(new_user, ada):
     """A member of Ada's company."""
     return new_user("bob@example.com", first_name="Bob", last_name="Boole", account=ada.account)
 
 
 @pytest.fixture
-def eve(new_user: Callable[..., User]) -> User:
+def eve(new_user):
     """The admin of another company."""
     account = Account.objects.create(name="Eavesdroppers")
     return new_user("eve@example.org", first_name="Eve", role=Role.ADMIN, account=account)
 
 
-def bearer(user: User) -> API:
+def bearer(user):
     """A client that carries a new access token of the user."""
     access, _ = tokens.issue(User.objects.get(pk=user.pk))
     return API(authorization=f"Bearer {access}")
 
 
 @pytest.fixture
-def as_ada(ada: User) -> API:
+def as_ada(ada):
     return bearer(ada)
 
 
 @pytest.fixture
-def as_bob(bob: User) -> API:
+def as_bob(bob):
     return bearer(bob)
 
 
 @pytest.fixture
-def as_eve(eve: User) -> API:
+def as_eve(eve):
     return bearer(eve)
 
 
 @pytest.fixture
-def signup_link(db: None) -> SignupLink:
+def signup_link(db):
     link = SignupLink.objects.create(email="charles@example.com")
     link.mail_was_sent(timezone.now())
     return SignupLink.objects.get()
 
 
 @pytest.fixture
-def operator(db: None) -> Client:
+def operator(db):
     """A browser in which an operator is signed in to the admin site."""
     client = Client()
     client.force_login(User.objects.create_superuser("op@example.com", "an operator's"))
@@ -200,7 +197,7 @@ class Service:
     `environment` overrides any variable; `log` holds what the processes said.
     """
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    def __init__(self, folder, **environment):
         self.folder = folder
         self.port = servers.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -213,13 +210,13 @@ class Service:
         }
         self.environment |= environment
         self.log_path = folder / "service.log"
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes = []
 
     @property
-    def log(self) -> str:
+    def log(self):
         return self.log_path.read_text(encoding="utf-8")
 
-    def spawn(self, *command: str) -> subprocess.Popen[bytes]:
+    def spawn(self, *command):
         """Start one of the service's programs, with its environment and log."""
         with self.log_path.open("ab") as log:
             process = subprocess.Popen(
@@ -228,7 +225,7 @@ class Service:
         self.processes.append(process)
         return process
 
-    def manage(self, *words: str) -> str:
+    def manage(self, *words):
         """Run a manage.py command to its end, and give its output."""
         done = subprocess.run(
             [sys.executable, "manage.py", *words],
@@ -239,12 +236,12 @@ class Service:
         )
         return done.stdout
 
-    def start(self) -> "Service":
+    def start(self):
         self.server = self.spawn("-m", "gunicorn", "config.wsgi")
         servers.wait_for_port(self.port)
         return self
 
-    def stop(self) -> None:
+    def stop(self):
         for process in self.processes:
             process.terminate()
         for process in self.processes:
@@ -258,7 +255,7 @@ class Service:
 
 
 @pytest.fixture(scope="session")
-def migrated_template(tmp_path_factory: pytest.TempPathFactory) -> str:
+def migrated_template(tmp_path_factory):
     """The name of a migrated, empty database that new ones are copied from."""
     servers.POSTGRES.execute("CREATE DATABASE migrated")
     url = servers.POSTGRES.url("migrated")
@@ -267,10 +264,10 @@ def migrated_template(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def new_database(migrated_template: str) -> Callable[[], str]:
+def new_database(migrated_template):
     """Makes an empty, migrated PostgreSQL database, and gives its address."""
 
-    def make() -> str:
+    def make():
         name = f"t_{uuid.uuid4().hex[:12]}"
         servers.POSTGRES.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
         return servers.POSTGRES.url(name)
@@ -279,13 +276,11 @@ def new_database(migrated_template: str) -> Callable[[], str]:
 
 
 @pytest.fixture
-def new_service(
-    tmp_path: Path, new_database: Callable[[], str]
-) -> Iterator[Callable[..., Service]]:
+def new_service(tmp_path, new_database):
     """Makes services; each has its own database and, unless told otherwise, the shared Redis."""
-    made: list[Service] = []
+    made = []
 
-    def make(**environment: str) -> Service:
+    def make(**environment):
         environment = {"DATABASE_URL": new_database()} | environment
         folder = tmp_path / f"service{len(made)}"
         folder.mkdir()
@@ -297,34 +292,34 @@ def new_service(
         service.stop()
 
 
-def query(url: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+def query(url, statement, *values):
     """Ask a service's database directly."""
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(statement, values)
         return cursor.fetchall() if cursor.description else []
 
 
-def close_connections() -> None:
+def close_connections():
     """At the end of a test's thread: its database connections go with it."""
     connections.close_all()
 
 
-def mailed() -> Any:
+def mailed():
     """The newest mail, once the worker has done what there is to do."""
     Worker().round()
     return mail.outbox[-1]
 
 
-def mailed_token() -> str:
+def mailed_token():
     """The token in the newest mail, found as a person would: in its text."""
     return re.search(r"#token=(\S+)", str(mailed().body))[1]
 
 
-def race(*calls: Callable[[], Any]) -> list[Any]:
+def race(*calls):
     """What the calls return when each begins at the same moment in a thread of its own."""
     start = threading.Barrier(len(calls))
 
-    def run(call: Callable[[], Any]) -> Any:
+    def run(call):
         try:
             start.wait()
             return call()

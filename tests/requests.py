@@ -5,7 +5,7 @@ import http.client
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 
@@ -14,11 +14,11 @@ class Answer(NamedTuple):
     headers: http.client.HTTPMessage
     body: bytes
 
-    def json(self) -> Any:
+    def json(self):
         return json.loads(self.body)
 
 
-def ask(url: str, method: str, path: str, body: Any = None, /, **headers: str | bytes) -> Answer:
+def ask(url, method, path, body=None, /, **headers):
     """One request on a connection of its own; the rest as in `send`."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
@@ -27,13 +27,13 @@ def ask(url: str, method: str, path: str, body: Any = None, /, **headers: str | 
 
 
 def send(
-    connection: http.client.HTTPConnection,
-    method: str,
-    path: str,
-    body: Any = None,
+    connection,
+    method,
+    path,
+    body=None,
     /,
-    **headers: str | bytes,
-) -> Answer:
+    **headers,
+):
     """One request on this connection, which stays open if the service keeps it.
 
     `body` goes as JSON; bytes go as they are, and an iterator's in chunks. `_` in a header's name

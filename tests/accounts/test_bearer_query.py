@@ -30,7 +30,7 @@ print(user_response(found) == user_response(User.objects.get()), found.locked)
 
 
 @pytest.mark.parametrize("linked", [True, False])
-def test_user_of_a_token_is_the_querysets(ada: User, linked: bool) -> None:
+def test_user_of_a_token_is_the_querysets(ada, linked):
     if linked:
         Consultant.objects.create(account=ada.account, user=ada, manager=ada)
     token = tokens.issue(ada)[0].payload
@@ -44,7 +44,7 @@ def test_user_of_a_token_is_the_querysets(ada: User, linked: bool) -> None:
     assert [getattr(alone, name) for name in SHOWN] == expected
 
 
-def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada: User) -> None:
+def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
     token = tokens.issue(ada)[1].payload
     fail(4, ada.email)
     before = user_of_token(token, with_lock=True)
@@ -63,20 +63,20 @@ def test_sqlite_finds_the_same(tmp_path):
     assert done.stdout.splitlines() == ["True False"]
 
 
-def test_user_of_an_address_has_a_password_to_check(ada: User) -> None:
+def test_user_of_an_address_has_a_password_to_check(ada):
     found = User.objects.by_email("ada@example.com")
 
     assert found == ada
     assert found.password == ada.password
 
 
-def test_nobody_is_none(ada: User) -> None:
+def test_nobody_is_none(ada):
     stale = tokens.issue(ada)[0].payload | {"token_version": 7}
 
     assert User.objects.by_email("nobody@example.com") is None
     assert user_of_token(stale) is None
 
 
-def test_manager_that_was_narrowed_stays_narrow(ada: User, eve: User) -> None:
+def test_manager_that_was_narrowed_stays_narrow(ada, eve):
     assert eve.account.users.by_email(ada.email) is None
     assert ada.account.users.by_email(ada.email) == ada

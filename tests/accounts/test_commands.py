@@ -18,7 +18,7 @@ from throttling.models import Lockout
 pytestmark = pytest.mark.django_db
 
 
-def run(capsys, *words: str) -> str:
+def run(capsys, *words):
     call_command(*words)
     return capsys.readouterr().out
 

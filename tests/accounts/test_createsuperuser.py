@@ -11,13 +11,13 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(monkeypatch):
     monkeypatch.setenv("DJANGO_SUPERUSER_EMAIL", "Root@Example.com")
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "correct horse battery")
 
 
 @pytest.mark.usefixtures("environment")
-def test_needs_nothing_but_two_variables() -> None:
+def test_needs_nothing_but_two_variables():
     call_command("createsuperuser", interactive=False, verbosity=0)
 
     user = User.objects.get()
@@ -27,27 +27,27 @@ def test_needs_nothing_but_two_variables() -> None:
 
 
 @pytest.mark.usefixtures("environment")
-def test_taken_address_is_refused_in_words() -> None:
+def test_taken_address_is_refused_in_words():
     call_command("createsuperuser", interactive=False, verbosity=0)
 
     with pytest.raises(CommandError, match="already taken"):
         call_command("createsuperuser", interactive=False, verbosity=0)
 
 
-def test_operators_share_one_company() -> None:
+def test_operators_share_one_company():
     for email in ("one@example.com", "two@example.com"):
         User.objects.create_superuser(email, "correct horse battery")
 
     assert Account.objects.get().users.count() == 2
 
 
-def test_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompts(monkeypatch):
     answers = iter(["root@example.com"])
     monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
     monkeypatch.setattr("getpass.getpass", lambda *_: "correct horse battery")
 
     terminal = io.StringIO()
-    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    terminal.isatty = lambda: True
     call_command("createsuperuser", stdin=terminal, verbosity=0)
 
     assert User.objects.get().email == "root@example.com"

@@ -1,19 +1,17 @@
 """GET /audit: a company's trail for its admins."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from audit.models import Kind, Record
 from tests.config.test_costs import Costs, costs  # noqa: F401
-from tests.conftest import API
 
 pytestmark = pytest.mark.django_db
 
 
-def events(api: API, **query: Any) -> list[tuple[str, str]]:
+def events(api, **query):
     answer = api.get("/audit", data=query)
     assert answer.status_code == 200, answer.content
     return [(event["kind"], event["subject"]) for event in answer.json()["items"]]
@@ -104,7 +102,7 @@ def test_what_came_through_an_assistant_says_so(as_ada, ada):
     assert event["detail"] == {"claims": {"client": "Claudia"}, "fields": ["first_name"]}
 
 
-def test_page_takes_three_queries(costs: Costs, as_ada, bob):  # noqa: F811
+def test_page_takes_three_queries(costs, as_ada, bob):  # noqa: F811
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
 
     assert costs(lambda: as_ada.get("/audit")) == (200, 3, 1)

@@ -3,14 +3,14 @@
 import pytest
 
 from accounts.models import Consultant, User
-from tests.conftest import API, bearer
+from tests.conftest import bearer
 
 pytestmark = pytest.mark.django_db
 
 MISSING = {"error": "missing or invalid token"}
 
 
-def test_says_who_the_caller_is(as_ada: API, ada: User) -> None:
+def test_says_who_the_caller_is(as_ada, ada):
     answer = as_ada.get("/auth/me")
 
     assert answer.status_code == 200
@@ -28,7 +28,7 @@ def test_says_who_the_caller_is(as_ada: API, ada: User) -> None:
     }
 
 
-def test_shows_the_consultant_profile_and_who_is_managed(ada: User, bob: User) -> None:
+def test_shows_the_consultant_profile_and_who_is_managed(ada, bob):
     profile = Consultant.objects.create(account=ada.account, user=bob, manager=ada)
 
     assert bearer(bob).get("/auth/me").json()["consultant_id"] == str(profile.pk)
@@ -36,7 +36,7 @@ def test_shows_the_consultant_profile_and_who_is_managed(ada: User, bob: User) -
     assert bearer(ada).get("/auth/me").json()["is_manager"] is True
 
 
-def test_scheme_is_read_in_any_case(as_ada: API) -> None:
+def test_scheme_is_read_in_any_case(as_ada):
     as_ada.headers["authorization"] = as_ada.headers["authorization"].replace("Bearer", "bearer")
 
     assert as_ada.get("/auth/me").status_code == 200
@@ -45,7 +45,7 @@ def test_scheme_is_read_in_any_case(as_ada: API) -> None:
 @pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer ", "Bearer a b c", "Bearer ..", "Token x", "é", "Bearer é.é.é"]
 )
-def test_broken_header_is_401(api: API, db: None, header: str) -> None:
+def test_broken_header_is_401(api, db, header):
     answer = api.get("/auth/me", headers={"authorization": header.encode().decode("latin-1")})
 
     assert (answer.status_code, answer.json()) == (401, MISSING)
@@ -53,19 +53,19 @@ def test_broken_header_is_401(api: API, db: None, header: str) -> None:
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"token_version": 9}])
-def test_token_stops_working_with_its_user(as_ada: API, ada: User, change: dict) -> None:
+def test_token_stops_working_with_its_user(as_ada, ada, change):
     User.objects.filter(pk=ada.pk).update(**change)
 
     assert as_ada.get("/auth/me").json() == MISSING
 
 
-def test_deleted_user_is_401(as_ada: API, ada: User) -> None:
+def test_deleted_user_is_401(as_ada, ada):
     ada.delete()
 
     assert as_ada.get("/auth/me").status_code == 401
 
 
-def test_patch_changes_names_and_language(as_ada: API) -> None:
+def test_patch_changes_names_and_language(as_ada):
     answer = as_ada.patch(
         "/auth/me", {"first_name": "Augusta", "settings": {"language": "de"}, "role": "member"}
     )
@@ -75,7 +75,7 @@ def test_patch_changes_names_and_language(as_ada: API) -> None:
     assert answer.json()["settings"] == {"language": "de"}
 
 
-def test_patch_of_nothing_changes_nothing(as_ada: API) -> None:
+def test_patch_of_nothing_changes_nothing(as_ada):
     assert as_ada.patch("/auth/me", {}).json() == as_ada.get("/auth/me").json()
 
 
@@ -90,7 +90,7 @@ def test_patch_of_nothing_changes_nothing(as_ada: API) -> None:
         ({"first_name": None}, ["first_name"]),
     ],
 )
-def test_patch_names_the_bad_field(as_ada: API, body: dict, fields: list[str]) -> None:
+def test_patch_names_the_bad_field(as_ada, body, fields):
     before = as_ada.get("/auth/me").json()
 
     answer = as_ada.patch("/auth/me", body)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
         ("o'hara+x@example.com", "o'hara+x@example.com"),
     ],
 )
-def test_address_has_one_form(typed: str, stored: str) -> None:
+def test_address_has_one_form(typed, stored):
     assert canonical_email(typed) == stored
 
 
@@ -37,17 +37,17 @@ def test_address_has_one_form(typed: str, stored: str) -> None:
         f"{'a' * 250}@example.com",
     ],
 )
-def test_look_alike_and_broken_addresses_are_refused(typed: str) -> None:
+def test_look_alike_and_broken_addresses_are_refused(typed):
     with pytest.raises(ValidationError):
         canonical_email(typed)
 
 
-def test_addresses_are_unique_without_regard_to_case(ada: User) -> None:
+def test_addresses_are_unique_without_regard_to_case(ada):
     with pytest.raises(IntegrityError):
         User.objects.create(account=ada.account, email="ADA@example.com")
 
 
-def test_database_itself_refuses_another_case(ada: User) -> None:
+def test_database_itself_refuses_another_case(ada):
     with (
         pytest.raises(IntegrityError),
         transaction.atomic(),
@@ -56,14 +56,14 @@ def test_database_itself_refuses_another_case(ada: User) -> None:
         cursor.execute("UPDATE accounts_user SET email = 'ADA@example.com'")
 
 
-def test_bulk_writes_and_look_ups_are_canonical_too(ada: User) -> None:
+def test_bulk_writes_and_look_ups_are_canonical_too(ada):
     User.objects.bulk_create([User(account=ada.account, email="New@Example.com")])
 
     assert User.objects.get(email="NEW@example.COM").pk
     assert User.objects.filter(email="new@example.com").exists()
 
 
-def test_deleting_a_user_keeps_the_consultant(ada: User) -> None:
+def test_deleting_a_user_keeps_the_consultant(ada):
     profile = Consultant.objects.create(account=ada.account, user=ada, manager=ada)
     ada.delete()
 
@@ -71,11 +71,11 @@ def test_deleting_a_user_keeps_the_consultant(ada: User) -> None:
     assert (profile.user, profile.manager) == (None, None)
 
 
-def test_consultant_belongs_to_the_company_of_its_people(ada: User, eve: User) -> None:
+def test_consultant_belongs_to_the_company_of_its_people(ada, eve):
     with pytest.raises(ValidationError, match="another company"):
         Consultant(account=ada.account, name="X", user=eve).full_clean()
 
 
-def test_account_with_users_cannot_be_deleted(ada: User) -> None:
+def test_account_with_users_cannot_be_deleted(ada):
     with pytest.raises(IntegrityError):
         Account.objects.all().delete()

@@ -119,7 +119,7 @@ def test_first_superusers_who_race_share_one_company():
     assert Account.objects.get().users.count() == 6
 
 
-def wait_for_a_lock() -> None:
+def wait_for_a_lock():
     """Until another connection waits for a row."""
     with connection.cursor() as cursor:
         for _ in range(500):
@@ -140,9 +140,9 @@ ACTS = [
 @pytest.mark.parametrize("act", ACTS)
 def test_who_is_made_staff_meanwhile_is_acted_on_by_nobody(ada, bob, act):
     """The rule is in the UPDATE: it sees the row as it is, not as the request found it."""
-    raised: list[type[BaseException]] = []
+    raised = []
 
-    def try_it() -> None:
+    def try_it():
         try:
             act(User.objects.get(pk=bob.pk), ada)
         except PermissionDenied as error:

@@ -29,7 +29,7 @@ def test_text_is_cut(text, words):
     assert cut(text) == words
 
 
-def words_sought(client, path: str, **query: str) -> set[str]:
+def words_sought(client, path, **query):
     """Which of the words w0, w1 … stand in the statements that the request comes to."""
     with CaptureQueriesContext(connection) as queries:
         assert client.get(path, query).status_code == 200

@@ -1,7 +1,6 @@
 """When people last signed in, as their admins see it."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -9,24 +8,24 @@ from django.utils import timezone
 from accounts.models import User
 from audit.models import SIGN_INS, Kind, Record
 from tests.config.test_costs import Costs, costs  # noqa: F401
-from tests.conftest import API, PASSWORD, mailed_token
+from tests.conftest import PASSWORD, mailed_token
 
 pytestmark = pytest.mark.django_db
 
 
-def signed_in(user: User, days_ago: float, kind: Kind = Kind.LOGIN_SUCCEEDED) -> None:
+def signed_in(user, days_ago, kind=Kind.LOGIN_SUCCEEDED):
     at = timezone.now() - timedelta(days=days_ago)
     Record.objects.create(kind=kind, at=at, actor_id=user.pk, actor_email=user.email)
 
 
-def since(api: API, days_ago: float) -> list[str]:
+def since(api, days_ago):
     moment = (timezone.now() - timedelta(days=days_ago)).isoformat()
     answer = api.get("/users", data={"not_signed_in_since": moment})
     assert answer.status_code == 200, answer.content
     return sorted(user["email"].partition("@")[0] for user in answer.json()["items"])
 
 
-def seen(api: API, user: User) -> Any:
+def seen(api, user):
     return api.get(f"/users/{user.pk}").json()["last_sign_in_at"]
 
 
@@ -109,7 +108,7 @@ def test_kept_time_never_goes_back(bob):
     assert User.objects.get(pk=bob.pk).signed_in_at == kept
 
 
-def test_lists_take_as_many_queries_as_before(costs: Costs, as_ada, bob):  # noqa: F811
+def test_lists_take_as_many_queries_as_before(costs, as_ada, bob):  # noqa: F811
     """The user, the count, the page; a log-in's are pinned with all the others."""
     signed_in(bob, 1)
 

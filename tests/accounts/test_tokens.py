@@ -3,9 +3,6 @@
 import base64
 import json
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import jwt
 import pytest
@@ -19,7 +16,6 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from accounts import tokens
-from accounts.models import User
 from keys import folder
 from keys.ring import Key
 from tests.conftest import API
@@ -28,23 +24,23 @@ pytestmark = pytest.mark.django_db
 ISSUER = "consulting-management"
 
 
-def claims_of(user: User, **changes: Any) -> dict[str, Any]:
+def claims_of(user, **changes):
     access, _ = tokens.issue(user)
     return access.payload | {"iss": "consulting-management"} | changes
 
 
-def sign(claims: dict[str, Any], **header: Any) -> str:
+def sign(claims, **header):
     key = folder.key_ring().signing_key()
     return jwt.encode(claims, key.private, "RS256", headers={"kid": key.kid} | header)
 
 
-def is_accepted(encoded: str) -> bool:
+def is_accepted(encoded):
     answer = API(authorization=f"Bearer {encoded}").get("/auth/me")
     assert answer.status_code in {200, 401}
     return answer.status_code == 200
 
 
-def test_claims_are_those_of_the_decisions(ada: User) -> None:
+def test_claims_are_those_of_the_decisions(ada):
     access, refresh = tokens.issue(ada)
 
     claims = jwt.decode(str(access), options={"verify_signature": False})
@@ -59,7 +55,7 @@ def test_claims_are_those_of_the_decisions(ada: User) -> None:
     assert claims["aud"] == "consulting-management/auth/refresh"
 
 
-def test_any_verifier_can_check_a_token_by_the_published_keys(api: API, ada: User) -> None:
+def test_any_verifier_can_check_a_token_by_the_published_keys(api, ada):
     published = jwt.PyJWKSet.from_dict(api.get("/.well-known/jwks.json").json())
     encoded = str(tokens.issue(ada)[0])
 
@@ -68,22 +64,22 @@ def test_any_verifier_can_check_a_token_by_the_published_keys(api: API, ada: Use
     assert jwt.decode(encoded, key, ["RS256"], issuer="consulting-management")["sub"] == str(ada.pk)
 
 
-def test_no_secret_part_is_published(api: API, db: None) -> None:
+def test_no_secret_part_is_published(api, db):
     for key in api.get("/.well-known/jwks.json").json()["keys"]:
         assert set(key) == {"kty", "n", "e", "kid", "use", "alg"}
 
 
-def test_own_signature_is_accepted(ada: User) -> None:
+def test_own_signature_is_accepted(ada):
     assert is_accepted(sign(claims_of(ada)))
 
 
-def test_algorithm_none_is_refused(ada: User) -> None:
+def test_algorithm_none_is_refused(ada):
     kid = folder.key_ring().signing_key().kid
 
     assert not is_accepted(jwt.encode(claims_of(ada), None, "none", headers={"kid": kid}))
 
 
-def test_hs256_with_the_public_key_is_refused(ada: User) -> None:
+def test_hs256_with_the_public_key_is_refused(ada):
     import hmac
 
     key = folder.key_ring().signing_key()
@@ -91,7 +87,7 @@ def test_hs256_with_the_public_key_is_refused(ada: User) -> None:
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
 
-    def part(value: object) -> bytes:
+    def part(value):
         return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
 
     body = part({"alg": "HS256", "typ": "JWT", "kid": key.kid}) + b"." + part(claims_of(ada))
@@ -100,7 +96,7 @@ def test_hs256_with_the_public_key_is_refused(ada: User) -> None:
     assert not is_accepted(f"{body.decode()}.{mac.decode()}")
 
 
-def test_another_key_under_the_same_kid_is_refused(ada: User) -> None:
+def test_another_key_under_the_same_kid_is_refused(ada):
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     kid = folder.key_ring().signing_key().kid
 
@@ -108,20 +104,20 @@ def test_another_key_under_the_same_kid_is_refused(ada: User) -> None:
 
 
 @pytest.mark.parametrize("header", [{"kid": "unknown"}, {"kid": ""}, {}])
-def test_unknown_or_missing_kid_is_refused(ada: User, header: dict[str, str]) -> None:
+def test_unknown_or_missing_kid_is_refused(ada, header):
     private = folder.key_ring().signing_key().private
 
     assert not is_accepted(jwt.encode(claims_of(ada), private, "RS256", headers=header))
 
 
-def test_other_rsa_algorithms_are_refused(ada: User) -> None:
+def test_other_rsa_algorithms_are_refused(ada):
     key = folder.key_ring().signing_key()
     encoded = jwt.encode(claims_of(ada), key.private, "RS512", headers={"kid": key.kid})
 
     assert not is_accepted(encoded)
 
 
-def test_cut_signature_is_refused(ada: User) -> None:
+def test_cut_signature_is_refused(ada):
     encoded = sign(claims_of(ada))
 
     assert not is_accepted(encoded[:-8])
@@ -129,7 +125,7 @@ def test_cut_signature_is_refused(ada: User) -> None:
 
 
 @pytest.mark.parametrize("part", [0, 1, 2])
-def test_token_with_one_changed_character_is_refused(ada: User, part: int) -> None:
+def test_token_with_one_changed_character_is_refused(ada, part):
     parts = str(tokens.issue(ada)[0]).split(".")
     middle = len(parts[part]) // 2
     other = "A" if parts[part][middle] != "A" else "B"
@@ -138,7 +134,7 @@ def test_token_with_one_changed_character_is_refused(ada: User, part: int) -> No
     assert not is_accepted(".".join(parts))
 
 
-def respelled(encoded: str) -> list[str]:
+def respelled(encoded):
     """Other texts that a lenient reader takes for the same token."""
     head, payload, signature = encoded.split(".")
     last = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -154,7 +150,7 @@ def respelled(encoded: str) -> list[str]:
     ]
 
 
-def test_token_has_one_spelling(ada: User) -> None:
+def test_token_has_one_spelling(ada):
     encoded = str(tokens.issue(ada)[0])
     assert is_accepted(encoded)
 
@@ -163,7 +159,7 @@ def test_token_has_one_spelling(ada: User) -> None:
 
 
 @pytest.mark.parametrize("header", [{"crit": ["b64"], "b64": False}, {"alg": "rs256"}])
-def test_signed_but_odd_header_is_refused(ada: User, header: dict[str, Any]) -> None:
+def test_signed_but_odd_header_is_refused(ada, header):
     key = folder.key_ring().signing_key()
     members = {"alg": "RS256", "typ": "JWT", "kid": key.kid} | header
     parts = [json.dumps(part).encode() for part in (members, claims_of(ada))]
@@ -174,33 +170,31 @@ def test_signed_but_odd_header_is_refused(ada: User, header: dict[str, Any]) -> 
     assert not is_accepted(encoded.decode())
 
 
-def test_refresh_token_is_no_bearer(ada: User) -> None:
+def test_refresh_token_is_no_bearer(ada):
     assert not is_accepted(str(tokens.issue(ada)[1]))
 
 
-def pyjwt(token: str, jwks: dict[str, Any]) -> Any:
+def pyjwt(token, jwks):
     key = jwt.PyJWKSet.from_dict(jwks)[jwt.get_unverified_header(token)["kid"]]
     return jwt.decode(token, key, ["RS256"], issuer=ISSUER)
 
 
-def pyjwt_with_one_key(token: str, jwks: dict[str, Any]) -> Any:
+def pyjwt_with_one_key(token, jwks):
     return jwt.decode(token, jwt.PyJWK(jwks["keys"][0]), ["RS256"], issuer=ISSUER)
 
 
-def joserfc(token: str, jwks: dict[str, Any]) -> Any:
+def joserfc(token, jwks):
     decoded = joserfc_jwt.decode(token, KeySet.import_key_set(jwks), ["RS256"])
     joserfc_jwt.JWTClaimsRegistry(iss={"essential": True, "value": ISSUER}).validate(decoded.claims)
     return decoded.claims
 
 
-def python_jose(token: str, jwks: dict[str, Any]) -> Any:
+def python_jose(token, jwks):
     return jose_jwt.decode(token, jwks, ["RS256"], issuer=ISSUER)
 
 
 @pytest.mark.parametrize("verify", [pyjwt, pyjwt_with_one_key, joserfc, python_jose])
-def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(
-    ada: User, verify: Callable[[str, dict[str, Any]], Any]
-) -> None:
+def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(ada, verify):
     jwks = folder.key_ring().jwks()  # of one key: the kid is what no lenient reader may pass over
     access, refresh = map(str, tokens.issue(ada))
     assert len(jwks["keys"]) == 1
@@ -210,7 +204,7 @@ def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(
         verify(refresh, jwks)
 
 
-def test_access_token_does_not_refresh(api: API, ada: User) -> None:
+def test_access_token_does_not_refresh(api, ada):
     body = {"refresh_token": str(tokens.issue(ada)[0])}
 
     assert api.post("/auth/refresh", body).status_code == 401
@@ -244,12 +238,12 @@ def test_access_token_does_not_refresh(api: API, ada: User) -> None:
         {"auth_time": 1},
     ],
 )
-def test_signed_but_odd_claims_are_refused(ada: User, changes: dict[str, Any]) -> None:
+def test_signed_but_odd_claims_are_refused(ada, changes):
     assert not is_accepted(sign(claims_of(ada, **changes)))
 
 
 @pytest.mark.parametrize("claim", ["iss", "sub", "exp", "iat", "jti", "auth_time", "token_version"])
-def test_missing_claim_is_refused(ada: User, claim: str) -> None:
+def test_missing_claim_is_refused(ada, claim):
     claims = claims_of(ada)
     del claims[claim]
 
@@ -257,7 +251,7 @@ def test_missing_claim_is_refused(ada: User, claim: str) -> None:
 
 
 @pytest.mark.parametrize(("age", "accepted"), [(3604, True), (3606, False)])
-def test_leeway_is_allowed_and_no_more(ada: User, age: int, accepted: bool) -> None:
+def test_leeway_is_allowed_and_no_more(ada, age, accepted):
     begun = 1_900_000_000  # its clock stands still: a second more would be one too many
     with time_machine.travel(begun, tick=False):
         encoded = str(tokens.issue(ada)[0])
@@ -266,9 +260,7 @@ def test_leeway_is_allowed_and_no_more(ada: User, age: int, accepted: bool) -> N
 
 
 @pytest.mark.parametrize("ahead", [40, 3600])
-def test_token_of_a_clock_that_is_ahead_or_was_set_back_holds(
-    ada: User, api: API, ahead: int
-) -> None:
+def test_token_of_a_clock_that_is_ahead_or_was_set_back_holds(ada, api, ahead):
     now = 1_900_000_000
     with time_machine.travel(now + ahead, tick=False):
         access, refresh = map(str, tokens.issue(ada))
@@ -280,9 +272,7 @@ def test_token_of_a_clock_that_is_ahead_or_was_set_back_holds(
         assert not is_accepted(access)
 
 
-def test_token_of_a_key_that_has_begun_to_sign_too_early_holds(
-    ada: User, settings: Any, tmp_path: Path
-) -> None:
+def test_token_of_a_key_that_has_begun_to_sign_too_early_holds(ada, settings, tmp_path):
     settings.JWT_KEYS_DIR = tmp_path
     folder.key_folder.reset()
     now = time.time()
@@ -296,7 +286,7 @@ def test_token_of_a_key_that_has_begun_to_sign_too_early_holds(
     folder.key_folder.reset()
 
 
-def test_token_that_was_found_good_still_expires(ada: User) -> None:
+def test_token_that_was_found_good_still_expires(ada):
     encoded = str(tokens.issue(ada)[0])
     assert is_accepted(encoded)
 
@@ -304,9 +294,7 @@ def test_token_that_was_found_good_still_expires(ada: User) -> None:
         assert not is_accepted(encoded)
 
 
-def test_token_that_was_found_good_ends_with_its_key(
-    ada: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_token_that_was_found_good_ends_with_its_key(ada, monkeypatch):
     encoded = str(tokens.issue(ada)[0])
     assert is_accepted(encoded)
 
@@ -321,7 +309,7 @@ class ToolToken(tokens.AccessToken):
     token_backend = tokens.KeyRingBackend("https://api.example.com/tool")
 
 
-def test_token_with_an_audience_is_good_for_that_audience_alone(ada: User) -> None:
+def test_token_with_an_audience_is_good_for_that_audience_alone(ada):
     encoded = str(ToolToken.for_sign_in(ada, int(time.time())))
 
     assert ToolToken(encoded)["aud"] == "https://api.example.com/tool"
@@ -333,7 +321,7 @@ def test_token_with_an_audience_is_good_for_that_audience_alone(ada: User) -> No
         ToolToken(sign(claims_of(ada)))
 
 
-def test_changes_of_one_reading_do_not_show_in_the_next(ada: User) -> None:
+def test_changes_of_one_reading_do_not_show_in_the_next(ada):
     encoded = str(tokens.issue(ada)[0])
     tokens.AccessToken(encoded)["role"] = "king"
 

@@ -14,7 +14,7 @@ NOT_FOUND = {"error": "not found"}
 OF_COLLEAGUES = {"is_active": True, "last_sign_in_at": None}
 
 
-def emails(response) -> list[str]:
+def emails(response):
     assert response.status_code == 200, response.content
     return [item["email"] for item in response.json()["items"]]
 

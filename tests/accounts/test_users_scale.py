@@ -4,14 +4,12 @@ Blocks are counted instead of milliseconds, which say more about the machine tha
 """
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.conftest import API, bearer
+from tests.conftest import bearer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATHS = [
@@ -40,7 +38,7 @@ ON CONFLICT (user_id) DO NOTHING
 """
 
 
-def fill(companies: int, people: int, names: str) -> None:
+def fill(companies, people, names):
     """Make companies, then people in each company of such a name, and their profiles."""
     with connection.cursor() as cursor:
         cursor.execute(COMPANIES, [companies])
@@ -49,13 +47,13 @@ def fill(companies: int, people: int, names: str) -> None:
         cursor.execute("VACUUM ANALYZE accounts_user, accounts_consultant")
 
 
-def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def nodes(plan):
     yield plan
     for part in plan.get("Plans", []):
         yield from nodes(part)
 
 
-def plans(api: API, path: str) -> list[dict[str, Any]]:
+def plans(api, path):
     """The plan of each query that the path takes, as it was carried out."""
     with CaptureQueriesContext(connection) as queries:
         assert api.get(path).status_code == 200
@@ -68,7 +66,7 @@ def plans(api: API, path: str) -> list[dict[str, Any]]:
     return found
 
 
-def blocks(plans: list[dict[str, Any]]) -> int:
+def blocks(plans):
     return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
 
 

@@ -3,14 +3,12 @@
 import base64
 import hashlib
 import re
-from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from django.conf import settings
 from django.test import Client as Browser
 
-from accounts.models import User
 from assistants.models import Client, Grant
 from tests.conftest import API, PASSWORD, bearer
 
@@ -25,11 +23,11 @@ META = {
 }
 
 
-def message(method: str, **params: Any) -> dict[str, Any]:
+def message(method, **params):
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": META} | params}
 
 
-def modern(body: dict[str, Any]) -> dict[str, str]:
+def modern(body):
     """The headers that go with a message of the modern era."""
     headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": body["method"]}
     if "name" in body.get("params", {}):
@@ -37,26 +35,25 @@ def modern(body: dict[str, Any]) -> dict[str, str]:
     return headers
 
 
-def send(api: API, method: str, **params: Any) -> Any:
+def send(api, method, **params):
     """The answer to a well-formed message of the modern era."""
     body = message(method, **params)
     return api.post("/mcp", body, headers=modern(body))
 
 
-def use(api: API, tool: str, **arguments: Any) -> dict[str, Any]:
+def use(api, tool, **arguments):
     """The result of a tool, which has to be one."""
     answer = send(api, "tools/call", name=tool, arguments=arguments)
     assert answer.status_code == 200, answer.content
-    result: dict[str, Any] = answer.json()["result"]
-    return result
+    return answer.json()["result"]
 
 
 @pytest.fixture
-def client(db: None) -> Client:
+def client(db):
     return Client.objects.create(name="Testbench", redirect_uris=[REDIRECT])
 
 
-def request_of(client: Client, **changes: str) -> dict[str, str]:
+def request_of(client, **changes):
     """The query of a request to be let in, as a well-behaved client makes it."""
     query = {
         "response_type": "code",
@@ -71,7 +68,7 @@ def request_of(client: Client, **changes: str) -> dict[str, str]:
     return {name: value for name, value in (query | changes).items() if value}
 
 
-def hidden(page: Any) -> dict[str, str]:
+def hidden(page):
     """The hidden fields of a page's form."""
     found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.content.decode())
     return dict(found)
@@ -80,12 +77,12 @@ def hidden(page: Any) -> dict[str, str]:
 class Person:
     """Somebody in front of a browser, who fills the page's forms in."""
 
-    def __init__(self, query: dict[str, str]) -> None:
+    def __init__(self, query):
         self.browser = Browser(enforce_csrf_checks=True)
         self.query = query
-        self.page: Any = self.browser.get("/oauth/authorize", query)
+        self.page = self.browser.get("/oauth/authorize", query)
 
-    def post(self, form: dict[str, str], **query: str) -> Any:
+    def post(self, form, **query):
         self.page = self.browser.post(
             "/oauth/authorize",
             urlencode(hidden(self.page) | form),
@@ -94,32 +91,32 @@ class Person:
         )
         return self.page
 
-    def sign_in(self, email: str, password: str = PASSWORD) -> Any:
+    def sign_in(self, email, password=PASSWORD):
         return self.post({"email": email, "password": password})
 
-    def decide(self, decision: str) -> Any:
+    def decide(self, decision):
         return self.post({"decision": decision}, step="decision")
 
 
-def answered(response: Any) -> dict[str, str]:
+def answered(response):
     """What a redirect tells the client."""
     assert response.status_code == 302, response.content
     return dict(parse_qsl(urlsplit(response["Location"]).query))
 
 
-def let_in(client: Client, user: User, **changes: str) -> str:
+def let_in(client, user, **changes):
     """The code that a client gets when the user says yes."""
     person = Person(request_of(client, **changes))
     person.sign_in(user.email)
     return answered(person.decide("allow"))["code"]
 
 
-def form(api: API, path: str, **fields: str) -> Any:
+def form(api, path, **fields):
     """An answer to a form as OAuth clients send it."""
     return api.client.post(path, urlencode(fields), "application/x-www-form-urlencoded")
 
 
-def redeem(api: API, client: Client, code: str, **changes: str) -> Any:
+def redeem(api, client, code, **changes):
     fields = {
         "grant_type": "authorization_code",
         "client_id": str(client.pk),
@@ -131,13 +128,13 @@ def redeem(api: API, client: Client, code: str, **changes: str) -> Any:
     return form(api, "/oauth/token", **fields | changes)
 
 
-def refresh(api: API, client: Client, token: str, **changes: str) -> Any:
+def refresh(api, client, token, **changes):
     fields = {"grant_type": "refresh_token", "refresh_token": token, "client_id": str(client.pk)}
     return form(api, "/oauth/token", **fields | changes)
 
 
 @pytest.fixture
-def pair(api: API, client: Client, ada: User) -> dict[str, Any]:
+def pair(api, client, ada):
     """The tokens of an assistant that Ada has let in."""
     grant = Grant.objects.create(
         user=ada,
@@ -146,12 +143,11 @@ def pair(api: API, client: Client, ada: User) -> dict[str, Any]:
         code_challenge=CHALLENGE.decode(),
         token_version=ada.token_version,
     )
-    tokens: dict[str, Any] = redeem(api, client, grant.code).json()
-    return tokens
+    return redeem(api, client, grant.code).json()
 
 
 @pytest.fixture
-def assistant(pair: dict[str, Any]) -> API:
+def assistant(pair):
     return API(authorization=f"Bearer {pair['access_token']}")
 
 

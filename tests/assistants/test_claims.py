@@ -17,7 +17,7 @@ CUT = ("Claude[31m" + "x" * 100)[:100]
 AGENT = "Browser\x1b\x07/1" + "x" * 8_000
 
 
-def named_in_a_message(api: API, name: object = NOISE) -> None:
+def named_in_a_message(api, name=NOISE):
     """An ordinary token at /mcp, and a program that says much of itself."""
     body = message("tools/call", name="update_profile", arguments={"first_name": "Augusta"})
     info = {"name": name, "version": "\x01" * 9}
@@ -25,7 +25,7 @@ def named_in_a_message(api: API, name: object = NOISE) -> None:
     assert api.post("/mcp", body, headers=modern(body)).status_code == 200
 
 
-def named_at_initialize(api: API) -> None:
+def named_at_initialize(api):
     info = {"name": NOISE[:9_000], "version": NOISE[:9_000]}
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
@@ -34,16 +34,16 @@ def named_at_initialize(api: API) -> None:
     assert api.post("/mcp", body | {"method": "tools/call", "params": params}).status_code == 200
 
 
-def named_by_header(api: API) -> None:
+def named_by_header(api):
     api.patch("/auth/me", {"first_name": "Augusta"}, headers={"User-Agent": AGENT})
 
 
-def named_by_header_of_a_failure(api: API) -> None:
+def named_by_header_of_a_failure(api):
     body = {"email": "nobody@example.com", "password": "wrong password"}
     api.post("/auth/login", body, headers={"User-Agent": AGENT})
 
 
-def named_at_registration(api: API) -> None:
+def named_at_registration(api):
     metadata = {"client_name": "x" * 100, "redirect_uris": [REDIRECT]}
     client_id = api.post("/oauth/register", metadata).json()["client_id"]
     client = Client.objects.get(pk=client_id)

@@ -2,8 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx  # the SDK's own client: the person's browser below runs in the SDK's event loop
@@ -14,9 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import (
     AuthorizationCodeResult,
-    OAuthClientInformationFull,
     OAuthClientMetadata,
-    OAuthToken,
 )
 from mcp.shared.exceptions import MCPError
 
@@ -30,7 +26,7 @@ ERAS = ["legacy", "auto", "2026-07-28"]
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(tmp_path_factory):
     """A service as `make run` has it, with one person: no PostgreSQL, no Redis."""
     folder = tmp_path_factory.mktemp("mcp")
     database = f"sqlite:///{folder}/db.sqlite3"
@@ -46,30 +42,30 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 class Memory:
     """What the SDK's client keeps between its calls."""
 
-    tokens: OAuthToken | None = None
-    client: OAuthClientInformationFull | None = None
+    tokens = None
+    client = None
 
-    async def get_tokens(self) -> OAuthToken | None:
+    async def get_tokens(self):
         return self.tokens
 
-    async def set_tokens(self, tokens: OAuthToken) -> None:
+    async def set_tokens(self, tokens):
         self.tokens = tokens
 
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
+    async def get_client_info(self):
         return self.client
 
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+    async def set_client_info(self, client_info):
         self.client = client_info
 
 
 class Person:
     """Somebody who signs in and says yes, in a browser that a script plays."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.visits = 0
         self.answer = ""
 
-    async def open(self, address: str) -> None:
+    async def open(self, address):
         self.visits += 1
         async with httpx.AsyncClient() as browser:
             page = await browser.get(address)
@@ -79,19 +75,19 @@ class Person:
             answer = await browser.post(target, data=fields(page) | {"decision": "allow"})
             self.answer = answer.headers["Location"]
 
-    async def come_back(self) -> AuthorizationCodeResult:
+    async def come_back(self):
         query = {name: values[0] for name, values in parse_qs(urlsplit(self.answer).query).items()}
         return AuthorizationCodeResult(**query)
 
 
-def fields(page: httpx.Response) -> dict[str, str]:
+def fields(page):
     return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.text))
 
 
-def run(service: Service, era: str, act: Callable[[Client], Awaitable[Any]], **options: Any) -> Any:
+def run(service, era, act, **options):
     """What `act` gives, done with a client of this era that is connected."""
 
-    async def connected() -> Any:
+    async def connected():
         async with create_mcp_http_client(**options) as http:
             transport = streamable_http_client(f"{service.url}/mcp", http_client=http)
             async with Client(transport, mode=era) as client:
@@ -100,18 +96,18 @@ def run(service: Service, era: str, act: Callable[[Client], Awaitable[Any]], **o
     return asyncio.run(connected())
 
 
-def access_token(service: Service) -> dict[str, str]:
+def access_token(service):
     login = ask(service.url, "POST", "/auth/login", LOGIN)
     return {"Authorization": f"Bearer {login.json()['access_token']}"}
 
 
-async def whoami(client: Client) -> Any:
+async def whoami(client):
     return (await client.call_tool("whoami", {})).structured_content
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_client_with_a_token_lists_and_calls(service, era):
-    async def act(client: Client) -> Any:
+    async def act(client):
         tools = await client.list_tools()
         invited = await client.call_tool("invite_user", {"email": f"{era}@example.com"})
         refused = await client.call_tool("invite_user", {"email": f"{era}@example.com"})
@@ -147,7 +143,7 @@ def test_client_gets_in_by_itself_and_stays_in(service, era):
         person.come_back,
     )
 
-    async def act(client: Client) -> Any:
+    async def act(client):
         first = await whoami(client), memory.tokens
         door.context.token_expiry_time = 1.0  # as if the hour were over
         return first, (await whoami(client), memory.tokens)
@@ -169,7 +165,7 @@ def test_client_that_is_shut_out_asks_again(service):
         person.come_back,
     )
 
-    async def act(client: Client) -> Any:
+    async def act(client):
         await whoami(client)
         service.manage("signout", EMAIL)
         return await whoami(client)

@@ -286,7 +286,7 @@ def test_resource_in_capitals_is_ours(api, client, ada, host):
 
 def test_parameter_that_is_there_twice_is_refused(client, pair):
     query = request_of(client)
-    page = Person({**query, "state": ["a", "b"]}).page  # type: ignore[dict-item]
+    page = Person({**query, "state": ["a", "b"]}).page
 
     assert answered(page)["error"] == "invalid_request"
 

@@ -5,11 +5,9 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 from cryptography import x509
@@ -44,10 +42,10 @@ class Server(ThreadingHTTPServer):
     pause = 0.0  # seconds before each byte of the body
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"https://localhost:{self.server_port}/client.json"
 
-    def serve(self, status: int = 200, /, headers: Any = None, **changes: Any) -> None:
+    def serve(self, status=200, /, headers=None, **changes):
         document = {"client_id": self.url, "client_name": "Claudia", "redirect_uris": [REDIRECT]}
         document = {k: v for k, v in (document | changes).items() if v is not ...}
         self.answer = status, headers or {}, json.dumps(document).encode()
@@ -56,7 +54,7 @@ class Server(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     server: Server
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self.server.asked += 1
         status, headers, body = self.server.answer
         self.send_response(status)
@@ -68,12 +66,12 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(self.server.pause)
             self.wfile.write(piece)
 
-    def log_message(self, *args: Any) -> None:
+    def log_message(self, *args):
         pass
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
+def running(tmp_path_factory):
     folder = tmp_path_factory.mktemp("documents")
     certificate, key = self_signed(folder, x509.DNSName("localhost"))
     server = Server(("127.0.0.1", 0), Handler)
@@ -87,19 +85,19 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, 
 
 
 @pytest.fixture
-def server(running: tuple[Server, str], settings: Any) -> Server:
+def server(running, settings):
     server, settings.METADATA_DOCUMENTS_TEST_AUTHORITY = running
     server.asked, server.pause = 0, 0.0
     server.serve()
     return server
 
 
-def query(server: Server, **changes: str) -> dict[str, str]:
+def query(server, **changes):
     client = Client(redirect_uris=[REDIRECT])
     return request_of(client, **{"client_id": server.url} | changes)
 
 
-def page(server: Server, **changes: str) -> Any:
+def page(server, **changes):
     return Person(query(server, **changes)).page
 
 
@@ -227,7 +225,7 @@ def test_slow_servers_hold_two_threads_up_at_most(server):
     wait_until_free()
 
 
-def wait_until_free() -> None:
+def wait_until_free():
     """The threads that were left alone end with their sockets."""
     for _ in range(documents.AT_ONCE):
         assert documents.free.acquire(timeout=5)
@@ -321,10 +319,10 @@ def test_loopback_is_not_public_without_the_tests_setting(server, settings):
 
 def test_address_that_was_checked_is_the_one_connected_to(server, settings, monkeypatch):
     """A name that is looked up again may lead elsewhere by then (DNS rebinding)."""
-    looked_up: list[Any] = []
+    looked_up = []
     real = socket.getaddrinfo
 
-    def once(host: Any, *args: Any, **options: Any) -> Any:
+    def once(host, *args, **options):
         looked_up.append(host)
         return real(host, *args, **options)
 

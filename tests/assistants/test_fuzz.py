@@ -1,7 +1,6 @@
 """Generated arguments for every tool: each call is answered, and a success as its schema says."""
 
 import json
-from typing import Any
 
 import jsonschema
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as make
 
 from assistants import tools
 from tests.assistants.conftest import message, modern, send
-from tests.conftest import API
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +34,7 @@ QUIETLY = settings(
 )
 
 
-def value_of(schema: dict[str, Any]) -> make.SearchStrategy[Any]:
+def value_of(schema):
     """Values that the schema's own words suggest, and any others."""
     fitting = {
         "boolean": make.booleans(),
@@ -48,18 +46,18 @@ def value_of(schema: dict[str, Any]) -> make.SearchStrategy[Any]:
     return make.one_of(make.sampled_from(schema.get("enum", [None])), *suggested, ANYTHING)
 
 
-def arguments_of(tool: tools.Tool) -> make.SearchStrategy[dict[str, Any]]:
+def arguments_of(tool):
     known = {name: value_of(part) for name, part in tool.input_schema["properties"].items()}
     return make.fixed_dictionaries({}, optional=known) | make.dictionaries(TEXT, ANYTHING)
 
 
 @pytest.mark.parametrize("name", list(tools.TOOLS))
-def test_tool_answers_whatever_it_is_given(as_ada: API, name: str) -> None:
+def test_tool_answers_whatever_it_is_given(as_ada, name):
     tool = tools.TOOLS[name]
 
     @QUIETLY
     @given(arguments_of(tool))
-    def call(arguments: dict[str, Any]) -> None:
+    def call(arguments):
         answer = send(as_ada, "tools/call", name=name, arguments=arguments)
         result = answer.json()["result"]
         assert answer.status_code == 200
@@ -71,7 +69,7 @@ def test_tool_answers_whatever_it_is_given(as_ada: API, name: str) -> None:
     call()
 
 
-def test_endpoint_answers_whatever_it_is_sent(as_ada: API) -> None:
+def test_endpoint_answers_whatever_it_is_sent(as_ada):
     """Pieces of messages, put together wrongly."""
     parts = make.fixed_dictionaries(
         {},
@@ -86,7 +84,7 @@ def test_endpoint_answers_whatever_it_is_sent(as_ada: API) -> None:
 
     @settings(QUIETLY, max_examples=150)
     @given(parts | ANYTHING, headers)
-    def ask(body: Any, headers: dict[str, str]) -> None:
+    def ask(body, headers):
         answer = as_ada.post("/mcp", json.dumps(body).encode(), headers=headers)
         assert answer.status_code in {200, 202, 400, 404}
         if answer.status_code >= 400:

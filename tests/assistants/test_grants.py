@@ -22,12 +22,12 @@ from tests.assistants.conftest import (
     request_of,
     send,
 )
-from tests.conftest import API, PASSWORD, close_connections, race
+from tests.conftest import PASSWORD, close_connections, race
 
 pytestmark = pytest.mark.django_db
 
 
-def is_in(assistant: API) -> bool:
+def is_in(assistant):
     return send(assistant, "tools/list").status_code == 200
 
 
@@ -179,7 +179,7 @@ def flood(monkeypatch):
     return lambda: [Client.objects.register(f"Flood {n}", [REDIRECT]) for n in range(9)]
 
 
-def aged(client: Client, **age: int) -> None:
+def aged(client, **age):
     created_at = timezone.now() - timedelta(**age)
     Client.objects.filter(pk=client.pk).update(created_at=created_at)
 
@@ -240,7 +240,7 @@ def test_client_that_is_just_being_evicted_cannot_be_held(client, ada):
     assert [type(error) for error in errors] == [InvalidClient]
 
 
-def hold(client: Client, errors: list[Exception]) -> None:
+def hold(client, errors):
     try:
         Client.objects.hold(client)
     except InvalidClient as error:

@@ -1,12 +1,9 @@
 """Messages: both eras, and everything that is wrong with a message, without a single 5xx."""
 
-from typing import Any
-
 import pytest
 from django.conf import settings
 
 from tests.assistants.conftest import META, message, modern, send, use
-from tests.conftest import API
 
 pytestmark = pytest.mark.django_db
 
@@ -14,13 +11,13 @@ LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26"]
 VERSION = "io.modelcontextprotocol/protocolVersion"
 
 
-def legacy(api: API, method: str, version: str | None = "2025-11-25", **params: Any) -> Any:
+def legacy(api, method, version="2025-11-25", **params):
     headers = {"MCP-Protocol-Version": version} if version else {}
     body = {"jsonrpc": "2.0", "id": "a", "method": method, "params": params}
     return api.post("/mcp", body, headers=headers)
 
 
-def code(answer: Any) -> tuple[int, int]:
+def code(answer):
     return answer.status_code, answer.json()["error"]["code"]
 
 
@@ -254,7 +251,7 @@ def test_limit_is_the_public_one(as_bob, api, settings):
 
 
 def test_deep_arguments_are_refused(as_bob):
-    deep: Any = "x"
+    deep = "x"
     for _ in range(150):
         deep = [deep]
 

@@ -6,11 +6,9 @@ from html import unescape
 
 import pytest
 
-from accounts.models import Account, User
-from assistants.models import Client
+from accounts.models import Account
 from tests.assistants.conftest import Person, answered, hidden, request_of
 from tests.conftest import PASSWORD
-from tests.signin.factors.authenticator import Authenticator
 from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
 from throttling.models import Lockout
 
@@ -18,11 +16,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def person(client: Client) -> Person:
+def person(client):
     return Person(request_of(client))
 
 
-def test_code_is_asked_for_on_a_second_page(person: Person, ada: User) -> None:
+def test_code_is_asked_for_on_a_second_page(person, ada):
     with_app(ada)
 
     asked = person.sign_in(ada.email)
@@ -33,7 +31,7 @@ def test_code_is_asked_for_on_a_second_page(person: Person, ada: User) -> None:
     assert PASSWORD not in asked.content.decode()
 
 
-def test_code_leads_to_the_decision(person: Person, ada: User) -> None:
+def test_code_leads_to_the_decision(person, ada):
     with_app(ada)
     person.sign_in(ada.email)
 
@@ -43,7 +41,7 @@ def test_code_leads_to_the_decision(person: Person, ada: User) -> None:
     assert "code" in answered(person.decide("allow"))
 
 
-def test_wrong_code_is_a_failure(person: Person, ada: User) -> None:
+def test_wrong_code_is_a_failure(person, ada):
     with_app(ada)
     person.sign_in(ada.email)
 
@@ -55,7 +53,7 @@ def test_wrong_code_is_a_failure(person: Person, ada: User) -> None:
     assert person.post({"code": code()}).status_code == 200
 
 
-def test_seal_of_another_secret_or_time_is_no_password(person: Person, ada: User) -> None:
+def test_seal_of_another_secret_or_time_is_no_password(person, ada):
     with_app(ada)
     person.sign_in(ada.email)
 
@@ -65,8 +63,8 @@ def test_seal_of_another_secret_or_time_is_no_password(person: Person, ada: User
     assert 'name="password"' in page.content.decode()
 
 
-def test_passkey_answers_the_page(client: Client, ada: User) -> None:
-    key: Authenticator = with_passkey(ada)
+def test_passkey_answers_the_page(client, ada):
+    key = with_passkey(ada)
     person = Person(request_of(client))
     person.browser.defaults["HTTP_HOST"] = "localhost:8000"
     page = person.sign_in(ada.email)
@@ -79,7 +77,7 @@ def test_passkey_answers_the_page(client: Client, ada: User) -> None:
     assert "code" in answered(person.decide("allow"))
 
 
-def test_page_runs_our_own_script_alone_and_only_for_the_passkey(client: Client, ada: User) -> None:
+def test_page_runs_our_own_script_alone_and_only_for_the_passkey(client, ada):
     with_passkey(ada)
     person = Person(request_of(client))
     elsewhere = person.sign_in(ada.email)
@@ -92,16 +90,14 @@ def test_page_runs_our_own_script_alone_and_only_for_the_passkey(client: Client,
 
 
 @pytest.mark.parametrize("passkey", ["{", "[]", "{}", '{"id": 7}', "[" * 9000])
-def test_nonsense_in_place_of_a_passkey_is_no_way_in(
-    person: Person, ada: User, passkey: str
-) -> None:
+def test_nonsense_in_place_of_a_passkey_is_no_way_in(person, ada, passkey):
     with_app(ada)
     person.sign_in(ada.email)
 
     assert person.post({"code": "", "passkey": passkey}).status_code == 401
 
 
-def test_who_must_set_one_up_first_is_told(person: Person, ada: User) -> None:
+def test_who_must_set_one_up_first_is_told(person, ada):
     Account.objects.update(second_factor="required")
 
     page = person.sign_in(ada.email)

@@ -2,7 +2,6 @@
 
 import json
 import uuid
-from typing import Any
 
 import jsonschema
 import pytest
@@ -11,7 +10,7 @@ from assistants import tools
 from audit.models import Kind, Record
 from invitations.models import Invitation
 from tests.assistants.conftest import send, use
-from tests.conftest import API, mailed
+from tests.conftest import mailed
 from throttling.exceptions import RateLimited, TooManyAttempts
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +31,7 @@ OF_USERS = ["get_user", "update_user", "sign_out_user", "send_password_mail"]
 NOBODY = str(uuid.uuid4())
 
 
-def succeeded(tool: str, result: dict[str, Any]) -> Any:
+def succeeded(tool, result):
     """The answer of a call that went well: as text, and as its output schema says."""
     answer = result["structuredContent"]
     assert result["isError"] is False
@@ -41,23 +40,23 @@ def succeeded(tool: str, result: dict[str, Any]) -> Any:
     return answer
 
 
-def notes(result: dict[str, Any]) -> list[str]:
+def notes(result):
     """What the tool says beside its answer."""
     return [part["text"] for part in result["content"][1:]]
 
 
-def failed(result: dict[str, Any]) -> Any:
+def failed(result):
     assert result["isError"] is True
     assert "structuredContent" not in result
     return json.loads(result["content"][0]["text"])
 
 
 @pytest.fixture
-def invitation(ada) -> Invitation:
+def invitation(ada):
     return Invitation.objects.invite(ada, "charles@example.com")
 
 
-def names(api: API) -> list[str]:
+def names(api):
     return [tool["name"] for tool in send(api, "tools/list").json()["result"]["tools"]]
 
 
@@ -348,7 +347,7 @@ def test_rest_calls_leave_no_such_trace(as_ada):
 def test_rest_call_that_refuses_for_asking_too_often_is_an_error_of_the_tool(
     as_ada, monkeypatch, refusal
 ):
-    def refuse(*args: Any, **fields: Any) -> None:
+    def refuse(*args, **fields):
         raise refusal
 
     monkeypatch.setattr(type(Invitation.objects), "invite", refuse)  # none of today's calls does

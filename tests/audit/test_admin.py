@@ -1,7 +1,5 @@
 """The audit trail in the admin site: read, searched and exported, never changed."""
 
-from typing import Any
-
 import pytest
 from django.db import connection
 
@@ -32,7 +30,7 @@ def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
     trail.record(Kind.LOGOUT_EVERYWHERE, actor=bob, origin=Origin("203.0.113.9"))
     today = Record.objects.first().at.date().isoformat()
 
-    def shown(query: str) -> list[Any]:
+    def shown(query):
         return list(operator.get(LIST + query).context["cl"].result_list)
 
     assert len(shown("?kind__exact=login.succeeded")) == 1

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 NOISE = "\0\x1b\u202e" + "x" * 60_000
 
 
-def change(actor: trail.Person, kind: Kind = Kind.PROFILE_CHANGED) -> None:
+def change(actor, kind=Kind.PROFILE_CHANGED):
     with transaction.atomic():
         trail.record(kind, actor=actor, subject="somebody@example.com")
 

@@ -3,11 +3,9 @@
 import datetime
 import time
 import tracemalloc
-from collections.abc import Iterator
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -31,7 +29,7 @@ FILL = [
 
 
 @pytest.fixture(scope="module")
-def crowd(django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -> Iterator[None]:
+def crowd(django_db_setup, django_db_blocker):
     """Filled once for the file, and emptied by TRUNCATE, which the append-only trigger lets by."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         for statement, values in zip(FILL, ([RECORDS], [], [USERS]), strict=True):
@@ -58,7 +56,7 @@ pytestmark = [pytest.mark.usefixtures("crowd"), pytest.mark.django_db]
         ("accounts/user/?q=user777&role__exact=member&p=2", 4),
     ],
 )
-def test_list_answers_at_once(operator: Client, page: str, queries: int) -> None:
+def test_list_answers_at_once(operator, page, queries):
     operator.get("/admin/")
     began = time.perf_counter()
     with CaptureQueriesContext(connection) as asked:
@@ -69,7 +67,7 @@ def test_list_answers_at_once(operator: Client, page: str, queries: int) -> None
     assert time.perf_counter() - began < 1.5  # tens of milliseconds on an idle machine
 
 
-def test_export_asks_for_a_chunk_at_a_time_in_bounded_memory() -> None:
+def test_export_asks_for_a_chunk_at_a_time_in_bounded_memory():
     lines = csv_lines(Record.objects.filter(kind="lock.set").order_by("-at"))
     tracemalloc.start()
     with CaptureQueriesContext(connection) as asked:
@@ -82,7 +80,7 @@ def test_export_asks_for_a_chunk_at_a_time_in_bounded_memory() -> None:
     assert peak < 20_000_000
 
 
-def test_prune_deletes_hundreds_of_thousands_in_bounded_memory() -> None:
+def test_prune_deletes_hundreds_of_thousands_in_bounded_memory():
     then = timezone.now() - datetime.timedelta(minutes=RECORDS // 2)
     tracemalloc.start()
     deleted = Record.objects.prune_before(then)

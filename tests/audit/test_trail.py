@@ -10,16 +10,16 @@ from django.utils import timezone
 from audit import pruning, trail
 from audit.models import Kind, Record
 from audit.origin import Origin, command, current, printable, shell_user
-from tests.conftest import API, PASSWORD
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
 
-def kinds() -> list[str]:
+def kinds():
     return list(Record.objects.order_by("id").values_list("kind", flat=True))
 
 
-def login(api: API, email: str, password: str = PASSWORD) -> int:
+def login(api, email, password=PASSWORD):
     return api.post("/auth/login", {"email": email, "password": password}).status_code
 
 

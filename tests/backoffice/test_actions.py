@@ -1,7 +1,6 @@
 """The admin site's lists and actions: effective at once, and in the audit trail."""
 
 import pytest
-from django.test import Client
 
 from accounts.models import User
 from audit.models import Record
@@ -12,7 +11,7 @@ from throttling.models import Lockout
 pytestmark = pytest.mark.django_db
 
 
-def act(operator: Client, page: str, action: str, pk: object) -> str:
+def act(operator, page, action, pk):
     chosen = {"action": action, "_selected_action": [str(pk)], "post": "yes"}
     return operator.post(f"/admin/{page}/", chosen, follow=True).content.decode()
 

@@ -2,9 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 import time_machine
@@ -12,7 +10,6 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
-from accounts.models import User
 from assistants.models import Grant
 from audit.models import Kind, Record
 from emailchanges.models import EmailChange, UndoEmailChange
@@ -31,7 +28,7 @@ __all__ = ["assistant", "client", "pair"]
 
 NAMES = {"first_name": "A", "last_name": "B", "password": PASSWORD}
 # How each kind of link is made for a user, and the call that takes it.
-LINKS: dict[type[EmailedLink], tuple[Callable[[User], EmailedLink], str, dict[str, str]]] = {
+LINKS = {
     SignupLink: (
         lambda user: SignupLink.objects.create(email="new@example.com"),
         "/auth/complete-signup",
@@ -69,20 +66,17 @@ LINKS: dict[type[EmailedLink], tuple[Callable[[User], EmailedLink], str, dict[st
 }
 
 
-def restored(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
+def restored(capsys):
     call_command("afterrestore", "--yes", "--json")
-    counts: dict[str, int] = json.loads(capsys.readouterr().out)
-    return counts
+    return json.loads(capsys.readouterr().out)
 
 
-def test_every_kind_of_link_is_tried() -> None:
+def test_every_kind_of_link_is_tried():
     assert set(LINKS) == {it for it in apps.get_models() if issubclass(it, EmailedLink)}
 
 
 @pytest.mark.parametrize("kind", LINKS)
-def test_link_from_the_backup_is_dead(
-    kind: type[EmailedLink], ada: User, api: API, capsys: Any, settings: Any
-) -> None:
+def test_link_from_the_backup_is_dead(kind, ada, api, capsys, settings):
     settings.LOCKOUT_RELIEF = True
     make, path, body = LINKS[kind]
     link = make(ada)
@@ -96,9 +90,7 @@ def test_link_from_the_backup_is_dead(
 
 
 @pytest.mark.parametrize("kind", LINKS)
-def test_mail_that_waits_with_a_dead_link_is_not_sent(
-    kind: type[EmailedLink], ada: User, capsys: Any, mailoutbox: list[Any]
-) -> None:
+def test_mail_that_waits_with_a_dead_link_is_not_sent(kind, ada, capsys, mailoutbox):
     link = LINKS[kind][0](ada)
     OutgoingMail.objects.filter(link_id=link.pk).delete()
     OutgoingMail.objects.announce(link)
@@ -110,8 +102,8 @@ def test_mail_that_waits_with_a_dead_link_is_not_sent(
     assert OutgoingMail.objects.get().state == State.DROPPED
 
 
-def test_sessions_and_grants_end(ada: User, as_ada: API, as_eve: API, request: Any) -> None:
-    let_in: API = request.getfixturevalue("assistant")
+def test_sessions_and_grants_end(ada, as_ada, as_eve, request):
+    let_in = request.getfixturevalue("assistant")
     tokens = request.getfixturevalue("pair")
     counts = restored(request.getfixturevalue("capsys"))
 
@@ -123,7 +115,7 @@ def test_sessions_and_grants_end(ada: User, as_ada: API, as_eve: API, request: A
     assert again.json()["error"] == "invalid_grant"
 
 
-def test_admin_site_is_left(operator: Any, capsys: Any) -> None:
+def test_admin_site_is_left(operator, capsys):
     assert operator.get("/admin/").status_code == 200
 
     restored(capsys)
@@ -132,7 +124,7 @@ def test_admin_site_is_left(operator: Any, capsys: Any) -> None:
 
 
 @contextmanager
-def going_back() -> Iterator[None]:
+def going_back():
     """What is written in here is not in the backup that is restored afterwards."""
     with transaction.atomic():
         yield
@@ -140,9 +132,7 @@ def going_back() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("steps", [-1, 0, 1])
-def test_code_of_an_app_that_was_used_since_the_backup_stays_used(
-    api: API, ada: User, capsys: Any, steps: int
-) -> None:
+def test_code_of_an_app_that_was_used_since_the_backup_stays_used(api, ada, capsys, steps):
     with time_machine.travel(NOW, tick=False) as clock:
         with_app(ada)
         shown = code(steps)
@@ -156,9 +146,7 @@ def test_code_of_an_app_that_was_used_since_the_backup_stays_used(
         assert log_in(api, ada, code=code())[0] == 200
 
 
-def test_challenge_that_was_used_since_the_backup_stays_used(
-    api: API, ada: User, capsys: Any
-) -> None:
+def test_challenge_that_was_used_since_the_backup_stays_used(api, ada, capsys):
     key = with_passkey(ada)
     signed = {"credential": key.sign(challenge(api))}
     with going_back():
@@ -172,7 +160,7 @@ def test_challenge_that_was_used_since_the_backup_stays_used(
         assert api.post("/auth/passkeys/login", later).status_code == 200
 
 
-def test_factors_and_recovery_codes_are_left(api: API, ada: User, capsys: Any) -> None:
+def test_factors_and_recovery_codes_are_left(api, ada, capsys):
     """They may be all that lets somebody in, where SECRET_KEY is lost, too."""
     spent = with_app(ada)[0]
     with going_back():
@@ -183,7 +171,7 @@ def test_factors_and_recovery_codes_are_left(api: API, ada: User, capsys: Any) -
     assert log_in(api, ada, code=spent)[0] == 200
 
 
-def test_second_time_finds_nothing_but_users(ada: User, capsys: Any) -> None:
+def test_second_time_finds_nothing_but_users(ada, capsys):
     for make, _, _ in LINKS.values():
         make(ada)
     restored(capsys)
@@ -191,7 +179,7 @@ def test_second_time_finds_nothing_but_users(ada: User, capsys: Any) -> None:
     assert {name for name, count in restored(capsys).items() if count} == {"users' sessions"}
 
 
-def test_invitation_can_be_sent_again(ada: User, as_ada: API, capsys: Any) -> None:
+def test_invitation_can_be_sent_again(ada, as_ada, capsys):
     invitation = Invitation.objects.invite(ada, "charles@example.com")
 
     restored(capsys)
@@ -203,7 +191,7 @@ def test_invitation_can_be_sent_again(ada: User, as_ada: API, capsys: Any) -> No
 
 
 @pytest.mark.parametrize("answer", ["y", "Yes "])
-def test_yes_ends_it_all(as_ada: API, monkeypatch: Any, answer: str) -> None:
+def test_yes_ends_it_all(as_ada, monkeypatch, answer):
     monkeypatch.setattr("builtins.input", lambda question: answer)
     call_command("afterrestore")
 
@@ -211,8 +199,8 @@ def test_yes_ends_it_all(as_ada: API, monkeypatch: Any, answer: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "n", None])
-def test_without_a_yes_nothing_ends(as_ada: API, monkeypatch: Any, answer: str | None) -> None:
-    def ask(question: str) -> str:
+def test_without_a_yes_nothing_ends(as_ada, monkeypatch, answer):
+    def ask(question):
         if answer is None:  # nobody is there
             raise EOFError
         return answer

@@ -1,7 +1,5 @@
 """What hurts asks first: by the list's menu and by the page's button, whichever action it is."""
 
-from typing import Any
-
 import pytest
 from django.contrib import admin
 from django.test import Client
@@ -21,11 +19,11 @@ ASKED = {  # every action that asks; a new one stands here
 }
 
 
-def page(user: User) -> str:
+def page(user):
     return reverse("admin:accounts_user_change", args=[user.pk])
 
 
-def choose(name: str, *users: User) -> dict[str, Any]:
+def choose(name, *users):
     return {"action": name, "_selected_action": [str(user.pk) for user in users]}
 
 
@@ -37,7 +35,7 @@ def test_table_is_whole():
 
 @pytest.mark.parametrize("name", sorted(ASKED["User"]))
 @pytest.mark.parametrize("by", ["list", "button"])
-def test_nothing_is_done_before_the_answer(operator: Client, ada, bob, name, by):
+def test_nothing_is_done_before_the_answer(operator, ada, bob, name, by):
     User.objects.filter(pk=bob.pk).update(has_second_factor=True, role=Role.ADMIN)
     before = User.objects.values().get(pk=bob.pk)
     url, body = (page(bob), {"_do": name}) if by == "button" else (
@@ -52,7 +50,7 @@ def test_nothing_is_done_before_the_answer(operator: Client, ada, bob, name, by)
     assert not Record.objects.filter(subject=bob.email).exists()
 
 
-def test_answer_on_the_page_does_it(operator: Client, ada, bob):
+def test_answer_on_the_page_does_it(operator, ada, bob):
     operator.post(page(bob), {"_do": "deactivate"})
     answer = operator.post(page(bob), {"_do": "deactivate", "post": "yes"})
 
@@ -60,7 +58,7 @@ def test_answer_on_the_page_does_it(operator: Client, ada, bob):
     assert not User.objects.get(pk=bob.pk).is_active
 
 
-def test_question_names_ten_and_counts_the_rest(operator: Client, ada, new_user):
+def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
     users = [new_user(account=ada.account) for _ in range(12)]
     asked = (
         operator.post("/admin/accounts/user/", choose("deactivate", *users))
@@ -72,7 +70,7 @@ def test_question_names_ten_and_counts_the_rest(operator: Client, ada, new_user)
     assert "12 in all." in asked
 
 
-def test_question_repeats_no_more_than_the_act(operator: Client, ada, bob):
+def test_question_repeats_no_more_than_the_act(operator, ada, bob):
     body = {"_do": "deactivate", "first_name": "Mallory"}
     asked = operator.post(page(bob), body).content.decode().replace("<wbr>", "")
 
@@ -80,7 +78,7 @@ def test_question_repeats_no_more_than_the_act(operator: Client, ada, bob):
     assert 'name="_do" value="deactivate"' in asked
 
 
-def test_answer_without_the_form_s_token_does_nothing(operator: Client, ada, bob):
+def test_answer_without_the_form_s_token_does_nothing(operator, ada, bob):
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = operator.cookies
     answer = strict.post(page(bob), {"_do": "deactivate", "post": "yes"})
@@ -89,13 +87,13 @@ def test_answer_without_the_form_s_token_does_nothing(operator: Client, ada, bob
     assert User.objects.get(pk=bob.pk).is_active
 
 
-def test_answer_is_no_link(operator: Client, ada, bob):
+def test_answer_is_no_link(operator, ada, bob):
     operator.get(page(bob), {"_do": "deactivate", "post": "yes"})
 
     assert User.objects.get(pk=bob.pk).is_active
 
 
-def test_what_helps_does_not_ask(operator: Client, ada, bob):
+def test_what_helps_does_not_ask(operator, ada, bob):
     Invitation.objects.invite(ada, "charles@example.com")
     answer = operator.post(page(bob), {"_do": "send_password_link"})
 
@@ -103,7 +101,7 @@ def test_what_helps_does_not_ask(operator: Client, ada, bob):
     assert Record.objects.filter(kind="password.link", subject=bob.email).exists()
 
 
-def test_only_admin_is_not_offered_the_way_out(operator: Client, ada, bob):
+def test_only_admin_is_not_offered_the_way_out(operator, ada, bob):
     alone = operator.get(page(ada)).content.decode().replace("<wbr>", "")
     User.objects.filter(pk=bob.pk).update(role=Role.ADMIN)
     with_another = operator.get(page(ada)).content.decode().replace("<wbr>", "")

@@ -1,7 +1,6 @@
 """The index's charts: what they count, in how many queries, and how far back."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -16,11 +15,11 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.fixture(autouse=True)
-def half_past_two(time_machine: Any) -> None:
+def half_past_two(time_machine):
     time_machine.move_to(NOW, tick=False)
 
 
-def happen(kind: Kind, *ages: timedelta) -> None:
+def happen(kind, *ages):
     Record.objects.bulk_create(Record(kind=kind, at=NOW - age) for age in ages)
 
 

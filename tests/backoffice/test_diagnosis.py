@@ -1,8 +1,6 @@
 """The sentence on top of a person's page: what is wrong, in the order in which it matters."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -19,28 +17,28 @@ from throttling.models import Lockout
 pytestmark = pytest.mark.django_db
 
 
-def sentence(operator: Any, user: User) -> tuple[str, str]:
+def sentence(operator, user):
     page = operator.get(f"/admin/accounts/user/{user.pk}/change/")
     finding = page.context["panel"]["finding"]
     assert f'<p class="finding" data-state="{finding.state}">' in page.content.decode()
     return finding
 
 
-def deactivated(user: User) -> None:
+def deactivated(user):
     User.objects.filter(pk=user.pk).update(is_active=False)
 
 
-def locked(user: User) -> None:
+def locked(user):
     for _ in range(5):
         Lockout.objects.record_failure(user.email)
 
 
-def asked_too_often(user: User) -> None:
+def asked_too_often(user):
     for _ in range(6):
         OutgoingMail.objects.request(PasswordChange, user.email, "en")
 
 
-def refused(user: User) -> None:
+def refused(user):
     state = {"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}
     later = timezone.now() + timedelta(seconds=1)
     OutgoingMail.objects.create(
@@ -48,18 +46,18 @@ def refused(user: User) -> None:
     )
 
 
-def expired(user: User) -> None:
+def expired(user):
     then = timezone.now() - timedelta(minutes=1)
     PasswordChange.objects.create(user=user, email=user.email, expires_at=then)
 
 
-def invited_elsewhere(user: User) -> None:
+def invited_elsewhere(user):
     account = Account.objects.create(name="Other Engines")
     boss = User.objects.create(email="boss@example.org", account=account, role=Role.ADMIN)
     Invitation.objects.invite(boss, user.email)
 
 
-WRONG: list[tuple[Callable[[User], None], str, str]] = [
+WRONG = [
     (deactivated, "bad", "Deactivated: cannot sign in"),
     (locked, "bad", "after 5 failures: unlock, or wait."),
     (asked_too_often, "wait", "At a limit: 6 mails were asked for (password change), 5 an hour"),

@@ -48,11 +48,11 @@ LOOKS += ["iregex", "in", "gt", "lt", "gte", "lte", "range", "isnull", "year", "
 CONTROLS = ["q", "p", "o", "e", "all", "_facets", "_popup"]
 
 
-def lists(model) -> str:
+def lists(model):
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
 
 
-def spans(model) -> set[str]:
+def spans(model):
     """Every column, and every column of each model that is related to it, either way."""
     here = model._meta.concrete_fields
     columns = {name for field in here for name in (field.name, field.attname)}
@@ -63,7 +63,7 @@ def spans(model) -> set[str]:
     return columns | {"pk"}
 
 
-def looked_up(model, user, query: dict[str, str]) -> bool:
+def looked_up(model, user, query):
     """Whether the list answers the query, rather than refuse it."""
     request = RequestFactory().get(lists(model), query)
     request.user = user
@@ -74,7 +74,7 @@ def looked_up(model, user, query: dict[str, str]) -> bool:
     return True
 
 
-def holder(user: User, *permissions: str) -> Client:
+def holder(user, *permissions):
     """A browser in which the user, as one of the staff, has these permissions alone."""
     User.objects.filter(pk=user.pk).update(is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))

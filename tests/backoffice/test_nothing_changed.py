@@ -15,11 +15,11 @@ from tests.conftest import API, bearer, race
 pytestmark = pytest.mark.django_db
 
 
-def page_of(row: Any) -> str:
+def page_of(row):
     return f"/admin/{row._meta.app_label}/{row._meta.model_name}/{row.pk}/change/"
 
 
-def save(operator: Browser, row: Any, **changes: str) -> None:
+def save(operator, row, **changes):
     """Send the row's form as the browser shows it, but for the changes."""
     form = operator.get(page_of(row)).context["adminform"].form
     shown = {name: form.get_initial_for_field(form.fields[name], name) for name in form.fields}
@@ -28,22 +28,22 @@ def save(operator: Browser, row: Any, **changes: str) -> None:
     assert answer.status_code == 302, answer.context["errors"]
 
 
-def act(operator: Browser, name: str, user: User) -> None:
+def act(operator, name, user):
     chosen = {"action": name, "_selected_action": [str(user.pk)], "post": "yes"}
     assert operator.post("/admin/accounts/user/", chosen).status_code == 302
 
 
-def press(operator: Browser, name: str, user: User) -> None:
+def press(operator, name, user):
     assert operator.post(page_of(user), {"_do": name, "post": "yes"}).status_code == 302
 
 
-def consultant_of(user: User) -> Consultant:
+def consultant_of(user):
     return Consultant.objects.get_or_create(account=user.account, name="Consultant")[0]
 
 
 Way = Callable[[API, User, Browser], Any]
 # A way, with what stands already and with something else; Bob is a member, active, and speaks "en".
-WAYS: dict[str, tuple[Way, Way]] = {
+WAYS = {
     "PATCH /auth/me": (
         lambda ada, bob, op: bearer(bob).patch("/auth/me", {"first_name": "Bob"}),
         lambda ada, bob, op: bearer(bob).patch("/auth/me", {"first_name": "Robert"}),

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.django_db
 USER = "/admin/accounts/user/{}/change/"
 
 
-def text(client, url: str) -> str:
+def text(client, url):
     """The page, without the places at which addresses may break."""
     return client.get(url).content.decode().replace("<wbr>", "")
 
 
 @pytest.fixture
-def locked(ada) -> User:
+def locked(ada):
     for _ in range(5):
         Lockout.objects.record_failure(ada.email)
     return ada
@@ -199,7 +199,7 @@ class TestAtScale:
     """
 
     @pytest.fixture
-    def full(self, ada) -> User:
+    def full(self, ada):
         Account.objects.bulk_create(Account(name=f"Company {n}") for n in range(300))
         fields = {field.name for field in Record._meta.fields}
         extra = [name for name in ("request_id",) if name in fields]

@@ -1,7 +1,5 @@
 """`manage.py roles`: what the two groups for support may do, in every admin that there is."""
 
-from typing import Any
-
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group
@@ -32,24 +30,24 @@ ACTIONS = {  # what each may do beside looking, and taking the trail home
 
 
 @pytest.fixture
-def groups() -> None:
+def groups():
     call_command("roles")
 
 
-def one_of(group: str, user: User) -> User:
+def one_of(group, user):
     """The user, as one of the staff who is in the group."""
     User.objects.filter(pk=user.pk).update(is_staff=True)
     user.groups.set([Group.objects.get(name=group)])
     return User.objects.get(pk=user.pk)
 
 
-def browser_of(user: User) -> Client:
+def browser_of(user):
     client = Client()
     client.force_login(user)
     return client
 
 
-def page(model: Any, what: str, *args: Any) -> str:
+def page(model, what, *args):
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{what}", args=args)
 
 

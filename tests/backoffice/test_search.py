@@ -26,7 +26,7 @@ VIEWS = {  # what a match of each kind says, and the permission that shows it
 
 
 @pytest.fixture
-def zoe(new_user) -> User:
+def zoe(new_user):
     """Known by her address to every model that is searched."""
     zeta = Account.objects.create(name="Zeta")
     Account.objects.create(name="Zoe@Example.com & Co")
@@ -40,7 +40,7 @@ def zoe(new_user) -> User:
     return new_user(EMAIL, first_name="Zoe", last_name="Zwei", account=zeta)
 
 
-def found(browser: Client, q: str) -> str:
+def found(browser, q):
     """What the index shows between the search and the panels."""
     shown = browser.get("/admin/", {"q": q}).content.decode().replace("<wbr>", "")
     return shown.partition('<div class="panel found">')[2].partition('<div class="panel')[0]

@@ -4,7 +4,6 @@ import base64
 import json
 import re
 from html import unescape
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -22,35 +21,35 @@ HIDDEN = re.compile(r'type="hidden" name="(\w+)" value="([^"]*)"')
 
 
 @pytest.fixture
-def op(db: None) -> User:
+def op(db):
     return User.objects.create_superuser("op@example.com", PASSWORD)
 
 
 class Browser:
     """Fills the log-in's pages in, with the token against forgery."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.client = Client(enforce_csrf_checks=True)
-        self.page: Any = self.client.get("/admin/login/?next=/admin/")
+        self.page = self.client.get("/admin/login/?next=/admin/")
 
-    def post(self, **form: str) -> Any:
+    def post(self, **form):
         hidden = dict(HIDDEN.findall(unescape(self.page.content.decode())))
         hidden = {name: value for name, value in hidden.items() if name != "next"}
         self.page = self.client.post("/admin/login/?next=/admin/", hidden | form)
         return self.page
 
-    def is_in(self) -> bool:
+    def is_in(self):
         return self.client.get("/admin/").status_code == 200
 
 
-def test_who_has_none_is_in_by_the_password(op: User) -> None:
+def test_who_has_none_is_in_by_the_password(op):
     browser = Browser()
 
     assert browser.post(**FIRST).status_code == 302
     assert browser.is_in()
 
 
-def test_code_is_asked_for_on_a_second_page(op: User) -> None:
+def test_code_is_asked_for_on_a_second_page(op):
     with_app(op)
     browser = Browser()
 
@@ -63,7 +62,7 @@ def test_code_is_asked_for_on_a_second_page(op: User) -> None:
     assert browser.is_in()
 
 
-def test_wrong_code_is_a_failure_and_asks_again(op: User) -> None:
+def test_wrong_code_is_a_failure_and_asks_again(op):
     with_app(op)
     browser = Browser()
     browser.post(**FIRST)
@@ -75,7 +74,7 @@ def test_wrong_code_is_a_failure_and_asks_again(op: User) -> None:
     assert browser.post(code=code()).status_code == 302
 
 
-def test_wrong_codes_lock(op: User) -> None:
+def test_wrong_codes_lock(op):
     with_app(op)
     browser = Browser()
     browser.post(**FIRST)
@@ -85,7 +84,7 @@ def test_wrong_codes_lock(op: User) -> None:
     assert browser.post(code=code()).status_code == 429
 
 
-def test_forged_form_signs_nobody_in(op: User) -> None:
+def test_forged_form_signs_nobody_in(op):
     with_app(op)
     browser = Browser()
     browser.post(**FIRST)
@@ -94,7 +93,7 @@ def test_forged_form_signs_nobody_in(op: User) -> None:
     assert not browser.is_in()
 
 
-def test_passkey_answers_the_second_page(op: User) -> None:
+def test_passkey_answers_the_second_page(op):
     key, browser = with_passkey(op), Browser()
     browser.client.defaults["HTTP_HOST"] = "localhost:8000"
     page = browser.post(**FIRST)
@@ -106,7 +105,7 @@ def test_passkey_answers_the_second_page(op: User) -> None:
     assert browser.is_in()
 
 
-def test_member_with_a_factor_is_told_no_more_than_a_wrong_password(ada: User) -> None:
+def test_member_with_a_factor_is_told_no_more_than_a_wrong_password(ada):
     with_app(ada)
     browser = Browser()
 
@@ -116,7 +115,7 @@ def test_member_with_a_factor_is_told_no_more_than_a_wrong_password(ada: User) -
     assert "data-passkey" not in right.content.decode()
 
 
-def test_staff_set_one_up_before_they_get_in(op: User, settings: Any) -> None:
+def test_staff_set_one_up_before_they_get_in(op, settings):
     settings.STAFF_SECOND_FACTOR = True
     browser = Browser()
     page = browser.post(**FIRST)
@@ -133,9 +132,7 @@ def test_staff_set_one_up_before_they_get_in(op: User, settings: Any) -> None:
     assert User.objects.get(pk=op.pk).has_second_factor
 
 
-def test_sessions_without_one_are_out_once_it_is_asked_of_staff(
-    operator: Client, settings: Any
-) -> None:
+def test_sessions_without_one_are_out_once_it_is_asked_of_staff(operator, settings):
     assert operator.get("/admin/").status_code == 200
 
     settings.STAFF_SECOND_FACTOR = True
@@ -143,7 +140,7 @@ def test_sessions_without_one_are_out_once_it_is_asked_of_staff(
     assert operator.get("/admin/").status_code == 302
 
 
-def test_enrolment_of_a_member_opens_nothing_there(ada: User, settings: Any) -> None:
+def test_enrolment_of_a_member_opens_nothing_there(ada, settings):
     from signin.factors import totp
     from signin.factors.enrolment import enrolment_for
 
@@ -157,7 +154,7 @@ def test_enrolment_of_a_member_opens_nothing_there(ada: User, settings: Any) -> 
     assert not Factors.objects.exists()
 
 
-def test_set_up_form_that_is_forged_changes_nothing(op: User, settings: Any) -> None:
+def test_set_up_form_that_is_forged_changes_nothing(op, settings):
     settings.STAFF_SECOND_FACTOR = True
     browser = Browser()
     browser.post(**FIRST)

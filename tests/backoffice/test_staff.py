@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def clerk(bob) -> Client:
+def clerk(bob):
     """Bob as staff who may see and change users, and nothing else."""
     User.objects.filter(pk=bob.pk).update(is_staff=True)
     bob.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
@@ -21,15 +21,15 @@ def clerk(bob) -> Client:
 
 
 @pytest.fixture
-def root() -> User:
+def root():
     return User.objects.create_superuser("root@example.com", "an operator's")
 
 
-def page(user: User) -> str:
+def page(user):
     return f"/admin/accounts/user/{user.pk}/change/"
 
 
-def form(user: User, **changes: str) -> dict[str, str]:
+def form(user, **changes):
     names = ("first_name", "last_name", "language")
     return {name: getattr(user, name) for name in names} | changes
 

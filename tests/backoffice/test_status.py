@@ -20,14 +20,14 @@ from tests.conftest import query
 pytestmark = pytest.mark.django_db
 
 
-def run(**environment: str) -> tuple[int, dict[str, dict[str, str]]]:
+def run(**environment):
     command = [sys.executable, "manage.py", "status", "--json"]
     told = os.environ | environment
     done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
     return done.returncode, json.loads(done.stdout)
 
 
-def states() -> dict[str, str]:
+def states():
     return {finding.part: finding.state for finding in status.find()}
 
 

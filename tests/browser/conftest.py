@@ -4,9 +4,7 @@ import email
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -22,7 +20,7 @@ DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 320, "height": 640}
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def browser():
     """Debian's chromium; none is ever downloaded."""
     from playwright.sync_api import sync_playwright
 
@@ -32,19 +30,19 @@ def browser() -> Iterator[Any]:
         yield playwright.chromium.launch(executable_path=program, args=FLAGS)
 
 
-def fill(page: Any, **fields: str) -> None:
+def fill(page, **fields):
     """Fill fields of the page's form by their names, and send it."""
     for name, value in fields.items():
         page.locator(f"main [name={name}]").fill(value)
     page.locator("main form button:not([type]):visible").click()
 
 
-def heading(page: Any, text: str) -> None:
+def heading(page, text):
     """Wait for the page that is headed so."""
     page.get_by_role("heading", name=text, level=1).wait_for()
 
 
-def says(page: Any, text: str) -> None:
+def says(page, text):
     """Wait until the status region says this."""
     page.locator("#status", has_text=text).wait_for()
 
@@ -52,15 +50,15 @@ def says(page: Any, text: str) -> None:
 class Site:
     """A service with its pages and mails, and browsers of several people before it."""
 
-    def __init__(self, service: Service, browser: Any) -> None:
+    def __init__(self, service, browser):
         self.service, self.browser = service, browser
         self.url = f"http://localhost:{service.port}"  # what `make run` prints, and mails link to
         self.mails = service.folder / "mails"
-        self.hosts: set[str] = set()
-        self.complaints: list[str] = []
-        self.contexts: list[Any] = []
+        self.hosts = set()
+        self.complaints = []
+        self.contexts = []
 
-    def person(self, **options: Any) -> Any:
+    def person(self, **options):
         """A browser context of somebody's own: cookies, storage and tabs."""
         context = self.browser.new_context(
             base_url=self.url, **{"viewport": DESKTOP, "locale": "en"} | options
@@ -72,28 +70,28 @@ class Site:
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))
         return context
 
-    def leave(self) -> None:
+    def leave(self):
         """Close the browsers; no request has left the host and no policy was violated."""
         for context in self.contexts:
             context.close()
         assert self.hosts <= {urlsplit(self.url).netloc}
         assert self.complaints == []
 
-    def listen(self, message: Any) -> None:
+    def listen(self, message):
         if "Content Security Policy" in message.text:
             self.complaints.append(message.text)
 
-    def tab(self, path: str = "/", **options: Any) -> Any:
+    def tab(self, path="/", **options):
         page = self.person(**options).new_page()
         page.goto(path)
         return page
 
-    def log_in(self, page: Any, password: str = PASSWORD) -> Any:
+    def log_in(self, page, password=PASSWORD):
         page.goto("/login")
         fill(page, email="ada@example.com", password=password)
         return page
 
-    def operator(self) -> None:
+    def operator(self):
         """An admin, ada@example.com, without the way through sign-up."""
         self.service.environment |= {
             "DJANGO_SUPERUSER_EMAIL": "ada@example.com",
@@ -106,7 +104,7 @@ class Site:
             "UPDATE accounts_user SET first_name = 'Ada', last_name = 'Lovelace'",
         )
 
-    def mailed_link(self) -> str:
+    def mailed_link(self):
         """The link in the newest mail, when it has come."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
@@ -120,11 +118,11 @@ class Site:
 
 
 @pytest.fixture
-def new_site(new_service: Callable[..., Service], browser: Any) -> Iterator[Callable[..., Site]]:
+def new_site(new_service, browser):
     """Makes sites with settings of their own."""
-    made: list[Site] = []
+    made = []
 
-    def make(**environment: str) -> Site:
+    def make(**environment):
         made.append(Site(serve(new_service(**environment)), browser))
         return made[-1]
 
@@ -133,7 +131,7 @@ def new_site(new_service: Callable[..., Service], browser: Any) -> Iterator[Call
         site.leave()
 
 
-def serve(service: Service) -> Service:
+def serve(service):
     """Start a service that writes its mails into its folder."""
     (service.folder / "mails").mkdir()
     service.environment["EMAIL_URL"] = f"filemail:///{service.folder}/mails"
@@ -143,9 +141,7 @@ def serve(service: Service) -> Service:
 
 
 @pytest.fixture(scope="session")
-def shared_service(
-    tmp_path_factory: pytest.TempPathFactory, migrated_template: str
-) -> Iterator[Service]:
+def shared_service(tmp_path_factory, migrated_template):
     """One service for all tests that need no settings of their own: a start takes a while."""
     servers.POSTGRES.execute(f"CREATE DATABASE browser TEMPLATE {migrated_template}")
     limits = {f"RATE_LIMIT_{tier}": "10000" for tier in ("AUTHENTICATED", "PUBLIC", "CREDENTIAL")}
@@ -157,7 +153,7 @@ def shared_service(
     service.stop()
 
 
-def empty(service: Service) -> None:
+def empty(service):
     """Forget everybody and every mail."""
     url = service.environment["DATABASE_URL"]
     apps = ["accounts", "assistants", "audit", "emailchanges", "invitations", "mail", "passwords"]
@@ -173,7 +169,7 @@ def empty(service: Service) -> None:
 
 
 @pytest.fixture
-def site(shared_service: Service, browser: Any) -> Iterator[Site]:
+def site(shared_service, browser):
     empty(shared_service)
     site = Site(shared_service, browser)
     yield site
@@ -181,13 +177,13 @@ def site(shared_service: Service, browser: Any) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="session")
-def rows_of_ada() -> dict[str, list[Any]]:
+def rows_of_ada():
     """Ada and her company as the database keeps them, once the command has made them."""
     return {}
 
 
 @pytest.fixture
-def site_of_ada(site: Site, rows_of_ada: dict[str, list[Any]]) -> Site:
+def site_of_ada(site, rows_of_ada):
     url = site.service.environment["DATABASE_URL"]
     if not rows_of_ada:
         site.operator()

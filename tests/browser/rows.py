@@ -4,14 +4,13 @@ prints their keys by the models' labels: `python -m tests.browser.rows`."""
 import json
 import sys
 from datetime import timedelta
-from typing import Any
 
 import django
 
 LONG = "somebody.with.quite.a.long.address@subsidiary.analytical-engines.example.com"
 
 
-def fill() -> dict[str, str]:
+def fill():
     from django.contrib.auth.models import Group
     from django.utils import timezone
 
@@ -45,8 +44,8 @@ def fill() -> dict[str, str]:
             step = timedelta(hours=age) if kind == Kind.LOGIN_FAILED else timedelta(days=age)
             Record.objects.create(kind=kind, at=now - step, subject=LONG, address="2001:db8::/64")
     trail.record(Kind.LOCK_CLEARED, actor=boss, subject=user.email)
-    problem: dict[str, Any] = {"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}
-    mine: dict[str, Any] = {"user": user, "email": user.email}
+    problem = {"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}
+    mine = {"user": user, "email": user.email}
     made = [
         company,
         user,

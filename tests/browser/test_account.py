@@ -1,12 +1,11 @@
 """A person's own page: sessions that end everywhere, assistants that act for the person."""
 
-from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
 from tests.assistants.conftest import CHALLENGE, VERIFIER
-from tests.browser.conftest import Site, heading, says
+from tests.browser.conftest import heading, says
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.browser
 CALLBACK = "http://localhost:3030/callback"
 
 
-def let_in(site: Site) -> None:
+def let_in(site):
     """Ada lets an assistant in that calls itself Claudia."""
     url = site.service.url
     metadata = {"client_name": "Claudia", "redirect_uris": [CALLBACK]}
@@ -37,9 +36,9 @@ def let_in(site: Site) -> None:
     assert answer.status == 200
 
 
-def test_assistant_is_listed_and_its_access_ended(site_of_ada: Site) -> None:
+def test_assistant_is_listed_and_its_access_ended(site_of_ada):
     let_in(site_of_ada)
-    page: Any = site_of_ada.log_in(site_of_ada.tab())
+    page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
 
     page.get_by_label("Actions for Claudia").click()
@@ -51,7 +50,7 @@ def test_assistant_is_listed_and_its_access_ended(site_of_ada: Site) -> None:
     page.get_by_text("None acts for you.").wait_for()
 
 
-def test_sign_out_everywhere_is_asked_and_ends_the_other_browser(site_of_ada: Site) -> None:
+def test_sign_out_everywhere_is_asked_and_ends_the_other_browser(site_of_ada):
     other = site_of_ada.log_in(site_of_ada.tab())
     heading(other, "Your account")
     page = site_of_ada.log_in(site_of_ada.tab())

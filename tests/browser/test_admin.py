@@ -1,17 +1,15 @@
 """The admin site as an operator uses it when somebody asks for help."""
 
-from typing import Any
-
 import pytest
 
-from tests.browser.conftest import SCREENSHOTS, Site
+from tests.browser.conftest import SCREENSHOTS
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
 
 pytestmark = pytest.mark.browser
 
 
-def act(page: Any, where: str, row: str, action: str) -> str:
+def act(page, where, row, action):
     """Choose the row that shows these words, take the action, and give what the site says."""
     page.goto(f"/admin/{where}/")
     page.locator("#result_list tbody tr", has_text=row).locator("input.action-select").check()
@@ -23,7 +21,7 @@ def act(page: Any, where: str, row: str, action: str) -> str:
     return str(page.locator(".messagelist").inner_text())
 
 
-def invite(page: Any, company: str, email: str) -> str:
+def invite(page, company, email):
     """From "Add user", with the search for the company, to the site's word that it is done."""
     page.goto("/admin/accounts/user/")
     page.locator(".object-tools a").click()
@@ -35,14 +33,14 @@ def invite(page: Any, company: str, email: str) -> str:
     return str(page.locator(".messagelist").inner_text())
 
 
-def enter(page: Any) -> None:
+def enter(page):
     """Log in to the admin site."""
     page.locator("[name=username]").fill("ada@example.com")
     page.locator("[name=password]").fill(PASSWORD)
     page.keyboard.press("Enter")
 
 
-def test_operator_helps_and_the_trail_tells(site_of_ada: Site) -> None:
+def test_operator_helps_and_the_trail_tells(site_of_ada):
     site = site_of_ada
     for _ in range(5):
         wrong = {"email": "bob@example.com", "password": "wrong guess"}
@@ -87,7 +85,7 @@ def test_operator_helps_and_the_trail_tells(site_of_ada: Site) -> None:
         "audit/record",
     ],
 )
-def test_no_column_of_a_list_is_off_the_screen(site_of_ada: Site, where: str) -> None:
+def test_no_column_of_a_list_is_off_the_screen(site_of_ada, where):
     site = site_of_ada
     wrong = {"email": "somebody.with.a.long.address@subsidiary.example.com", "password": "wrong"}
     ask(site.service.url, "POST", "/auth/login", wrong)

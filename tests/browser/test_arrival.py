@@ -1,10 +1,8 @@
 """What meets a person on a page: where the focus is, what is said, and what stands at its foot."""
 
-from typing import Any
-
 import pytest
 
-from tests.browser.conftest import DESKTOP, PHONE, Site, fill, heading
+from tests.browser.conftest import DESKTOP, PHONE, fill, heading
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 
@@ -42,9 +40,7 @@ LINES = """(element) => {
 
 @LANGUAGES
 @pytest.mark.parametrize("typed", ["", "ada@example.com"])
-def test_focus_is_in_the_first_field_and_the_page_is_announced(
-    site: Site, language: str, typed: str
-) -> None:
+def test_focus_is_in_the_first_field_and_the_page_is_announced(site, language, typed):
     page = site.tab("/login", locale=language)
     page.locator("main [name=email]").fill(typed)
 
@@ -56,7 +52,7 @@ def test_focus_is_in_the_first_field_and_the_page_is_announced(
 
 
 @LANGUAGES
-def test_caps_lock_is_said_while_it_is_on(site: Site, language: str) -> None:
+def test_caps_lock_is_said_while_it_is_on(site, language):
     page = site.tab("/login", locale=language)
     password = page.locator("main [name=password]:enabled")
 
@@ -69,7 +65,7 @@ def test_caps_lock_is_said_while_it_is_on(site: Site, language: str) -> None:
 
 
 @LANGUAGES
-def test_unknown_address_is_a_page(site: Site, language: str) -> None:
+def test_unknown_address_is_a_page(site, language):
     context = site.person(locale=language)
     page = context.new_page()
 
@@ -83,7 +79,7 @@ def test_unknown_address_is_a_page(site: Site, language: str) -> None:
 
 
 @LANGUAGES
-def test_start_page_says_what_this_is(site: Site, language: str) -> None:
+def test_start_page_says_what_this_is(site, language):
     page = site.tab("/", locale=language)
 
     page.get_by_text(PRODUCT[language]).wait_for()
@@ -91,7 +87,7 @@ def test_start_page_says_what_this_is(site: Site, language: str) -> None:
     assert look(page, f"start-{language}") == []
 
 
-def test_links_of_the_operators_are_on_every_page(new_site: Any) -> None:
+def test_links_of_the_operators_are_on_every_page(new_site):
     site = new_site(RATE_LIMIT_CREDENTIAL="100", **LINKS)
     site.operator()
     for viewport, device, scheme in [(DESKTOP, "desktop", "dark"), (PHONE, "phone", "light")]:
@@ -110,7 +106,7 @@ def test_links_of_the_operators_are_on_every_page(new_site: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 1280])
-def test_address_breaks_at_its_signs_and_stays_what_it_is(site_of_ada: Site, width: int) -> None:
+def test_address_breaks_at_its_signs_and_stays_what_it_is(site_of_ada, width):
     email = "ada.king.countess.of.lovelace@example.com"
     page = site_of_ada.log_in(site_of_ada.tab(viewport={"width": width, "height": 800}))
     heading(page, "Your account")
@@ -126,7 +122,7 @@ def test_address_breaks_at_its_signs_and_stays_what_it_is(site_of_ada: Site, wid
     assert look(page, f"long-address-{width}") == []
 
 
-def test_password_that_is_shown_is_hidden_before_it_is_sent(site_of_ada: Site) -> None:
+def test_password_that_is_shown_is_hidden_before_it_is_sent(site_of_ada):
     page = site_of_ada.tab("/login")
     page.locator("[name=email]").fill("ada@example.com")
     page.locator("[name=password]").fill(PASSWORD)

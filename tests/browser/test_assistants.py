@@ -1,12 +1,11 @@
 """A person lets an assistant in, by hand and without JavaScript, on a phone and on a desk."""
 
-from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
 from tests.assistants.conftest import CHALLENGE
-from tests.browser.conftest import DESKTOP, PHONE, Site, heading
+from tests.browser.conftest import DESKTOP, PHONE, heading
 from tests.browser.test_arrival import KEY
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.browser
 CALLBACK = "http://localhost:3030/callback"
 
 
-def address(site: Site, callback: str = CALLBACK) -> str:
+def address(site, callback=CALLBACK):
     """Where an assistant that has just registered sends the browser."""
     metadata = {"client_name": "Claudia", "redirect_uris": [callback]}
     client = ask(site.service.url, "POST", "/oauth/register", metadata).json()
@@ -33,20 +32,20 @@ def address(site: Site, callback: str = CALLBACK) -> str:
     return f"/oauth/authorize?{urlencode(query)}"
 
 
-def open_page(site: Site, path: str, **options: Any) -> Any:
+def open_page(site, path, **options):
     """A tab at the page; the assistant that it leads back to answers in the browser."""
     page = site.tab(path, **options)
     page.route(f"{CALLBACK}**", lambda route: route.fulfill(body="Back at the assistant"))
     return page
 
 
-def sign_in(page: Any, password: str = PASSWORD) -> None:
+def sign_in(page, password=PASSWORD):
     page.get_by_label("E-mail address").fill("ada@example.com")
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Log in").click()
 
 
-def told(site: Site, page: Any) -> dict[str, str]:
+def told(site, page):
     """What the assistant was told; its address is no foreign host that the page has called."""
     page.get_by_text("Back at the assistant").wait_for()
     site.hosts.discard(urlsplit(CALLBACK).netloc)
@@ -54,7 +53,7 @@ def told(site: Site, page: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("javascript", [True, False])
-def test_person_lets_an_assistant_in(site_of_ada: Site, javascript: bool) -> None:
+def test_person_lets_an_assistant_in(site_of_ada, javascript):
     page = open_page(site_of_ada, address(site_of_ada), java_script_enabled=javascript)
     sign_in(page, "wrong guess")
     page.get_by_role("alert").wait_for()
@@ -67,7 +66,7 @@ def test_person_lets_an_assistant_in(site_of_ada: Site, javascript: bool) -> Non
     assert (answer["state"], answer["iss"]) == ("of the client", site_of_ada.service.url)
 
 
-def test_person_says_no(site_of_ada: Site) -> None:
+def test_person_says_no(site_of_ada):
     page = open_page(site_of_ada, address(site_of_ada))
     sign_in(page)
     page.get_by_role("button", name="Deny").click()
@@ -75,7 +74,7 @@ def test_person_says_no(site_of_ada: Site) -> None:
     assert told(site_of_ada, page)["error"] == "access_denied"
 
 
-def test_page_works_by_keyboard_alone(site_of_ada: Site) -> None:
+def test_page_works_by_keyboard_alone(site_of_ada):
     page = open_page(site_of_ada, address(site_of_ada))
     for keys in ("Tab", "ada@example.com", "Tab", PASSWORD, "Enter"):
         page.keyboard.press(keys) if keys in {"Tab", "Enter"} else page.keyboard.type(keys)
@@ -86,7 +85,7 @@ def test_page_works_by_keyboard_alone(site_of_ada: Site) -> None:
     assert told(site_of_ada, page)["code"]
 
 
-def test_form_cannot_lead_elsewhere(site_of_ada: Site) -> None:
+def test_form_cannot_lead_elsewhere(site_of_ada):
     page = open_page(site_of_ada, address(site_of_ada))
     sign_in(page)
     page.locator("form").evaluate("form => form.action = 'http://evil.test/'")
@@ -106,7 +105,7 @@ TITLES = {"en": "Connect an assistant", "de": "Einen Assistenten verbinden", "sv
 
 
 @LANGUAGES
-def test_password_is_shown_and_caps_lock_said(site_of_ada: Site, language: str) -> None:
+def test_password_is_shown_and_caps_lock_said(site_of_ada, language):
     page = open_page(site_of_ada, address(site_of_ada), locale=language)
     password = page.locator("[name=password]")
     password.fill(PASSWORD)
@@ -124,9 +123,7 @@ def test_password_is_shown_and_caps_lock_said(site_of_ada: Site, language: str) 
 
 @LANGUAGES
 @pytest.mark.parametrize("javascript", [True, False])
-def test_language_is_chosen_and_stays_to_the_end(
-    site_of_ada: Site, language: str, javascript: bool
-) -> None:
+def test_language_is_chosen_and_stays_to_the_end(site_of_ada, language, javascript):
     page = open_page(site_of_ada, address(site_of_ada), locale="fr", java_script_enabled=javascript)
 
     page.get_by_role("link", name=NAMES[language]).click()
@@ -141,7 +138,7 @@ def test_language_is_chosen_and_stays_to_the_end(
     assert told(site_of_ada, page)["code"]
 
 
-def test_forgotten_password_is_asked_for_in_another_tab(site_of_ada: Site) -> None:
+def test_forgotten_password_is_asked_for_in_another_tab(site_of_ada):
     page = open_page(site_of_ada, address(site_of_ada))
 
     with page.expect_popup() as popup:
@@ -152,7 +149,7 @@ def test_forgotten_password_is_asked_for_in_another_tab(site_of_ada: Site) -> No
     page.get_by_role("button", name="Allow").wait_for()
 
 
-def test_who_asks_is_told_by_host_and_an_icon_of_ours(site_of_ada: Site) -> None:
+def test_who_asks_is_told_by_host_and_an_icon_of_ours(site_of_ada):
     page = open_page(site_of_ada, address(site_of_ada, "https://claudia.example.com/callback"))
     page.locator(".asks strong", has_text="claudia.example.com").first.wait_for()
     web = page.locator(".asks img").get_attribute("src")
@@ -163,7 +160,7 @@ def test_who_asks_is_told_by_host_and_an_icon_of_ours(site_of_ada: Site) -> None
     assert page.evaluate("document.querySelector('.asks img').naturalWidth") > 0
 
 
-def test_without_script_the_button_that_needs_it_stays_hidden(site_of_ada: Site) -> None:
+def test_without_script_the_button_that_needs_it_stays_hidden(site_of_ada):
     page = open_page(site_of_ada, address(site_of_ada), java_script_enabled=False)
 
     assert not page.locator("[data-reveal]").is_visible()
@@ -171,8 +168,8 @@ def test_without_script_the_button_that_needs_it_stays_hidden(site_of_ada: Site)
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
-def test_page_has_no_barrier(site_of_ada: Site, device: str, viewport: Any, scheme: str) -> None:
-    def shot(name: str) -> list[str]:
+def test_page_has_no_barrier(site_of_ada, device, viewport, scheme):
+    def shot(name):
         return look(page, f"assistant-{name}-{device}-{scheme}")
 
     start = address(site_of_ada)

@@ -4,8 +4,6 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from django.contrib import admin
@@ -13,7 +11,7 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from accounts.models import User
-from tests.browser.conftest import DESKTOP, PHONE, Site
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.rows import LONG
 from tests.browser.test_admin import enter
 from tests.browser.test_pages import look, violations
@@ -31,7 +29,7 @@ PICTURED = {"accounts.User", "throttling.Lockout", "audit.Record", "mail.Outgoin
 
 
 @pytest.fixture
-def rows(site_of_ada: Site) -> dict[str, str]:
+def rows(site_of_ada):
     """A key of each model's, by its label; Ada is a superuser beside them."""
     command = [sys.executable, "-m", "tests.browser.rows"]
     done = subprocess.run(
@@ -40,7 +38,7 @@ def rows(site_of_ada: Site) -> dict[str, str]:
     return dict(json.loads(done.stdout))
 
 
-def pages(model: Any, key: str) -> Iterator[tuple[str, str]]:
+def pages(model, key):
     """Each page of a model that a superuser may open: its name and its address."""
     site, name = admin.site.get_model_admin(model), model._meta.label_lower.replace(".", "_")
     yield "list", reverse(f"admin:{name}_changelist")
@@ -53,7 +51,7 @@ def pages(model: Any, key: str) -> Iterator[tuple[str, str]]:
         yield "delete", reverse(f"admin:{name}_delete", args=[key])
 
 
-def operator(site: Site, **options: Any) -> Any:
+def operator(site, **options):
     page = site.tab("/admin/", **options)
     enter(page)
     page.get_by_role("heading", name="Back office").wait_for()
@@ -61,7 +59,7 @@ def operator(site: Site, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_of_every_model(site_of_ada: Site, rows: dict[str, str], scheme: str) -> None:
+def test_every_page_of_every_model(site_of_ada, rows, scheme):
     page = operator(site_of_ada, viewport=DESKTOP, color_scheme=scheme)
     assert rows.keys() == {model._meta.label for model in admin.site._registry}
     found = {}
@@ -80,9 +78,7 @@ def test_every_page_of_every_model(site_of_ada: Site, rows: dict[str, str], sche
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
-def test_pages_of_no_model(
-    site_of_ada: Site, rows: dict[str, str], device: str, viewport: Any, scheme: str
-) -> None:
+def test_pages_of_no_model(site_of_ada, rows, device, viewport, scheme):
     page = site_of_ada.tab("/admin/", viewport=viewport, color_scheme=scheme)
     kind = f"{device}-{scheme}"
     found = {"log-in": look(page, f"admin-log-in-{kind}")}
@@ -111,7 +107,7 @@ def test_pages_of_no_model(
 
 
 @pytest.mark.parametrize("width", [320, 768, 1024, 1280, 1920])
-def test_header_fits(site_of_ada: Site, width: int) -> None:
+def test_header_fits(site_of_ada, width):
     page = operator(site_of_ada, viewport={"width": width, "height": 800})
     header, title = page.locator("#header"), page.locator("h1")
     inside = header.evaluate(
@@ -139,7 +135,7 @@ BROKEN = """(cells) => [...document.querySelectorAll(cells)].flatMap((cell) => {
 })"""
 
 
-def test_no_word_of_a_list_breaks(site_of_ada: Site, rows: dict[str, str]) -> None:
+def test_no_word_of_a_list_breaks(site_of_ada, rows):
     page = operator(site_of_ada)
     found = {}
     for model in admin.site._registry:
@@ -158,7 +154,7 @@ def test_no_word_of_a_list_breaks(site_of_ada: Site, rows: dict[str, str]) -> No
     assert page.get_by_text(LONG).count() == 1
 
 
-def test_what_hurts_is_red_and_apart(site_of_ada: Site, rows: dict[str, str]) -> None:
+def test_what_hurts_is_red_and_apart(site_of_ada, rows):
     page = operator(site_of_ada)
     page.goto(f"/admin/accounts/user/{rows['accounts.User']}/change/")
     colour = "it => getComputedStyle(it).backgroundColor"
@@ -174,7 +170,7 @@ def test_what_hurts_is_red_and_apart(site_of_ada: Site, rows: dict[str, str]) ->
     page.get_by_text("Deactivated: cannot sign in until somebody activates").wait_for()
 
 
-def test_caller_is_found_and_helped(site_of_ada: Site, rows: dict[str, str]) -> None:
+def test_caller_is_found_and_helped(site_of_ada, rows):
     page = operator(site_of_ada)
     page.get_by_label("Find whoever calls").fill("Bob@Example.com")
     page.keyboard.press("Enter")
@@ -189,9 +185,7 @@ def test_caller_is_found_and_helped(site_of_ada: Site, rows: dict[str, str]) -> 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
-def test_pages_of_the_log_in(
-    new_site: Callable[..., Site], device: str, viewport: Any, scheme: str
-) -> None:
+def test_pages_of_the_log_in(new_site, device, viewport, scheme):
     site = new_site(STAFF_SECOND_FACTOR="true", RATE_LIMIT_CREDENTIAL="1000")
     kind = f"{device}-{scheme}"
     site.operator()

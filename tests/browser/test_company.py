@@ -2,11 +2,10 @@
 
 import json
 import uuid
-from typing import Any
 
 import pytest
 
-from tests.browser.conftest import PHONE, Site, fill, heading
+from tests.browser.conftest import PHONE, fill, heading
 from tests.browser.test_pages import look
 from tests.browser.test_people import act, people, row_of
 from tests.conftest import query
@@ -43,7 +42,7 @@ FIGURES = {"people": "1", "admins": "1", "without_factor": "1", "absent": "0", "
 
 
 @pytest.fixture(params=list(WORDS))
-def page(site_of_ada: Site, request: pytest.FixtureRequest) -> Any:
+def page(site_of_ada, request):
     """Ada before the people page, in one of the languages; `words` are its."""
     url = site_of_ada.service.environment["DATABASE_URL"]
     query(url, "UPDATE accounts_user SET language = %s", request.param)
@@ -57,7 +56,7 @@ def page(site_of_ada: Site, request: pytest.FixtureRequest) -> Any:
     return page
 
 
-def test_company_is_seen_in_figures(page: Any) -> None:
+def test_company_is_seen_in_figures(page):
     for name, figure in FIGURES.items():
         line = page.locator(".figures div", has=page.locator(f"[data-text={name}]"))
 
@@ -66,13 +65,13 @@ def test_company_is_seen_in_figures(page: Any) -> None:
     assert look(page, f"overview-desktop-{page.language}") == []
 
 
-def test_company_is_seen_on_a_phone(page: Any) -> None:
+def test_company_is_seen_on_a_phone(page):
     page.set_viewport_size(PHONE)
 
     assert look(page, f"overview-phone-{page.language}") == []
 
 
-def test_who_has_not_been_here_for_long_is_found(page: Any) -> None:
+def test_who_has_not_been_here_for_long_is_found(page):
     field = page.get_by_label(page.words["since"], exact=True)
     field.select_option(label=page.words["absent"])
     page.get_by_text(page.words["empty"]).wait_for()
@@ -88,7 +87,7 @@ def test_who_has_not_been_here_for_long_is_found(page: Any) -> None:
     page.locator("dd[data-text=absent]", has_text="1").wait_for()
 
 
-def test_trail_is_narrowed_by_kind(page: Any) -> None:
+def test_trail_is_narrowed_by_kind(page):
     page.locator("#events tr[data-id], #events tr:not(.skeleton)").first.wait_for()
     page.get_by_label(page.words["what"], exact=True).select_option(label=page.words["role"])
 
@@ -96,7 +95,7 @@ def test_trail_is_narrowed_by_kind(page: Any) -> None:
     assert page.locator("section:has(#events) .empty").is_visible()
 
 
-def test_trail_is_narrowed_by_person(page: Any) -> None:
+def test_trail_is_narrowed_by_person(page):
     page.get_by_label(page.words["actions"]).click()
     page.locator("[data-for=history]:visible", has_text=page.words["history"]).click()
 
@@ -106,7 +105,7 @@ def test_trail_is_narrowed_by_person(page: Any) -> None:
     page.get_by_text(page.words["alone"], exact=True).wait_for(state="hidden")
 
 
-def test_only_admin_is_not_offered_the_way_out(page: Any) -> None:
+def test_only_admin_is_not_offered_the_way_out(page):
     page.get_by_label(page.words["actions"]).click()
 
     assert page.locator("[data-for=history]:visible").count() == 1
@@ -114,7 +113,7 @@ def test_only_admin_is_not_offered_the_way_out(page: Any) -> None:
     assert page.locator("[data-for=deactivate]:visible").count() == 0
 
 
-def test_company_is_renamed(page: Any) -> None:
+def test_company_is_renamed(page):
     query(page.url_of_database, "UPDATE accounts_account SET is_operators = false")
     form = page.locator("form[data-company-name]")
     form.locator("[name=name]").fill("Difference Engines")
@@ -125,7 +124,7 @@ def test_company_is_renamed(page: Any) -> None:
     page.locator("[data-company]", has_text="Difference Engines").wait_for()
 
 
-def test_second_admin_may_leave(people: Any) -> None:
+def test_second_admin_may_leave(people):
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
     people.locator("dd[data-text=admins]", has_text="2").wait_for()
 

@@ -1,10 +1,8 @@
 """Another e-mail address, asked for on the own page: with a second factor where there is one."""
 
-from typing import Any
-
 import pytest
 
-from tests.browser.conftest import Site, heading, says
+from tests.browser.conftest import heading, says
 from tests.browser.test_factors import add_app, add_passkey, code
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
@@ -15,7 +13,7 @@ FORM = "form[data-call='POST /auth/email-changes']"
 
 
 @pytest.fixture
-def page(site_of_ada: Site) -> Any:
+def page(site_of_ada):
     """Ada's account."""
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
@@ -23,13 +21,13 @@ def page(site_of_ada: Site) -> Any:
     return page
 
 
-def ask_for(page: Any, email: str, password: str = PASSWORD) -> None:
+def ask_for(page, email, password=PASSWORD):
     page.locator("[name=own-email]").fill(email)
     page.locator("[name=own-password]").fill(password)
     page.locator(f"{FORM} button[type=submit]").click()
 
 
-def test_without_a_second_factor_the_password_is_enough(site_of_ada: Site, page: Any) -> None:
+def test_without_a_second_factor_the_password_is_enough(site_of_ada, page):
     ask_for(page, "lovelace@example.com")
 
     says(page, "a link is on its way to lovelace@example.com")
@@ -38,7 +36,7 @@ def test_without_a_second_factor_the_password_is_enough(site_of_ada: Site, page:
     page.locator("dd", has_text="lovelace@example.com").wait_for()
 
 
-def test_code_of_the_app_is_asked_for_in_a_second_step(page: Any) -> None:
+def test_code_of_the_app_is_asked_for_in_a_second_step(page):
     secret, _ = add_app(page)
     ask_for(page, "lovelace@example.com")
     page.locator("#email-code:focus").wait_for()
@@ -52,7 +50,7 @@ def test_code_of_the_app_is_asked_for_in_a_second_step(page: Any) -> None:
     assert page.locator("[name=own-password]").input_value() == ""
 
 
-def test_wrong_code_is_said_and_a_recovery_code_taken(page: Any) -> None:
+def test_wrong_code_is_said_and_a_recovery_code_taken(page):
     _, codes = add_app(page)
     ask_for(page, "lovelace@example.com")
     page.locator("#email-code").fill("000000")
@@ -65,7 +63,7 @@ def test_wrong_code_is_said_and_a_recovery_code_taken(page: Any) -> None:
     says(page, "a link is on its way to lovelace@example.com")
 
 
-def test_passkey_is_shown_beside_the_password(page: Any) -> None:
+def test_passkey_is_shown_beside_the_password(page):
     add_passkey(page)
     ask_for(page, "lovelace@example.com")
 
@@ -74,7 +72,7 @@ def test_passkey_is_shown_beside_the_password(page: Any) -> None:
     says(page, "a link is on its way to lovelace@example.com")
 
 
-def test_wrong_password_begins_again(page: Any) -> None:
+def test_wrong_password_begins_again(page):
     add_app(page)
     ask_for(page, "lovelace@example.com", "wrong guess")
 

@@ -4,12 +4,11 @@ import base64
 import json
 import time
 import uuid
-from typing import Any
 
 import pytest
 
 from signin.factors import totp
-from tests.browser.conftest import DESKTOP, PHONE, Site, fill, heading, says
+from tests.browser.conftest import DESKTOP, PHONE, fill, heading, says
 from tests.browser.test_pages import look
 from tests.browser.test_people import act
 from tests.conftest import PASSWORD, query
@@ -28,7 +27,7 @@ SENTENCE = "At this address browsers allow no passkeys"
 class Key:
     """A virtual authenticator in somebody's browser; `touch` is whether the person confirms."""
 
-    def __init__(self, page: Any) -> None:
+    def __init__(self, page):
         self.page, self.session = page, page.context.new_cdp_session(page)
         options = {"protocol": "ctap2", "ctap2Version": "ctap2_1", "transport": "internal"}
         abilities = {"hasResidentKey": True, "hasUserVerification": True, "isUserVerified": True}
@@ -38,12 +37,12 @@ class Key:
         )
         self.own = {"authenticatorId": made["authenticatorId"]}
 
-    def touch(self, enabled: bool = True) -> None:
+    def touch(self, enabled=True):
         self.session.send(
             "WebAuthn.setAutomaticPresenceSimulation", self.own | {"enabled": enabled}
         )
 
-    def leave_unseen(self) -> None:
+    def leave_unseen(self):
         """Sign out, and do not take what the browser then offers; but whatever is asked next."""
         self.touch(False)
         self.page.evaluate(LISTEN)
@@ -52,11 +51,11 @@ class Key:
         self.page.wait_for_timeout(300)  # until the request has reached the authenticator
         self.touch()
 
-    def credentials(self) -> list[dict[str, Any]]:
+    def credentials(self):
         return list(self.session.send("WebAuthn.getCredentials", self.own)["credentials"])
 
 
-def until(page: Any, expression: str) -> None:
+def until(page, expression):
     """Wait for it to hold; Playwright's own way evaluates strings, which the policy forbids."""
     deadline = time.monotonic() + 8
     while not page.evaluate(expression):
@@ -64,11 +63,11 @@ def until(page: Any, expression: str) -> None:
         page.wait_for_timeout(50)
 
 
-def press(page: Any, name: str) -> None:
+def press(page, name):
     page.get_by_role("button", name=name, exact=True).click()
 
 
-def prove(page: Any, password: str = PASSWORD, code: str = "") -> None:
+def prove(page, password=PASSWORD, code=""):
     page.locator("#proof-password").fill(password)
     if code:
         page.locator("#proof-code").fill(code)
@@ -76,18 +75,18 @@ def prove(page: Any, password: str = PASSWORD, code: str = "") -> None:
         press(page, "Continue")
 
 
-def code(secret: str, steps: int = 0) -> str:
+def code(secret, steps=0):
     """What the app with this secret shows, so many steps from now."""
     octets = base64.b32decode(secret.replace(" ", ""))
     return totp.app(octets).generate((int(time.time()) // 30 + steps) * 30).decode()
 
 
-def read_codes(page: Any) -> list[str]:
+def read_codes(page):
     page.get_by_role("heading", name="Your recovery codes").wait_for()
     return list(page.locator(".codes li").all_inner_texts())
 
 
-def add_app(page: Any) -> tuple[str, list[str]]:
+def add_app(page):
     """Add an app on the page at hand; its secret, and the recovery codes."""
     press(page, "Add an authenticator app")
     prove(page)
@@ -100,7 +99,7 @@ def add_app(page: Any) -> tuple[str, list[str]]:
     return secret, codes
 
 
-def add_passkey(page: Any) -> Key:
+def add_passkey(page):
     key = Key(page)
     press(page, "Add a passkey")
     prove(page)
@@ -110,13 +109,13 @@ def add_passkey(page: Any) -> Key:
     return key
 
 
-def leave(page: Any) -> None:
+def leave(page):
     press(page, "Sign out")
     heading(page, "Log in")
 
 
 @pytest.fixture
-def page(site_of_ada: Site) -> Any:
+def page(site_of_ada):
     """Ada's account."""
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
@@ -124,7 +123,7 @@ def page(site_of_ada: Site) -> Any:
     return page
 
 
-def test_passkey_is_added_and_signs_in_by_the_button(page: Any) -> None:
+def test_passkey_is_added_and_signs_in_by_the_button(page):
     key = add_passkey(page)
     assert len(key.credentials()) == 1
     key.leave_unseen()
@@ -136,7 +135,7 @@ def test_passkey_is_added_and_signs_in_by_the_button(page: Any) -> None:
     page.get_by_text("Last used on").wait_for()
 
 
-def test_passkey_signs_in_by_autofill(page: Any) -> None:
+def test_passkey_signs_in_by_autofill(page):
     key = add_passkey(page)
 
     leave(page)
@@ -145,7 +144,7 @@ def test_passkey_signs_in_by_autofill(page: Any) -> None:
     assert key.credentials()[0]["signCount"] > 1
 
 
-def test_passkey_is_shown_beside_the_password(site_of_ada: Site, page: Any) -> None:
+def test_passkey_is_shown_beside_the_password(site_of_ada, page):
     key = add_passkey(page)
     key.leave_unseen()
     fill(page, password=PASSWORD)
@@ -156,7 +155,7 @@ def test_passkey_is_shown_beside_the_password(site_of_ada: Site, page: Any) -> N
     heading(page, "Your account")
 
 
-def test_passkey_that_is_declined_leaves_the_other_ways(site_of_ada: Site, page: Any) -> None:
+def test_passkey_that_is_declined_leaves_the_other_ways(site_of_ada, page):
     key = add_passkey(page)
     key.leave_unseen()
     fill(page, password=PASSWORD)
@@ -170,7 +169,7 @@ def test_passkey_that_is_declined_leaves_the_other_ways(site_of_ada: Site, page:
     page.get_by_label("Recovery code").wait_for()
 
 
-def test_removed_passkey_signs_nobody_in(page: Any) -> None:
+def test_removed_passkey_signs_nobody_in(page):
     key = add_passkey(page)
     act(page, "Passkey", "Remove")
     page.get_by_role("heading", name="Remove Passkey?").wait_for()
@@ -188,7 +187,7 @@ def test_removed_passkey_signs_nobody_in(page: Any) -> None:
     heading(page, "Your account")
 
 
-def test_passkey_is_named(page: Any) -> None:
+def test_passkey_is_named(page):
     add_passkey(page)
     act(page, "Passkey", "Rename")
 
@@ -200,7 +199,7 @@ def test_passkey_is_named(page: Any) -> None:
     assert page.evaluate("document.activeElement.tagName") == "H2"
 
 
-def test_app_is_asked_for_and_six_digits_send_themselves(page: Any) -> None:
+def test_app_is_asked_for_and_six_digits_send_themselves(page):
     secret, _ = add_app(page)
     leave(page)
     page.locator("[name=password]").press_sequentially(PASSWORD)
@@ -215,7 +214,7 @@ def test_app_is_asked_for_and_six_digits_send_themselves(page: Any) -> None:
     heading(page, "Your account")
 
 
-def test_code_of_the_app_works_once(page: Any) -> None:
+def test_code_of_the_app_works_once(page):
     secret, _ = add_app(page)
     leave(page)
     fill(page, password=PASSWORD)
@@ -226,7 +225,7 @@ def test_code_of_the_app_works_once(page: Any) -> None:
     page.locator("#proof-code:focus").wait_for()
 
 
-def test_recovery_code_signs_in_and_is_counted(page: Any) -> None:
+def test_recovery_code_signs_in_and_is_counted(page):
     _, codes = add_app(page)
     assert len(set(codes)) == 10
     page.get_by_text("Recovery codes left: 10").wait_for()
@@ -240,7 +239,7 @@ def test_recovery_code_signs_in_and_is_counted(page: Any) -> None:
     page.get_by_text("Recovery codes left: 9").wait_for()
 
 
-def test_new_recovery_codes_are_copied_downloaded_and_printed(page: Any) -> None:
+def test_new_recovery_codes_are_copied_downloaded_and_printed(page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     _, old = add_app(page)
     press(page, "New recovery codes")
@@ -266,7 +265,7 @@ def test_new_recovery_codes_are_copied_downloaded_and_printed(page: Any) -> None
     assert not page.get_by_role("heading", name="Security").is_visible()
 
 
-def test_wrong_password_and_cancel_change_nothing(page: Any) -> None:
+def test_wrong_password_and_cancel_change_nothing(page):
     press(page, "Add an authenticator app")
     prove(page, password="wrong guess")
     says(page, "The password is wrong.")
@@ -277,7 +276,7 @@ def test_wrong_password_and_cancel_change_nothing(page: Any) -> None:
     assert page.locator("#proof-password").input_value() == ""
 
 
-def test_mailed_link_alone_does_not_suffice(site_of_ada: Site, page: Any) -> None:
+def test_mailed_link_alone_does_not_suffice(site_of_ada, page):
     secret, _ = add_app(page)
     leave(page)
     page.goto("/forgot-password")
@@ -292,7 +291,7 @@ def test_mailed_link_alone_does_not_suffice(site_of_ada: Site, page: Any) -> Non
     says(page, "Password changed.")
 
 
-def test_address_without_a_name_has_a_sentence_in_place_of_passkeys(site_of_ada: Site) -> None:
+def test_address_without_a_name_has_a_sentence_in_place_of_passkeys(site_of_ada):
     site_of_ada.url = site_of_ada.service.url  # by its IP address
     page = site_of_ada.tab("/login")
 
@@ -309,7 +308,7 @@ def test_address_without_a_name_has_a_sentence_in_place_of_passkeys(site_of_ada:
 
 
 @pytest.fixture
-def bob(site_of_ada: Site) -> None:
+def bob(site_of_ada):
     """A member of Ada's company, with her password."""
     changes = {"id": str(uuid.uuid4()), "email": "bob@example.com", "role": "member"}
     changes |= {"first_name": "Bob", "last_name": "Boole"}
@@ -321,13 +320,13 @@ def bob(site_of_ada: Site) -> None:
     )
 
 
-def log_in_as_bob(site: Site, **options: Any) -> Any:
+def log_in_as_bob(site, **options):
     page = site.tab("/login", **options)
     fill(page, email="bob@example.com", password=PASSWORD)
     return page
 
 
-def require(page: Any) -> None:
+def require(page):
     """Ada requires a second factor of her company."""
     page.get_by_role("link", name="People").click()
     press(page, "Require it")
@@ -335,9 +334,7 @@ def require(page: Any) -> None:
     page.locator("dialog [value=yes]").click()
 
 
-def test_company_requires_one_and_a_member_sets_it_up(
-    site_of_ada: Site, bob: None, page: Any
-) -> None:
+def test_company_requires_one_and_a_member_sets_it_up(site_of_ada, bob, page):
     add_app(page)
     other = log_in_as_bob(site_of_ada)
     heading(other, "Your account")
@@ -358,7 +355,7 @@ def test_company_requires_one_and_a_member_sets_it_up(
     other.locator("#factors").get_by_text("Passkey").first.wait_for()
 
 
-def test_member_sets_an_app_up_at_the_log_in(site_of_ada: Site, bob: None, page: Any) -> None:
+def test_member_sets_an_app_up_at_the_log_in(site_of_ada, bob, page):
     add_app(page)
     require(page)
     says(page, "Saved.")
@@ -374,22 +371,20 @@ def test_member_sets_an_app_up_at_the_log_in(site_of_ada: Site, bob: None, page:
     says(other, "Welcome! You are signed in.")
 
 
-def test_enrolment_is_nothing_without_a_log_in(site_of_ada: Site) -> None:
+def test_enrolment_is_nothing_without_a_log_in(site_of_ada):
     page = site_of_ada.tab("/second-factor")
 
     heading(page, "Log in")
 
 
-def test_admin_without_one_cannot_require_it(page: Any) -> None:
+def test_admin_without_one_cannot_require_it(page):
     require(page)
 
     says(page, "Set up a second factor for yourself first")
     page.get_by_text("Everybody may set one up; nobody has to.").wait_for()
 
 
-def test_admin_sees_who_has_none_and_resets_a_colleague(
-    site_of_ada: Site, bob: None, page: Any
-) -> None:
+def test_admin_sees_who_has_none_and_resets_a_colleague(site_of_ada, bob, page):
     other = log_in_as_bob(site_of_ada)
     add_app(other)
     page.get_by_role("link", name="People").click()
@@ -410,9 +405,7 @@ def test_admin_sees_who_has_none_and_resets_a_colleague(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
-def test_no_barrier_on_the_way(
-    site_of_ada: Site, bob: None, device: str, viewport: Any, scheme: str
-) -> None:
+def test_no_barrier_on_the_way(site_of_ada, bob, device, viewport, scheme):
     page = site_of_ada.tab("/login", viewport=viewport, color_scheme=scheme)
     site_of_ada.log_in(page)
     page.get_by_text("You have none yet.").wait_for()

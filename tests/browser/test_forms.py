@@ -1,10 +1,8 @@
 """Forms: nothing secret leaks, a link is not lost, failures look like failures, fields help."""
 
-from typing import Any
-
 import pytest
 
-from tests.browser.conftest import Site, fill, heading, says
+from tests.browser.conftest import fill, heading, says
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -12,7 +10,7 @@ pytestmark = pytest.mark.browser
 DEAD = f"/change-password#token={'A' * 64}"
 
 
-def test_without_javascript_only_the_notice_is_there(site: Site) -> None:
+def test_without_javascript_only_the_notice_is_there(site):
     page = site.tab("/login", java_script_enabled=False)
 
     assert page.locator("noscript p").is_visible()
@@ -21,7 +19,7 @@ def test_without_javascript_only_the_notice_is_there(site: Site) -> None:
     assert page.locator("main form [name]").first.is_disabled()
 
 
-def test_form_is_dead_until_its_script_has_come(site: Site) -> None:
+def test_form_is_dead_until_its_script_has_come(site):
     context = site.person()
     context.route("**/pages.js", lambda route: route.abort())
     page = context.new_page()
@@ -33,7 +31,7 @@ def test_form_is_dead_until_its_script_has_come(site: Site) -> None:
     assert page.url.endswith("/login")
 
 
-def test_token_of_a_link_outlives_reload_and_language(site_of_ada: Site) -> None:
+def test_token_of_a_link_outlives_reload_and_language(site_of_ada):
     page = site_of_ada.tab("/forgot-password")
     fill(page, email="ada@example.com")
     page.goto(site_of_ada.mailed_link())
@@ -49,7 +47,7 @@ def test_token_of_a_link_outlives_reload_and_language(site_of_ada: Site) -> None
     assert page.evaluate("sessionStorage.getItem('link:/change-password')") is None
 
 
-def test_dead_link_is_said_before_the_form_is_filled_in(site: Site) -> None:
+def test_dead_link_is_said_before_the_form_is_filled_in(site):
     page = site.tab(DEAD)
 
     heading(page, "This link does not work")
@@ -58,7 +56,7 @@ def test_dead_link_is_said_before_the_form_is_filled_in(site: Site) -> None:
     heading(page, "Ask for a new password")
 
 
-def test_link_that_dies_meanwhile_is_said_on_sending(site_of_ada: Site) -> None:
+def test_link_that_dies_meanwhile_is_said_on_sending(site_of_ada):
     page = site_of_ada.tab("/forgot-password")
     fill(page, email="ada@example.com")
     link = site_of_ada.mailed_link()
@@ -72,14 +70,14 @@ def test_link_that_dies_meanwhile_is_said_on_sending(site_of_ada: Site) -> None:
     heading(page, "This link does not work")
 
 
-def test_page_of_a_link_without_one_says_so(site: Site) -> None:
+def test_page_of_a_link_without_one_says_so(site):
     page = site.tab("/accept-invitation")
 
     heading(page, "This link does not work")
     page.get_by_text("This page needs the link from your e-mail.").wait_for()
 
 
-def test_lost_network_looks_like_a_failure(site: Site) -> None:
+def test_lost_network_looks_like_a_failure(site):
     page = site.tab("/login")
     page.context.set_offline(True)
     fill(page, email="ada@example.com", password=PASSWORD)
@@ -94,7 +92,7 @@ def test_lost_network_looks_like_a_failure(site: Site) -> None:
     assert page.locator("#status").inner_text() == ""
 
 
-def test_page_that_could_not_load_offers_another_try(site_of_ada: Site) -> None:
+def test_page_that_could_not_load_offers_another_try(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
     page.route("**/users?*", lambda route: route.abort())
@@ -109,7 +107,7 @@ def test_page_that_could_not_load_offers_another_try(site_of_ada: Site) -> None:
     assert page.locator("#status").inner_text() == ""
 
 
-def test_field_is_judged_when_it_is_left(site: Site) -> None:
+def test_field_is_judged_when_it_is_left(site):
     page = site.tab("/login")
     page.locator("[name=email]").fill("no address")
     page.locator("[name=password]").focus()
@@ -119,7 +117,7 @@ def test_field_is_judged_when_it_is_left(site: Site) -> None:
     assert page.locator("[aria-invalid]").count() == 0
 
 
-def test_empty_form_is_refused_in_the_pages_own_words(site: Site) -> None:
+def test_empty_form_is_refused_in_the_pages_own_words(site):
     page = site.tab("/login")
 
     page.get_by_role("button", name="Log in").click()
@@ -128,7 +126,7 @@ def test_empty_form_is_refused_in_the_pages_own_words(site: Site) -> None:
     assert page.evaluate("document.activeElement.name") == "email"
 
 
-def test_fields_say_what_the_service_finds_wrong(site_of_ada: Site) -> None:
+def test_fields_say_what_the_service_finds_wrong(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
 
@@ -139,7 +137,7 @@ def test_fields_say_what_the_service_finds_wrong(site_of_ada: Site) -> None:
     assert page.evaluate("document.activeElement.name") == "first_name"
 
 
-def test_password_is_shown_counted_and_hidden_again(site_of_ada: Site) -> None:
+def test_password_is_shown_counted_and_hidden_again(site_of_ada):
     page = site_of_ada.tab("/forgot-password")
     fill(page, email="ada@example.com")
     page.goto(site_of_ada.mailed_link())
@@ -156,11 +154,11 @@ def test_password_is_shown_counted_and_hidden_again(site_of_ada: Site) -> None:
     heading(page, "Your account")
 
 
-def test_busy_button_says_so_and_sends_once(site_of_ada: Site) -> None:
+def test_busy_button_says_so_and_sends_once(site_of_ada):
     page = site_of_ada.tab("/login")
-    calls: list[Any] = []
+    calls = []
 
-    def hold(route: Any) -> None:
+    def hold(route):
         calls.append(route)
 
     page.route("**/auth/login", hold)
@@ -175,7 +173,7 @@ def test_busy_button_says_so_and_sends_once(site_of_ada: Site) -> None:
     heading(page, "Your account")
 
 
-def test_mail_is_asked_for_again_and_for_another_address(site: Site) -> None:
+def test_mail_is_asked_for_again_and_for_another_address(site):
     page = site.tab("/signup")
     fill(page, email="ada@example.com")
     heading(page, "Check your mail")
@@ -192,7 +190,7 @@ def test_mail_is_asked_for_again_and_for_another_address(site: Site) -> None:
     page.get_by_text("bob@example.com").wait_for()
 
 
-def test_address_is_known_on_the_next_page(site_of_ada: Site) -> None:
+def test_address_is_known_on_the_next_page(site_of_ada):
     page = site_of_ada.tab("/login")
     page.locator("[name=email]").fill("ada@example.com")
 
@@ -202,7 +200,7 @@ def test_address_is_known_on_the_next_page(site_of_ada: Site) -> None:
     assert page.locator("[name=email]").input_value() == "ada@example.com"
 
 
-def test_password_managers_are_led_to_the_change(site_of_ada: Site) -> None:
+def test_password_managers_are_led_to_the_change(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import Site, fill, heading
+from tests.browser.conftest import fill, heading
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 from tests.requests import ask
@@ -28,7 +28,7 @@ LANGUAGES = pytest.mark.parametrize("language", ["en", "de", "sv"])
 PERSON = {"first_name": "Grace", "last_name": "Hopper", "password": PASSWORD}
 
 
-def use(site: Site, link: str, path: str, **fields: str) -> None:
+def use(site, link, path, **fields):
     """Use a link up by hand."""
     token = link.partition("#token=")[2]
     body = PERSON | {"token": token} | fields
@@ -36,7 +36,7 @@ def use(site: Site, link: str, path: str, **fields: str) -> None:
 
 
 @LANGUAGES
-def test_used_sign_up_link_leads_to_the_log_in_first(site: Site, language: str) -> None:
+def test_used_sign_up_link_leads_to_the_log_in_first(site, language):
     page = site.tab("/signup", locale=language)
     fill(page, email="grace@example.com")
     page.locator("main .sent h1:focus").wait_for()
@@ -56,7 +56,7 @@ def test_used_sign_up_link_leads_to_the_log_in_first(site: Site, language: str) 
 
 
 @LANGUAGES
-def test_page_after_asking_says_what_to_do_when_no_mail_comes(site: Site, language: str) -> None:
+def test_page_after_asking_says_what_to_do_when_no_mail_comes(site, language):
     page = site.tab("/signup", locale=language)
 
     fill(page, email="grace@example.com")
@@ -68,7 +68,7 @@ def test_page_after_asking_says_what_to_do_when_no_mail_comes(site: Site, langua
 
 
 @LANGUAGES
-def test_accepting_as_somebody_else_is_said_first(site_of_ada: Site, language: str) -> None:
+def test_accepting_as_somebody_else_is_said_first(site_of_ada, language):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
     page.get_by_text("Operators").wait_for()
@@ -87,14 +87,14 @@ def test_accepting_as_somebody_else_is_said_first(site_of_ada: Site, language: s
     page.get_by_text("grace@example.com").wait_for()
 
 
-def fill_invitation(page: object) -> None:
+def fill_invitation(page):
     """Ada invites Grace."""
-    page.get_by_role("link", name="People").click()  # type: ignore[attr-defined]
+    page.get_by_role("link", name="People").click()
     fill(page, email="grace@example.com")
-    page.get_by_text("is on its way").wait_for()  # type: ignore[attr-defined]
+    page.get_by_text("is on its way").wait_for()
 
 
-def test_company_in_the_header_is_that_of_who_is_signed_in(site_of_ada: Site) -> None:
+def test_company_in_the_header_is_that_of_who_is_signed_in(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     page.locator("[data-company]", has_text="Operators").wait_for()
     ask(site_of_ada.service.url, "POST", "/auth/signup", {"email": "grace@example.com"})
@@ -106,7 +106,7 @@ def test_company_in_the_header_is_that_of_who_is_signed_in(site_of_ada: Site) ->
     page.locator("[data-company]", has_text="Compilers").wait_for()
 
 
-def test_own_link_says_nothing_of_somebody_else(site_of_ada: Site) -> None:
+def test_own_link_says_nothing_of_somebody_else(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
     page.get_by_role("link", name="Change the password").click()

@@ -1,11 +1,8 @@
 """Who is locked out is told what helps, in no circle, on every page that meets a lock."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from tests.browser.conftest import SCREENSHOTS, Site, fill, heading, says
+from tests.browser.conftest import SCREENSHOTS, fill, heading, says
 from tests.browser.test_factors import add_passkey
 from tests.browser.test_pages import violations
 from tests.conftest import PASSWORD, query
@@ -30,19 +27,19 @@ LONG = {
 }
 
 
-def lock(site: Site) -> None:
+def lock(site):
     """Somebody guesses at Ada's password until her address is locked."""
     wrong = {"email": "ada@example.com", "password": "a wrong guess"}
     answers = [ask(site.service.url, "POST", "/auth/login", wrong) for _ in range(5)]
     assert {answer.status for answer in answers} == {401}
 
 
-def unlock(site: Site) -> None:
+def unlock(site):
     site.service.manage("unlock", "ada@example.com")
 
 
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
-def test_advice_at_a_lock_is_true_to_its_end(site_of_ada: Site, language: str) -> None:
+def test_advice_at_a_lock_is_true_to_its_end(site_of_ada, language):
     lock(site_of_ada)
     page = site_of_ada.tab("/login", locale=language)
     fill(page, email="ada@example.com", password=PASSWORD)
@@ -62,8 +59,8 @@ def test_advice_at_a_lock_is_true_to_its_end(site_of_ada: Site, language: str) -
 
 
 def test_signed_in_person_at_a_lock_reads_how_long_and_what_works(
-    new_site: Callable[..., Site],
-) -> None:
+    new_site,
+):
     site = new_site(RATE_LIMIT_CREDENTIAL="100", RATE_LIMIT_WINDOW_SECONDS="2")
     site.operator()
     page = site.log_in(site.tab())
@@ -84,14 +81,14 @@ def test_signed_in_person_at_a_lock_reads_how_long_and_what_works(
     page.get_by_text("ada@example.com").wait_for()
 
 
-def speak(site: Site, page: Any, language: str) -> None:
+def speak(site, page, language):
     """From now on the pages speak this language to Ada."""
     url = site.service.environment["DATABASE_URL"]
     query(url, f"UPDATE accounts_user SET language = '{language}'")
     page.context.add_cookies([{"name": "django_language", "value": language, "url": site.url}])
 
 
-def test_passkey_works_while_the_address_is_locked(new_site: Callable[..., Site]) -> None:
+def test_passkey_works_while_the_address_is_locked(new_site):
     site = new_site(RATE_LIMIT_CREDENTIAL="100", RATE_LIMIT_WINDOW_SECONDS="2")
     site.operator()
     page = site.log_in(site.tab())
@@ -109,7 +106,7 @@ def test_passkey_works_while_the_address_is_locked(new_site: Callable[..., Site]
     page.locator("dd", has_text="ada@example.com").wait_for()
 
 
-def test_first_wait_is_said_to_be_short(new_site: Callable[..., Site]) -> None:
+def test_first_wait_is_said_to_be_short(new_site):
     site = new_site(RATE_LIMIT_CREDENTIAL="100", RATE_LIMIT_WINDOW_SECONDS="30")
     site.operator()
     page = site.log_in(site.tab())

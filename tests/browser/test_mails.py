@@ -3,13 +3,11 @@
 import email
 import itertools
 import time
-from collections.abc import Callable, Iterator
 from email import policy
-from typing import Any
 
 import pytest
 
-from tests.browser.conftest import SCREENSHOTS, Site
+from tests.browser.conftest import SCREENSHOTS
 from tests.browser.test_pages import AXE
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
@@ -26,7 +24,7 @@ LINKS = {
 }
 
 
-def html_of(site: Site, number: int, seen: set[str]) -> list[str]:
+def html_of(site, number, seen):
     """The HTML of the mails that are not among those seen, once there are so many."""
     deadline = time.monotonic() + 30
     while len(found := [html for html in mails(site) if html not in seen]) < number:
@@ -35,7 +33,7 @@ def html_of(site: Site, number: int, seen: set[str]) -> list[str]:
     return found
 
 
-def mails(site: Site) -> Iterator[str]:
+def mails(site):
     for file in site.mails.glob("*"):
         for part in file.read_bytes().split(b"-" * 79 + b"\n"):
             message = email.message_from_bytes(part, policy=policy.default)
@@ -45,7 +43,7 @@ def mails(site: Site) -> Iterator[str]:
                 yield body.get_content()
 
 
-def look(page: Any, html: str, name: str) -> list[str]:
+def look(page, html, name):
     """What is wrong with a mail as it is seen."""
     page.set_content(html)
     SCREENSHOTS.mkdir(exist_ok=True)
@@ -59,7 +57,7 @@ def look(page: Any, html: str, name: str) -> list[str]:
     )
 
 
-def caused(site: Site, language: str) -> dict[str, str]:
+def caused(site, language):
     """By name: the HTML of mails in a language, each caused by a call."""
     url = site.service.url
     environment = site.service.environment
@@ -73,7 +71,7 @@ def caused(site: Site, language: str) -> dict[str, str]:
         "invitation": ("/invitations", grace | {"language": language}),
         "address": ("/auth/email-changes", ada | {"email": f"ada@{language}.example.com"}),
     }
-    found: dict[str, str] = {}
+    found = {}
     seen = set(mails(site))  # nothing is deleted: the worker may have a file open
     for name, (path, body) in calls.items():
         headers = {"Accept_Language": language, "Authorization": f"Bearer {access}"}
@@ -85,7 +83,7 @@ def caused(site: Site, language: str) -> dict[str, str]:
     return found
 
 
-def test_mails_are_seen_as_meant(new_site: Callable[..., Site], browser: Any) -> None:
+def test_mails_are_seen_as_meant(new_site, browser):
     site = new_site(RATE_LIMIT_CREDENTIAL="1000", **LINKS)
     site.operator()
     bodies = {language: caused(site, language) for language in ("en", "de", "sv")}

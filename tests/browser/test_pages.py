@@ -1,12 +1,11 @@
 """Each page as a person sees it: no barrier that axe-core finds, on a phone and on a desk."""
 
 from pathlib import Path
-from typing import Any
 
 import axe_playwright_python
 import pytest
 
-from tests.browser.conftest import DESKTOP, PHONE, SCREENSHOTS, Site, fill, heading, says
+from tests.browser.conftest import DESKTOP, PHONE, SCREENSHOTS, fill, heading, says
 
 pytestmark = pytest.mark.browser
 
@@ -15,7 +14,7 @@ OPEN = ["", "signup", "complete-signup", "login", "login/", "accept-invitation"]
 OPEN += ["forgot-password", "change-password", "docs"]
 
 
-def violations(page: Any) -> list[str]:
+def violations(page):
     """What axe-core finds; its script comes from disk, past the page's policy."""
     page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
     found = page.evaluate("axe.run({ preload: false }).then(result => result.violations)")
@@ -24,7 +23,7 @@ def violations(page: Any) -> list[str]:
     ]
 
 
-def look(page: Any, name: str) -> list[str]:
+def look(page, name):
     page.wait_for_load_state("networkidle")
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=not name.startswith("docs"))
@@ -34,7 +33,7 @@ def look(page: Any, name: str) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
-def test_pages_for_strangers(site: Site, device: str, viewport: Any, scheme: str) -> None:
+def test_pages_for_strangers(site, device, viewport, scheme):
     page = site.tab("/", viewport=viewport, color_scheme=scheme)
     found = {}
     for name in OPEN:
@@ -53,7 +52,7 @@ def test_pages_for_strangers(site: Site, device: str, viewport: Any, scheme: str
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
-def test_pages_for_members(site_of_ada: Site, device: str, viewport: Any, scheme: str) -> None:
+def test_pages_for_members(site_of_ada, device, viewport, scheme):
     page = site_of_ada.log_in(
         site_of_ada.tab("/login", viewport=viewport, color_scheme=scheme), password="wrong guess"
     )
@@ -79,7 +78,7 @@ def test_pages_for_members(site_of_ada: Site, device: str, viewport: Any, scheme
     assert not any(found.values()), found
 
 
-def opened(page: Any, call: str) -> Any:
+def opened(page, call):
     """A call of the documentation, opened to be tried."""
     operation = page.locator(f"#operations-{call}")
     operation.locator(".opblock-summary-control").click(timeout=30_000)
@@ -87,7 +86,7 @@ def opened(page: Any, call: str) -> Any:
     return operation
 
 
-def test_documentation_opens_on_the_first_call_and_leads_back(site: Site) -> None:
+def test_documentation_opens_on_the_first_call_and_leads_back(site):
     page = site.tab("/docs")
     page.locator("#operations-auth-signUp.is-open").wait_for(timeout=30_000)
     page.wait_for_function("scrollY > 0")
@@ -100,7 +99,7 @@ def test_documentation_opens_on_the_first_call_and_leads_back(site: Site) -> Non
     page.wait_for_url(f"{site.url}/")
 
 
-def test_documentation_can_be_tried(site: Site) -> None:
+def test_documentation_can_be_tried(site):
     operation = opened(site.tab("/docs"), "service-getHealth")
 
     operation.get_by_role("button", name="Execute").click()
@@ -108,7 +107,7 @@ def test_documentation_can_be_tried(site: Site) -> None:
     operation.get_by_text('"database": "ok"').first.wait_for()
 
 
-def test_documentation_takes_over_the_token_of_a_log_in(site_of_ada: Site) -> None:
+def test_documentation_takes_over_the_token_of_a_log_in(site_of_ada):
     page = site_of_ada.tab("/docs", color_scheme="dark")
     operation = opened(page, "auth-logIn")
 
@@ -117,7 +116,7 @@ def test_documentation_takes_over_the_token_of_a_log_in(site_of_ada: Site) -> No
     page.locator(".btn.authorize.locked").wait_for()
 
 
-def test_page_works_by_keyboard_alone(site_of_ada: Site) -> None:
+def test_page_works_by_keyboard_alone(site_of_ada):
     page = site_of_ada.tab("/login")
     page.locator("[name=email]:focus").wait_for()
     page.keyboard.type("ada@example.com")
@@ -129,7 +128,7 @@ def test_page_works_by_keyboard_alone(site_of_ada: Site) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Your account"
 
 
-def test_content_can_be_skipped_to(site: Site) -> None:
+def test_content_can_be_skipped_to(site):
     page = site.tab("/")
 
     page.keyboard.press("Tab")
@@ -139,7 +138,7 @@ def test_content_can_be_skipped_to(site: Site) -> None:
     page.locator("main:focus").wait_for()
 
 
-def test_admin_site_lives_under_the_policy(site_of_ada: Site) -> None:
+def test_admin_site_lives_under_the_policy(site_of_ada):
     page = site_of_ada.tab("/admin/")
     page.locator("[name=username]").fill("ada@example.com")
     page.locator("[name=password]").fill("correct horse battery")

@@ -1,17 +1,15 @@
 """The page of a company's people: who sees it, what is asked before it is done."""
 
-from typing import Any
-
 import pytest
 
-from tests.browser.conftest import Site, fill, heading, says
+from tests.browser.conftest import fill, heading, says
 from tests.conftest import PASSWORD, query
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def people(site_of_ada: Site) -> Any:
+def people(site_of_ada):
     """Ada before the page; Bob is a member of her company."""
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
@@ -27,7 +25,7 @@ def people(site_of_ada: Site) -> Any:
     return page
 
 
-def act(page: Any, name: str, action: str, *, confirm: str = "") -> None:
+def act(page, name, action, *, confirm=""):
     page.get_by_label(f"Actions for {name}").click()
     page.get_by_role("button", name=action, exact=True).click()
     if confirm:
@@ -35,15 +33,15 @@ def act(page: Any, name: str, action: str, *, confirm: str = "") -> None:
         page.locator("dialog [value=yes]").click()
 
 
-def row_of(page: Any, name: str) -> Any:
+def row_of(page, name):
     return page.locator("tr", has_text=name)
 
 
-def focused(page: Any) -> str:
+def focused(page):
     return str(page.evaluate("document.activeElement.ariaLabel"))
 
 
-def test_role_changes_after_a_question_and_the_focus_stays(people: Any) -> None:
+def test_role_changes_after_a_question_and_the_focus_stays(people):
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
 
     says(people, "Bob Boole is an admin now.")
@@ -51,7 +49,7 @@ def test_role_changes_after_a_question_and_the_focus_stays(people: Any) -> None:
     row_of(people, "Bob Boole").locator("td", has_text="Admin").first.wait_for()
 
 
-def test_nothing_is_done_when_the_answer_is_no(people: Any) -> None:
+def test_nothing_is_done_when_the_answer_is_no(people):
     act(people, "Bob Boole", "Make admin")
     people.get_by_role("button", name="Cancel").click()
 
@@ -61,7 +59,7 @@ def test_nothing_is_done_when_the_answer_is_no(people: Any) -> None:
     row_of(people, "Bob Boole").locator("td", has_text="Member").first.wait_for()
 
 
-def test_admin_who_gives_up_the_role_leaves_the_page(people: Any) -> None:
+def test_admin_who_gives_up_the_role_leaves_the_page(people):
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
     says(people, "Bob Boole is an admin now.")
 
@@ -72,7 +70,7 @@ def test_admin_who_gives_up_the_role_leaves_the_page(people: Any) -> None:
     assert not people.get_by_role("link", name="People").is_visible()
 
 
-def test_last_admin_stays_one(people: Any) -> None:
+def test_last_admin_stays_one(people):
     """Who is the last is offered no way out; who has become so just now is told."""
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
     people.locator("dd[data-text=admins]", has_text="2").wait_for()
@@ -84,7 +82,7 @@ def test_last_admin_stays_one(people: Any) -> None:
     heading(people, "People")
 
 
-def test_member_is_told_that_the_page_is_for_admins(people: Any) -> None:
+def test_member_is_told_that_the_page_is_for_admins(people):
     people.bob.goto("/people")
 
     heading(people.bob, "For admins")
@@ -92,7 +90,7 @@ def test_member_is_told_that_the_page_is_for_admins(people: Any) -> None:
     assert not people.bob.locator("[name=email]").is_visible()
 
 
-def test_somebody_is_deactivated_and_reactivated(people: Any) -> None:
+def test_somebody_is_deactivated_and_reactivated(people):
     row = row_of(people, "Bob Boole")
     act(people, "Bob Boole", "Deactivate", confirm="Deactivate Bob Boole?")
     says(people, "Bob Boole has been deactivated.")
@@ -104,7 +102,7 @@ def test_somebody_is_deactivated_and_reactivated(people: Any) -> None:
     row.locator(".badge", has_text="Active").wait_for()
 
 
-def test_people_are_searched(people: Any) -> None:
+def test_people_are_searched(people):
     people.get_by_label("Search people").fill("boole")
 
     people.get_by_text("Ada Lovelace").wait_for(state="detached")
@@ -113,7 +111,7 @@ def test_people_are_searched(people: Any) -> None:
     people.get_by_text("Nobody is found.").wait_for()
 
 
-def test_invitation_is_sent_again_and_revoked(people: Any) -> None:
+def test_invitation_is_sent_again_and_revoked(people):
     fill(people, email="cleo@example.com")
     act(people, "cleo@example.com", "Send again")
     says(people, "The invitation to cleo@example.com has been sent again.")
@@ -124,7 +122,7 @@ def test_invitation_is_sent_again_and_revoked(people: Any) -> None:
     people.get_by_text("There is none.").first.wait_for()
 
 
-def test_expired_invitation_is_listed(site_of_ada: Site) -> None:
+def test_expired_invitation_is_listed(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
     page.get_by_role("link", name="People").click()
@@ -140,7 +138,7 @@ def test_expired_invitation_is_listed(site_of_ada: Site) -> None:
     page.locator(".badge", has_text="Pending").wait_for()
 
 
-def test_menu_closes_on_escape(people: Any) -> None:
+def test_menu_closes_on_escape(people):
     people.get_by_label("Actions for Bob Boole").click()
 
     people.keyboard.press("Escape")
@@ -149,7 +147,7 @@ def test_menu_closes_on_escape(people: Any) -> None:
     assert focused(people) == "Actions for Bob Boole"
 
 
-def test_colleague_is_signed_out_after_a_question(people: Any) -> None:
+def test_colleague_is_signed_out_after_a_question(people):
     act(people, "Bob Boole", "End sessions", confirm="Sign Bob Boole out?")
 
     says(people, "Bob Boole is signed out.")
@@ -157,13 +155,13 @@ def test_colleague_is_signed_out_after_a_question(people: Any) -> None:
     heading(people.bob, "Log in")
 
 
-def test_colleague_is_mailed_a_password_link(people: Any) -> None:
+def test_colleague_is_mailed_a_password_link(people):
     act(people, "Bob Boole", "Mail a password link")
 
     says(people, "A link to a new password is on its way to bob@example.com.")
 
 
-def test_page_tells_what_has_happened(people: Any) -> None:
+def test_page_tells_what_has_happened(people):
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
 
     newest = people.locator("#events tr").first

@@ -4,12 +4,10 @@ import email
 import json
 import re
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Site, heading, says
+from tests.browser.conftest import heading, says
 from tests.conftest import PASSWORD, query
 
 pytestmark = pytest.mark.browser
@@ -17,21 +15,21 @@ NEW = "ada@example.net"
 
 
 @pytest.fixture
-def account(site_of_ada: Site) -> Any:
+def account(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
     return page
 
 
 @pytest.fixture
-def people(account: Any) -> Any:
+def people(account):
     account.get_by_role("link", name="People").click()
     heading(account, "People")
     account.get_by_text("You", exact=True).wait_for()
     return account
 
 
-def link_to(site: Site, address: str) -> str:
+def link_to(site, address):
     """The link in the newest mail to an address, when it has come. A file holds several mails."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
@@ -47,9 +45,7 @@ def link_to(site: Site, address: str) -> str:
     raise TimeoutError("no mail has come")
 
 
-def test_address_is_changed_by_a_link_and_given_back_by_another(
-    site_of_ada: Site, account: Any
-) -> None:
+def test_address_is_changed_by_a_link_and_given_back_by_another(site_of_ada, account):
     account.get_by_label("New e-mail address").fill(NEW)
     account.get_by_label("Password", exact=True).fill("not the password")
     account.get_by_role("button", name="Send the link").click()
@@ -71,7 +67,7 @@ def test_address_is_changed_by_a_link_and_given_back_by_another(
     assert query(url, "SELECT email FROM accounts_user") == [("ada@example.com",)]
 
 
-def test_own_data_is_downloaded(account: Any, tmp_path: Path) -> None:
+def test_own_data_is_downloaded(account, tmp_path):
     with account.expect_download() as started:
         account.get_by_role("button", name="Download").click()
     started.value.save_as(tmp_path / "data.json")
@@ -80,7 +76,7 @@ def test_own_data_is_downloaded(account: Any, tmp_path: Path) -> None:
     assert data["profile"]["email"] == "ada@example.com"
 
 
-def test_team_is_invited_and_told_of_each(people: Any) -> None:
+def test_team_is_invited_and_told_of_each(people):
     people.get_by_label("E-mail addresses").fill(
         "bob@example.com, Carl C. <carl@example.com>\nnobody; ada@example.com"
     )
@@ -98,7 +94,7 @@ def test_team_is_invited_and_told_of_each(people: Any) -> None:
     people.locator("#pending tr", has_text="carl@example.com").wait_for()
 
 
-def test_search_and_filters_are_over_people_and_invitations(people: Any) -> None:
+def test_search_and_filters_are_over_people_and_invitations(people):
     people.get_by_label("E-mail addresses").fill("bob@example.com,carl@example.com")
     people.get_by_role("button", name="Invite all").click()
     people.locator("#pending tr", has_text="carl@").wait_for()
@@ -115,7 +111,7 @@ def test_search_and_filters_are_over_people_and_invitations(people: Any) -> None
     people.locator("#people tr", has_text="Ada").wait_for()
 
 
-def test_csv_quotes_formulas(people: Any, tmp_path: Path, site_of_ada: Site) -> None:
+def test_csv_quotes_formulas(people, tmp_path, site_of_ada):
     url = site_of_ada.service.environment["DATABASE_URL"]
     query(url, "UPDATE accounts_user SET first_name = '=1+1', last_name = 'say \"hi\"'")
     with people.expect_download() as started:
@@ -127,7 +123,7 @@ def test_csv_quotes_formulas(people: Any, tmp_path: Path, site_of_ada: Site) -> 
     assert row.startswith('"ada@example.com","\'=1+1","say ""hi""","admin","active","20')
 
 
-def test_revoked_invitation_is_sent_anew_by_one_click(people: Any) -> None:
+def test_revoked_invitation_is_sent_anew_by_one_click(people):
     people.get_by_label("E-mail addresses").fill("bob@example.com")
     people.get_by_role("button", name="Invite all").click()
     people.get_by_label("Actions for bob@example.com").click()
@@ -141,7 +137,7 @@ def test_revoked_invitation_is_sent_anew_by_one_click(people: Any) -> None:
     people.locator("#pending tr", has_text="bob@").wait_for()
 
 
-def test_company_is_renamed(people: Any) -> None:
+def test_company_is_renamed(people):
     people.get_by_label("Name", exact=True).fill("Difference Engines")
     people.get_by_role("button", name="Rename").click()
 

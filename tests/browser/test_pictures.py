@@ -1,11 +1,9 @@
 """The README's pictures are taken anew into screenshots/; CONTRIBUTING.md tells how they come into
 docs/pictures/."""
 
-from typing import Any
-
 import pytest
 
-from tests.browser.conftest import SCREENSHOTS, Site, fill, says
+from tests.browser.conftest import SCREENSHOTS, fill, says
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -27,13 +25,13 @@ add("Luigi Menabrea", is_active=False)
 VIEW = {"width": 1000, "height": 640}
 
 
-def take(page: Any, name: str) -> None:
+def take(page, name):
     page.wait_for_load_state("networkidle")
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"picture-{name}.png", animations="disabled")
 
 
-def test_pages_of_a_company(site: Site) -> None:
+def test_pages_of_a_company(site):
     site.service.manage("shell", "--no-imports", "-c", PEOPLE % PASSWORD)
     page = site.tab("/login", viewport=VIEW)
     page.locator("[name=email]").fill("grace@example.com")
@@ -50,7 +48,7 @@ def test_pages_of_a_company(site: Site) -> None:
     assert page.get_by_text("Mary Somerville").is_visible()
 
 
-def test_back_office(site_of_ada: Site) -> None:
+def test_back_office(site_of_ada):
     site = site_of_ada
     site.service.manage("shell", "--no-imports", "-c", PEOPLE % PASSWORD)
     for name in ("grace", "mary", "charles"):

@@ -1,18 +1,16 @@
 """What people do with the pages, from the first mail to the locked door."""
 
-from collections.abc import Callable
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import Site, fill, heading, says
+from tests.browser.conftest import fill, heading, says
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
 
 
-def test_person_signs_up_and_stays_signed_in(site: Site) -> None:
+def test_person_signs_up_and_stays_signed_in(site):
     page = site.tab("/signup")
     fill(page, email="ada@example.com")
     page.get_by_text("Check your mail").wait_for()
@@ -27,11 +25,11 @@ def test_person_signs_up_and_stays_signed_in(site: Site) -> None:
     page.get_by_text("ada@example.com").wait_for()
 
 
-def test_second_tab_takes_over_the_session(site_of_ada: Site) -> None:
+def test_second_tab_takes_over_the_session(site_of_ada):
     first = site_of_ada.log_in(site_of_ada.tab())
     heading(first, "Your account")
     second = first.context.new_page()
-    refreshes: list[Any] = []
+    refreshes = []
     second.on("request", lambda request: refreshes.append(request.url.endswith("/auth/refresh")))
 
     second.goto("/profile")
@@ -40,7 +38,7 @@ def test_second_tab_takes_over_the_session(site_of_ada: Site) -> None:
     assert not any(refreshes)
 
 
-def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada: Site) -> None:
+def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada):
     first = site_of_ada.log_in(site_of_ada.tab())
     heading(first, "Your account")
     second = first.context.new_page()
@@ -56,7 +54,7 @@ def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada: Site) -> None:
     assert first.context.cookies() == []
 
 
-def test_log_in_leads_to_the_page_that_was_wanted(site_of_ada: Site) -> None:
+def test_log_in_leads_to_the_page_that_was_wanted(site_of_ada):
     page = site_of_ada.tab("/people")
     heading(page, "Log in")
 
@@ -65,7 +63,7 @@ def test_log_in_leads_to_the_page_that_was_wanted(site_of_ada: Site) -> None:
     heading(page, "People")
 
 
-def test_colleague_is_invited_and_accepts(site_of_ada: Site) -> None:
+def test_colleague_is_invited_and_accepts(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
     page.get_by_role("link", name="People").click()
@@ -85,7 +83,7 @@ def test_colleague_is_invited_and_accepts(site_of_ada: Site) -> None:
     page.get_by_text("There is none.").first.wait_for()
 
 
-def test_new_password_ends_the_other_session(site_of_ada: Site) -> None:
+def test_new_password_ends_the_other_session(site_of_ada):
     other = site_of_ada.log_in(site_of_ada.tab())
     heading(other, "Your account")
     page = site_of_ada.tab("/forgot-password")
@@ -101,7 +99,7 @@ def test_new_password_ends_the_other_session(site_of_ada: Site) -> None:
     heading(other, "Log in")
 
 
-def test_throttled_person_tries_again_and_is_let_in(new_site: Callable[..., Site]) -> None:
+def test_throttled_person_tries_again_and_is_let_in(new_site):
     site = new_site(RATE_LIMIT_CREDENTIAL="3", RATE_LIMIT_WINDOW_SECONDS="4")
     site.operator()
     page = site.tab("/login")
@@ -116,7 +114,7 @@ def test_throttled_person_tries_again_and_is_let_in(new_site: Callable[..., Site
     heading(page, "Your account")
 
 
-def test_locked_person_reads_the_same_words(new_site: Callable[..., Site]) -> None:
+def test_locked_person_reads_the_same_words(new_site):
     site = new_site(LOCKOUT_THRESHOLD="1")
     site.operator()
     page = site.tab("/login")
@@ -129,7 +127,7 @@ def test_locked_person_reads_the_same_words(new_site: Callable[..., Site]) -> No
     assert page.locator("main form button:not([type])").is_enabled()
 
 
-def test_signed_in_person_at_the_limit_waits_and_goes_on(new_site: Callable[..., Site]) -> None:
+def test_signed_in_person_at_the_limit_waits_and_goes_on(new_site):
     site = new_site(RATE_LIMIT_CREDENTIAL="3", RATE_LIMIT_WINDOW_SECONDS="4")
     site.operator()
     page = site.log_in(site.tab())
@@ -147,7 +145,7 @@ def test_signed_in_person_at_the_limit_waits_and_goes_on(new_site: Callable[...,
     assert page.locator("#status").inner_text() == ""
 
 
-def test_old_access_token_is_refreshed_before_the_call(site_of_ada: Site) -> None:
+def test_old_access_token_is_refreshed_before_the_call(site_of_ada):
     page = site_of_ada.tab()
     page.clock.install()
     site_of_ada.log_in(page)
@@ -161,14 +159,14 @@ def test_old_access_token_is_refreshed_before_the_call(site_of_ada: Site) -> Non
     heading(page, "People")
 
 
-def test_short_token_is_old_when_a_fifth_is_left(new_site: Callable[..., Site]) -> None:
+def test_short_token_is_old_when_a_fifth_is_left(new_site):
     site = new_site(ACCESS_TOKEN_SECONDS="100", JWT_LEEWAY_SECONDS="300")
     site.operator()
     page = site.tab()
     page.clock.install()
     site.log_in(page)
     heading(page, "Your account")
-    calls: list[str] = []
+    calls = []
     page.on("request", lambda request: calls.append(urlsplit(request.url).path))
     page.clock.fast_forward(75_000)
     page.get_by_role("link", name="People").click()
@@ -182,7 +180,7 @@ def test_short_token_is_old_when_a_fifth_is_left(new_site: Callable[..., Site]) 
     assert refreshed.value.ok
 
 
-def test_language_is_kept_with_the_person(site_of_ada: Site) -> None:
+def test_language_is_kept_with_the_person(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
 
@@ -196,7 +194,7 @@ def test_language_is_kept_with_the_person(site_of_ada: Site) -> None:
     heading(other, "Ditt konto")
 
 
-def test_language_is_chosen_at_the_foot_of_a_page(site: Site) -> None:
+def test_language_is_chosen_at_the_foot_of_a_page(site):
     page = site.tab("/login")
 
     page.get_by_role("button", name="Deutsch").click()

@@ -10,12 +10,11 @@ it imports, and npm would take the newest.
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import PASSWORD, Service
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.client
 
@@ -32,7 +31,7 @@ PYTHON = {
 }
 
 
-def run(folder: str, *command: str) -> str:
+def run(folder, *command):
     """Run a program in a folder of clients; what it said, if it failed."""
     done = subprocess.run(
         command, cwd=FOLDER / folder, capture_output=True, text=True, check=False, timeout=300
@@ -41,7 +40,7 @@ def run(folder: str, *command: str) -> str:
 
 
 @pytest.fixture
-def service(new_service: Callable[..., Service]) -> Service:
+def service(new_service):
     service = new_service(RATE_LIMIT_CREDENTIAL="1000")
     person = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
     service.environment |= person
@@ -49,7 +48,7 @@ def service(new_service: Callable[..., Service]) -> Service:
     return service.start()
 
 
-def interpreter(name: str, requirements: list[str]) -> str:
+def interpreter(name, requirements):
     """A Python with these packages; made once, and again when they change."""
     folder = FOLDER / "pythons" / ".venvs" / name
     kept, wanted = folder / "requirements.txt", "\n".join(requirements)
@@ -62,14 +61,14 @@ def interpreter(name: str, requirements: list[str]) -> str:
 
 
 @pytest.mark.parametrize("name", NODE)
-def test_javascript_client_gets_in_and_stays_in(service: Service, name: str) -> None:
+def test_javascript_client_gets_in_and_stays_in(service, name):
     said = run("mcp", "node", "clients.js", name, service.url)
 
     assert not said, said
 
 
 @pytest.mark.parametrize("name", PYTHON)
-def test_python_client_gets_in_and_stays_in(service: Service, name: str) -> None:
+def test_python_client_gets_in_and_stays_in(service, name):
     script, requirements = PYTHON[name]
 
     said = run("pythons", interpreter(name, requirements), script, service.url)

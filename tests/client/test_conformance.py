@@ -5,10 +5,7 @@ import json
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -89,7 +86,7 @@ class Bearer(BaseHTTPRequestHandler):
     token: str
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         kept = {name: value for name, value in self.headers.items() if name != "Connection"}
         connection = http.client.HTTPConnection("127.0.0.1", self.service.port)
@@ -107,17 +104,17 @@ class Bearer(BaseHTTPRequestHandler):
 
     do_GET = do_DELETE = do_POST  # noqa: N815
 
-    def log_message(self, *args: Any) -> None:
+    def log_message(self, *args):
         pass
 
 
 @pytest.fixture(scope="module")
-def port() -> int:
+def port():
     return free_port()
 
 
 @pytest.fixture
-def service(new_service: Callable[..., Service], port: int) -> Service:
+def service(new_service, port):
     origins = f"http://127.0.0.1:{port},http://localhost:{port}"
     service = new_service(CORS_ALLOWED_ORIGINS=origins)
     names = {f"DJANGO_SUPERUSER_{name.upper()}": value for name, value in PERSON.items()}
@@ -127,7 +124,7 @@ def service(new_service: Callable[..., Service], port: int) -> Service:
 
 
 @pytest.fixture
-def proxy(service: Service, port: int) -> Iterator[str]:
+def proxy(service, port):
     token = ask(service.url, "POST", "/auth/login", PERSON).json()["access_token"]
     handler = type("WithToken", (Bearer,), {"service": service, "token": token})
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
@@ -137,12 +134,12 @@ def proxy(service: Service, port: int) -> Iterator[str]:
     server.server_close()
 
 
-def suite(*words: str) -> str:
+def suite(*words):
     done = subprocess.run([*SUITE, *words], cwd=HERE, capture_output=True, text=True, check=False)
     return done.stdout
 
 
-def failures(folder: Path) -> list[str]:
+def failures(folder):
     """The checks that have failed, of those that are about us."""
     reports = list(folder.rglob("checks.json"))
     assert reports
@@ -157,7 +154,7 @@ def failures(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("revision", APPLY)
-def test_service_conforms(proxy: str, tmp_path: Path, revision: str) -> None:
+def test_service_conforms(proxy, tmp_path, revision):
     found = []
     for scenario in APPLY[revision]:
         folder = tmp_path / scenario
@@ -169,13 +166,13 @@ def test_service_conforms(proxy: str, tmp_path: Path, revision: str) -> None:
     assert found == []
 
 
-def test_authorization_server_conforms(service: Service, tmp_path: Path) -> None:
+def test_authorization_server_conforms(service, tmp_path):
     suite("authorization", "--url", service.url, "-o", str(tmp_path))
 
     assert failures(tmp_path) == []
 
 
-def test_every_scenario_applies_or_is_known_not_to() -> None:
+def test_every_scenario_applies_or_is_known_not_to():
     listed = suite("list").partition("Client scenarios")[0]
     scenarios = re.findall(r"^  - (\S+)", listed, re.MULTILINE)
     applied = {scenario for chosen in APPLY.values() for scenario in chosen}

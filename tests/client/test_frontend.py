@@ -3,22 +3,20 @@
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.browser.conftest import Site, serve
 from tests.client.test_client import FOLDER
-from tests.conftest import PASSWORD, Service
+from tests.conftest import PASSWORD
 from tests.servers import free_port, wait_for_port
 
 pytestmark = pytest.mark.client
 
 
 @contextlib.contextmanager
-def built_at(origin: str, site: Site, **environment: str) -> Iterator[Site]:
+def built_at(origin, site, **environment):
     """The service, and `site.frontend`: where Vite serves what it has built."""
     port = str(urlsplit(origin).port)
     build = ["npm", "run", "--silent", "frontend"]
@@ -36,24 +34,24 @@ def built_at(origin: str, site: Site, **environment: str) -> Iterator[Site]:
 
 
 @pytest.fixture
-def site(new_service: Callable[..., Service], browser: Any) -> Iterator[Site]:
+def site(new_service, browser):
     origin = f"http://127.0.0.1:{free_port()}"
     service = serve(new_service(FRONTEND_URL=origin, CORS_ALLOWED_ORIGINS=origin))
     with built_at(origin, Site(service, browser)) as site:
         yield site
 
 
-def person(page: Any) -> None:
+def person(page):
     page.get_by_text("Ada Lovelace, admin").wait_for()
 
 
-def fill(page: Any, form: str, **fields: str) -> None:
+def fill(page, form, **fields):
     for name, value in fields.items():
         page.locator(f"{form} [name={name}]").fill(value)
     page.locator(f"{form} button").click()
 
 
-def sign_up(site: Site) -> Any:
+def sign_up(site):
     page = site.tab(site.frontend)
     fill(page, "#ask", email="ada@example.com")
     page.get_by_text("If the address is available").wait_for()
@@ -64,12 +62,12 @@ def sign_up(site: Site) -> Any:
     return page
 
 
-def test_session_outlives_a_reload_and_reaches_other_tabs(site: Site) -> None:
+def test_session_outlives_a_reload_and_reaches_other_tabs(site):
     page = sign_up(site)
     page.reload()
     person(page)
     other = page.context.new_page()
-    refreshes: list[str] = []
+    refreshes = []
     other.on("request", lambda request: refreshes.append(request.url))
     other.goto(site.frontend)
     person(other)
@@ -81,7 +79,7 @@ def test_session_outlives_a_reload_and_reaches_other_tabs(site: Site) -> None:
     assert page.context.cookies() == []
 
 
-def test_log_in_is_refused_in_words_and_then_calls_are_made(site: Site) -> None:
+def test_log_in_is_refused_in_words_and_then_calls_are_made(site):
     page = sign_up(site)
     page.get_by_role("button", name="Sign out").click()
     page.locator("section").wait_for(state="hidden")
@@ -96,7 +94,7 @@ def test_log_in_is_refused_in_words_and_then_calls_are_made(site: Site) -> None:
     page.get_by_text("You are ada@example.com").wait_for()
 
 
-def test_old_token_is_refreshed_by_the_cookie_of_the_other_origin(site: Site) -> None:
+def test_old_token_is_refreshed_by_the_cookie_of_the_other_origin(site):
     page = sign_up(site)
     page.clock.install()
     page.reload()

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.client
 KEPT = FOLDER / "../../pages/static/pages/client.d.ts"
 
 
-def test_kept_types_are_what_the_code_says() -> None:
+def test_kept_types_are_what_the_code_says():
     kept = KEPT.read_text(encoding="utf-8")
 
     assert run("npx", "tsc", "-p", "tsconfig.types.json") == ""

@@ -4,15 +4,13 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.client.test_client import FOLDER
-from tests.conftest import PASSWORD, Service
+from tests.conftest import PASSWORD
 from tests.requests import ask
 
 pytestmark = pytest.mark.client
@@ -48,7 +46,7 @@ for await (const line of readline.createInterface({ input: process.stdin })) {
 """
 
 
-def samples() -> dict[str, tuple[str, str]]:
+def samples():
     """The documentation's samples by the library that they name first: their language and text."""
     text = Path("docs/integrating.md").read_text(encoding="utf-8").partition("## Verifying")[2]
     found = re.findall(r"```(\w+)\n((?:#|//) (\S+) .*?)```", text, re.DOTALL)
@@ -71,7 +69,7 @@ class Verifier:
     process: subprocess.Popen[str]
     refuses: str
 
-    def __call__(self, *lines: str) -> list[str]:
+    def __call__(self, *lines):
         """What it says of these tokens."""
         self.process.stdin.write("".join(f"{line}\n" for line in lines))
         self.process.stdin.flush()
@@ -79,7 +77,7 @@ class Verifier:
 
 
 @pytest.fixture
-def service(new_service: Callable[..., Service]) -> Service:
+def service(new_service):
     service = new_service(RATE_LIMIT_PUBLIC="100")  # far fewer than tokens
     person = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
     service.environment |= person
@@ -88,7 +86,7 @@ def service(new_service: Callable[..., Service]) -> Service:
 
 
 @pytest.fixture(params=RUN)
-def verifier(request: Any, service: Service) -> Iterator[Verifier]:
+def verifier(request, service):
     language, sample = samples()[request.param]
     where = service.url, "consulting-management"
     if language == "python":
@@ -110,7 +108,7 @@ ISSUE = (
 )
 
 
-def pairs(service: Service, count: int) -> tuple[list[str], list[str]]:
+def pairs(service, count):
     """New access tokens, and new refresh tokens, by the key of now."""
     issued = service.manage("shell", "--no-imports", "-c", ISSUE.format(count)).split()
     return issued[::2], issued[1::2]
@@ -125,12 +123,12 @@ CHANGE = (
 )
 
 
-def changed(service: Service, claims: list[dict[str, Any]]) -> list[str]:
+def changed(service, claims):
     """New access tokens with other claims; numbers are seconds from now."""
     return service.manage("shell", "--no-imports", "-c", CHANGE.format(claims)).split()
 
 
-def wait_until_published(service: Service, access: str) -> None:
+def wait_until_published(service, access):
     """A process looks at its folder of keys every two seconds."""
     headers = {"authorization": f"Bearer {access}"}
     for _ in range(50):
@@ -140,9 +138,7 @@ def wait_until_published(service: Service, access: str) -> None:
     raise AssertionError("the new key is not known")
 
 
-def test_sample_holds_over_two_rotations_and_500_tokens(
-    service: Service, verifier: Verifier
-) -> None:
+def test_sample_holds_over_two_rotations_and_500_tokens(service, verifier):
     said = []
     for rotation in range(3):
         if rotation:
@@ -155,9 +151,7 @@ def test_sample_holds_over_two_rotations_and_500_tokens(
     assert said == ["ok"] * 501
 
 
-def test_sample_fetches_for_unknown_keys_once_a_minute(
-    service: Service, verifier: Verifier
-) -> None:
+def test_sample_fetches_for_unknown_keys_once_a_minute(service, verifier):
     access, unknown = pairs(service, 30)
 
     assert verifier(access[0], *unknown, access[1]) == ["ok", *[verifier.refuses] * 30, "ok"]
@@ -166,9 +160,7 @@ def test_sample_fetches_for_unknown_keys_once_a_minute(
     assert service.log.count("path=/.well-known/jwks.json") == 2
 
 
-def test_sample_allows_five_seconds_and_takes_access_tokens_alone(
-    service: Service, verifier: Verifier
-) -> None:
+def test_sample_allows_five_seconds_and_takes_access_tokens_alone(service, verifier):
     good = [{"exp": 1}, {"iat": 3}]
     bad = [{"exp": -30}, {"aud": "somebody else"}, {"token_type": "refresh"}]
     tokens = changed(service, good + bad)
@@ -179,7 +171,7 @@ def test_sample_allows_five_seconds_and_takes_access_tokens_alone(
     assert [one == "ok" for one in said] == [True, True, False, False, False], said
 
 
-def test_every_other_sample_says_that_it_was_read() -> None:
+def test_every_other_sample_says_that_it_was_read():
     text = Path("docs/integrating.md").read_text(encoding="utf-8")
 
     assert list(samples()) == [*RUN, *READ]

@@ -9,20 +9,20 @@ CONTRACT = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["imp
 PICTURE = Path("docs/architecture.md").read_text("utf-8").partition("```mermaid")[2]
 
 
-def test_picture_shows_the_layers_as_they_are_checked() -> None:
+def test_picture_shows_the_layers_as_they_are_checked():
     layers = [layer.replace(" | ", " & ") for layer in CONTRACT["contracts"][0]["layers"]]
     arrows = re.findall(r"^    (.+) --> (.+)$", PICTURE.partition("```")[0], re.MULTILINE)
 
     assert arrows == list(itertools.pairwise(layers))
 
 
-def test_every_app_is_in_the_contract() -> None:
+def test_every_app_is_in_the_contract():
     apps = {path.parent.name for path in Path().glob("*/__init__.py")} - {"tests", "benchmarks"}
 
     assert apps == set(CONTRACT["root_packages"])
 
 
-def test_no_file_is_over_400_lines() -> None:
+def test_no_file_is_over_400_lines():
     files = [path for app in CONTRACT["root_packages"] for path in Path(app).rglob("*.py")]
     lines = {str(path): path.read_text("utf-8").count("\n") for path in files}
 

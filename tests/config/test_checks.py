@@ -4,9 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -32,7 +30,7 @@ PRODUCTION = {
 
 
 @pytest.fixture(autouse=True)
-def production(settings: Any, tmp_path: Path) -> Iterator[None]:
+def production(settings, tmp_path):
     """Settings that every check is content with."""
     folder.key_folder.reset()
     settings.JWT_KEYS_DIR = tmp_path / "keys"
@@ -51,7 +49,7 @@ def production(settings: Any, tmp_path: Path) -> Iterator[None]:
     folder.key_folder.reset()
 
 
-def found() -> list[str]:
+def found():
     """The ids of what a deployment check has to say."""
     messages = run_checks(tags=["security"], include_deployment_checks=True)
     spoken = [message for message in messages if not message.is_silenced()]
@@ -60,13 +58,13 @@ def found() -> list[str]:
     return [str(message.id) for message in spoken]
 
 
-def pem(bits: int) -> bytes:
+def pem(bits):
     key = rsa.generate_private_key(public_exponent=65537, key_size=bits)
     form = serialization.PrivateFormat.PKCS8
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 
 
-def test_silent_in_production() -> None:
+def test_silent_in_production():
     assert found() == []
 
 
@@ -96,26 +94,26 @@ def test_silent_in_production() -> None:
         ("BIND", "93.184.216.34", "throttling.W007"),
     ],
 )
-def test_speaks_up(settings: Any, setting: str, value: object, expected: str) -> None:
+def test_speaks_up(settings, setting, value, expected):
     settings.WEB_CONCURRENCY = 2
     setattr(settings, setting, value)
 
     assert found() == [expected]
 
 
-def test_service_by_plain_http(settings: Any) -> None:
+def test_service_by_plain_http(settings):
     settings.SERVICE_URL = settings.JWT_ISSUER = "http://api.consulting.test"
 
     assert found() == ["accounts.W008"]
 
 
-def test_issuer_may_be_any_where_no_assistant_looks_for_it(settings: Any) -> None:
+def test_issuer_may_be_any_where_no_assistant_looks_for_it(settings):
     settings.ASSISTANTS, settings.JWT_ISSUER = False, "consulting-management"
 
     assert found() == []
 
 
-def test_short_key(settings: Any) -> None:
+def test_short_key(settings):
     path = settings.JWT_KEYS_DIR / "short.pem"
     path.write_bytes(pem(1024))
     path.chmod(0o600)
@@ -124,34 +122,34 @@ def test_short_key(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o622])
-def test_key_open_to_others(settings: Any, mode: int) -> None:
+def test_key_open_to_others(settings, mode):
     (settings.JWT_KEYS_DIR / folder.FIRST_NAME).chmod(mode)
 
     assert found() == ["keys.W001"]
 
 
-def test_key_folder_open_to_others(settings: Any) -> None:
+def test_key_folder_open_to_others(settings):
     settings.JWT_KEYS_DIR.chmod(0o755)
 
     assert found() == ["keys.W001"]
 
 
 @pytest.mark.parametrize("folder", ["none", ""])
-def test_no_key_yet(settings: Any, tmp_path: Path, folder: str) -> None:
+def test_no_key_yet(settings, tmp_path, folder):
     settings.JWT_KEYS_DIR = tmp_path / "another" / folder
     (tmp_path / "another").mkdir(mode=0o700)
 
     assert found() == ["keys.E002"]
 
 
-def test_remote_database_without_a_store(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_database_without_a_store(settings, monkeypatch):
     settings.REDIS_URL = None
     monkeypatch.setitem(settings.DATABASES["default"], "HOST", "db.consulting.test")
 
     assert found() == ["throttling.W006"]
 
 
-def test_embedded_database(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_embedded_database(settings, monkeypatch):
     engine = "django.db.backends.sqlite3"
     monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", engine)
 
@@ -163,12 +161,12 @@ def test_embedded_database(settings: Any, monkeypatch: pytest.MonkeyPatch) -> No
     [("config.postgresql", ["accounts.W007"]), ("django.db.backends.sqlite3", ["accounts.W004"])],
 )
 def test_secret_of_one_host(
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    engine: str,
-    expected: list[str],
-) -> None:
+    settings,
+    monkeypatch,
+    tmp_path,
+    engine,
+    expected,
+):
     settings.DATA_DIR = tmp_path
     (tmp_path / "secret_key").write_text(f"{settings.SECRET_KEY}\n")
     monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", engine)
@@ -176,20 +174,20 @@ def test_secret_of_one_host(
     assert found() == expected
 
 
-def check_deploy(tmp_path: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+def check_deploy(tmp_path, **environment):
     command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
     told = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | environment
     return subprocess.run(command, env=told, capture_output=True, text=True, check=False)
 
 
-def example_environment() -> dict[str, str]:
+def example_environment():
     """deploy/environment.example as it stands."""
     lines = Path("deploy/environment.example").read_text(encoding="utf-8").splitlines()
     pairs = [line.split("=", 1) for line in lines if line and not line.startswith("#")]
     return {name: value.strip('"') for name, value in pairs}  # as systemd and the shell read them
 
 
-def test_example_environment_is_refused_until_it_is_filled_in(tmp_path: Path) -> None:
+def test_example_environment_is_refused_until_it_is_filled_in(tmp_path):
     example = example_environment() | {"JWT_KEYS_DIR": str(tmp_path / "keys")}
     filled = {name: value.replace("example.com", "company.test") for name, value in example.items()}
     filled |= {"SECRET_KEY": PRODUCTION["SECRET_KEY"], "DATA_DIR": str(tmp_path)}
@@ -201,14 +199,14 @@ def test_example_environment_is_refused_until_it_is_filled_in(tmp_path: Path) ->
     assert content.returncode == 0, content.stderr
 
 
-def test_command_is_content_with_a_production_environment(tmp_path: Path) -> None:
+def test_command_is_content_with_a_production_environment(tmp_path):
     done = check_deploy(tmp_path, **PRODUCTION)
 
     assert done.returncode == 0, done.stderr
     assert "no issues" in done.stdout
 
 
-def test_command_refuses_the_embedded_default(tmp_path: Path) -> None:
+def test_command_refuses_the_embedded_default(tmp_path):
     done = check_deploy(tmp_path)
 
     assert done.returncode == 1
@@ -216,7 +214,7 @@ def test_command_refuses_the_embedded_default(tmp_path: Path) -> None:
         assert f"accounts.W00{number}" in done.stderr
 
 
-def test_no_two_checks_share_an_id() -> None:
+def test_no_two_checks_share_an_id():
     """Or silencing one (SILENCED_SYSTEM_CHECKS) would silence the other."""
     files = [*Path().glob("[a-z]*/checks.py"), *Path("config/postgresql").glob("*.py")]
     text = "".join(file.read_text(encoding="utf-8") for file in files)

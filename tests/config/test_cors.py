@@ -2,18 +2,16 @@
 
 import pytest
 
-from tests.conftest import API
-
 pytestmark = pytest.mark.django_db
 ORIGIN = "https://app.example.com"
 
 
 @pytest.fixture(autouse=True)
-def one_origin(settings: object) -> None:
+def one_origin(settings):
     settings.CORS_ALLOWED_ORIGINS = [ORIGIN]
 
 
-def test_preflight_is_answered_and_not_counted(api: API) -> None:
+def test_preflight_is_answered_and_not_counted(api):
     asked = {"origin": ORIGIN, "access-control-request-method": "POST"}
 
     answer = api.call("options", "/auth/login", headers=asked)
@@ -23,7 +21,7 @@ def test_preflight_is_answered_and_not_counted(api: API) -> None:
     assert "x-ratelimit-limit" not in answer
 
 
-def test_tracing_headers_may_be_sent(api: API) -> None:
+def test_tracing_headers_may_be_sent(api):
     asked = {"origin": ORIGIN, "access-control-request-method": "GET"}
 
     answer = api.call("options", "/auth/me", headers=asked)
@@ -32,7 +30,7 @@ def test_tracing_headers_may_be_sent(api: API) -> None:
     assert {"authorization", "content-type", "traceparent", "x-request-id"} <= allowed
 
 
-def test_credentials_are_allowed_and_limit_headers_exposed(api: API) -> None:
+def test_credentials_are_allowed_and_limit_headers_exposed(api):
     answer = api.post("/auth/login", {}, headers={"origin": ORIGIN})
 
     assert answer["Access-Control-Allow-Credentials"] == "true"
@@ -41,7 +39,7 @@ def test_credentials_are_allowed_and_limit_headers_exposed(api: API) -> None:
     assert "retry-after" in exposed
 
 
-def test_429_carries_them_too(api: API, settings: object) -> None:
+def test_429_carries_them_too(api, settings):
     settings.RATE_LIMIT_CREDENTIAL = 1
     for _ in range(2):
         answer = api.post("/auth/login", {}, headers={"origin": ORIGIN})
@@ -52,11 +50,11 @@ def test_429_carries_them_too(api: API, settings: object) -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"origin": ORIGIN}, {"origin": "https://evil.example"}])
 @pytest.mark.parametrize("path", ["/auth/me", "/unknown", "/login", "/admin/login/"])
-def test_every_answer_varies_by_origin(api: API, path: str, headers: dict[str, str]) -> None:
+def test_every_answer_varies_by_origin(api, path, headers):
     assert "origin" in api.get(path, headers=headers)["Vary"].lower().split(", ")
 
 
-def test_other_origins_get_nothing(api: API) -> None:
+def test_other_origins_get_nothing(api):
     answer = api.post("/auth/login", {}, headers={"origin": "https://evil.example"})
 
     assert "Access-Control-Allow-Origin" not in answer

@@ -1,6 +1,6 @@
 """What each call costs the database and the store: an exact number of statements and commands."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +8,6 @@ from django.db import connection
 from django_redis import get_redis_connection
 
 from accounts import tokens
-from accounts.models import User
 from tests.conftest import API, PASSWORD
 from throttling.counter import limiter
 
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.django_db
 FROM_CLIENTS = ["eval", "evalsha", "script", "ping", "get", "hello", "client", "select", "auth"]
 
 
-def commands() -> int:
+def commands():
     """Redis commands that clients have sent so far; those inside the script are left out."""
     stats = get_redis_connection().info("commandstats")
     return sum(stats.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in FROM_CLIENTS)
@@ -27,14 +26,14 @@ Costs = Callable[[Callable[[], Any]], tuple[int, int, int]]
 
 
 @pytest.fixture
-def costs() -> Iterator[Costs]:
+def costs():
     """Makes a call and gives its status, its statements and its Redis commands."""
     limiter.count("public", "198.51.100.1", 10, strict=True)  # connects, and loads the script
 
-    def measure(call: Callable[[], Any]) -> tuple[int, int, int]:
-        statements: list[str] = []
+    def measure(call):
+        statements = []
 
-        def note(execute: Any, sql: str, *args: Any) -> Any:
+        def note(execute, sql, *args):
             statements.append(sql)
             return execute(sql, *args)
 
@@ -46,19 +45,17 @@ def costs() -> Iterator[Costs]:
     return measure
 
 
-def test_identity_takes_one_query_and_one_command(costs: Costs, as_ada: API) -> None:
+def test_identity_takes_one_query_and_one_command(costs, as_ada):
     assert costs(lambda: as_ada.get("/auth/me")) == (200, 1, 1)
 
 
-def test_log_in_takes_four_queries_and_one_command(costs: Costs, api: API, ada: User) -> None:
+def test_log_in_takes_four_queries_and_one_command(costs, api, ada):
     body = {"email": ada.email, "password": PASSWORD}
 
     assert costs(lambda: api.post("/auth/login", body)) == (200, 4, 1)
 
 
-def test_relief_costs_a_log_in_one_query_at_most(
-    costs: Costs, api: API, ada: User, settings: Any
-) -> None:
+def test_relief_costs_a_log_in_one_query_at_most(costs, api, ada, settings):
     settings.LOCKOUT_RELIEF = True
     body = {"email": ada.email, "password": PASSWORD}
 
@@ -66,24 +63,24 @@ def test_relief_costs_a_log_in_one_query_at_most(
     assert costs(lambda: api.post("/auth/login", body)) == (200, 4, 1)  # a known one
 
 
-def test_refresh_takes_one_query_and_one_command(costs: Costs, api: API, ada: User) -> None:
+def test_refresh_takes_one_query_and_one_command(costs, api, ada):
     body = {"refresh_token": str(tokens.issue(ada)[1])}
 
     assert costs(lambda: api.post("/auth/refresh", body)) == (200, 1, 1)
 
 
-def test_sign_up_takes_two_queries_and_one_command(costs: Costs, api: API) -> None:
+def test_sign_up_takes_two_queries_and_one_command(costs, api):
     assert costs(lambda: api.post("/auth/signup", {"email": "new@example.com"})) == (200, 2, 1)
 
 
-def test_bad_token_takes_no_query(costs: Costs) -> None:
+def test_bad_token_takes_no_query(costs):
     stranger = API(authorization="Bearer x.y.z")
 
     assert costs(lambda: stranger.get("/auth/me")) == (401, 0, 1)
 
 
 @pytest.mark.parametrize("path", ["/auth/me", "/unknown"])
-def test_refused_call_takes_no_query(costs: Costs, as_ada: API, settings: Any, path: str) -> None:
+def test_refused_call_takes_no_query(costs, as_ada, settings, path):
     settings.RATE_LIMIT_AUTHENTICATED = settings.RATE_LIMIT_PUBLIC = 1
     as_ada.get(path)
 
@@ -91,7 +88,7 @@ def test_refused_call_takes_no_query(costs: Costs, as_ada: API, settings: Any, p
     assert costs(lambda: as_ada.get(path)) == (429, 0, 0)  # from memory
 
 
-def test_refused_log_in_takes_no_query(costs: Costs, api: API, settings: Any) -> None:
+def test_refused_log_in_takes_no_query(costs, api, settings):
     settings.RATE_LIMIT_CREDENTIAL = 1
     api.post("/auth/login", {})
 

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ OPERATOR = {"DJANGO_SUPERUSER_EMAIL": "op@example.com", "DJANGO_SUPERUSER_PASSWO
 Result = "subprocess.CompletedProcess[str]"
 
 
-def block(words: str) -> str:
+def block(words):
     """The first block of shell commands after these words of the guide."""
     assert GUIDE.count(words) == 1, words
     return re.findall(r"```sh\n(.*?)```", GUIDE.partition(words)[2], re.DOTALL)[0]
@@ -29,19 +28,17 @@ def block(words: str) -> str:
 class Shells:
     """An installation in a folder, its database, and the shells of its operators."""
 
-    def __init__(
-        self, server: servers.PostgresServer, folder: Path, database: str = "consulting"
-    ) -> None:
+    def __init__(self, server, folder, database="consulting"):
         self.server, self.folder, self.database = server, folder, database
         self.owner = self.url("consulting")
         self.service = self.url("consulting_service")
         self.postgres = self.url("postgres")
         self.local = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "postgres"}
 
-    def url(self, role: str) -> str:
+    def url(self, role):
         return f"postgres://{role}:secret@127.0.0.1:{self.server.port}/{self.database}"
 
-    def run(self, script: str, check: bool = True, typed: str = "", **environment: str) -> Result:
+    def run(self, script, check=True, typed="", **environment):
         """Run commands of the guide; `typed` is what they read, as from a person."""
         script = script.replace("/var/lib/consulting", str(self.folder))
         script = re.sub(r"(?<![\w/])var/", f"{self.folder}/", script)
@@ -64,19 +61,19 @@ class Shells:
         assert not check or done.returncode == 0, done.stderr
         return done
 
-    def as_postgres(self, script: str) -> None:
+    def as_postgres(self, script):
         for line in script.splitlines():
             self.run(line, typed="secret\nsecret\n", **self.local)
 
-    def as_operator(self, script: str, check: bool = True, **more: str) -> Result:
+    def as_operator(self, script, check=True, **more):
         """In the operators' shell: with production's environment, and the owner's address typed."""
         told = PRODUCTION | {"DATABASE_URL": self.service, "REDIS_URL": servers.REDIS.url}
         return self.run(script, check, OWNER_URL=self.owner, **told | more)
 
-    def manage(self, words: str, check: bool = True, **more: str) -> Result:
+    def manage(self, words, check=True, **more):
         return self.as_operator(f".venv/bin/python manage.py {words}", check, **more)
 
-    def rights(self, **more: str) -> tuple[str, str]:
+    def rights(self, **more):
         """What `status` says of the rights, and which of the checks on them speak up there."""
         found = json.loads(self.manage("status --json", check=False, **more).stdout)
         spoken = " ".join(re.findall(r"backoffice\.(W\d+)", found["settings"]["words"]))
@@ -85,7 +82,7 @@ class Shells:
 
 
 @pytest.fixture(scope="module")
-def shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shells]:
+def shells(tmp_path_factory):
     """An installation that the guide's commands have set up, with a server of its own."""
     folder = tmp_path_factory.mktemp("consulting")
     server = servers.PostgresServer(folder.name)
@@ -99,7 +96,7 @@ def shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shells]:
 
 
 @pytest.fixture
-def undone(shells: Shells) -> Iterator[Shells]:
+def undone(shells):
     """The installation, whose rights a test may change: `rights.sql` mends them again."""
     yield shells
     query(shells.owner, "DROP TABLE IF EXISTS later, sooner, billing")
@@ -107,11 +104,11 @@ def undone(shells: Shells) -> Iterator[Shells]:
     query(shells.owner, Path("deploy/rights.sql").read_text(encoding="utf-8"))
 
 
-def dumps(shells: Shells) -> list[Path]:
+def dumps(shells):
     return sorted(shells.folder.glob("*.dump"))
 
 
-def test_service_has_the_rights_it_needs_and_no_more(shells: Shells) -> None:
+def test_service_has_the_rights_it_needs_and_no_more(shells):
     assert shells.rights() == ("as deploy/rights.sql gives them", "")
     refused = [
         "TRUNCATE audit_record",
@@ -125,7 +122,7 @@ def test_service_has_the_rights_it_needs_and_no_more(shells: Shells) -> None:
             query(shells.service, statement)
 
 
-def test_service_works_with_its_rights(shells: Shells) -> None:
+def test_service_works_with_its_rights(shells):
     before = query(shells.service, "SELECT count(*) FROM audit_record")[0][0]
 
     shells.manage("createcompany Engines ada@example.com")
@@ -134,7 +131,7 @@ def test_service_works_with_its_rights(shells: Shells) -> None:
     assert query(shells.service, "SELECT count(*) FROM audit_record") == [(before + 2,)]
 
 
-def test_backup_is_whole_private_and_dated(shells: Shells) -> None:
+def test_backup_is_whole_private_and_dated(shells):
     before = dumps(shells)
     shells.as_operator(block("by the role that serves (a dump only reads)"))
 
@@ -144,7 +141,7 @@ def test_backup_is_whole_private_and_dated(shells: Shells) -> None:
     assert not list(shells.folder.glob("*.part"))
 
 
-def test_backup_that_fails_leaves_the_older_ones_alone(undone: Shells) -> None:
+def test_backup_that_fails_leaves_the_older_ones_alone(undone):
     query(undone.owner, "REVOKE SELECT ON accounts_user FROM consulting_service")
     before = {path: path.stat() for path in dumps(undone)}
 
@@ -154,7 +151,7 @@ def test_backup_that_fails_leaves_the_older_ones_alone(undone: Shells) -> None:
     assert {path: path.stat() for path in dumps(undone)} == before
 
 
-def test_backup_is_restored_by_its_commands(shells: Shells) -> None:
+def test_backup_is_restored_by_its_commands(shells):
     shells.as_operator(block("by the role that serves (a dump only reads)"))
     tables = "SELECT count(*) FROM accounts_user", "SELECT max(id) FROM audit_record"
     before = [query(shells.owner, statement) for statement in tables]
@@ -187,7 +184,7 @@ def test_backup_is_restored_by_its_commands(shells: Shells) -> None:
     shells.as_postgres("dropdb consulting_before")
 
 
-def test_tables_of_later_migrations_are_open_to_the_service(undone: Shells) -> None:
+def test_tables_of_later_migrations_are_open_to_the_service(undone):
     query(undone.owner, "CREATE TABLE later (id serial PRIMARY KEY, word text)")
 
     query(undone.service, "INSERT INTO later (word) VALUES ('x'); UPDATE later SET word = 'y'")
@@ -196,7 +193,7 @@ def test_tables_of_later_migrations_are_open_to_the_service(undone: Shells) -> N
     undone.as_operator(block("by the role that serves (a dump only reads)"))
 
 
-def test_table_that_another_role_has_made_is_named(undone: Shells) -> None:
+def test_table_that_another_role_has_made_is_named(undone):
     query(undone.postgres, "CREATE TABLE foreign_table (id serial)")
 
     words, spoken = undone.rights()
@@ -208,7 +205,7 @@ def test_table_that_another_role_has_made_is_named(undone: Shells) -> None:
     )
 
 
-def test_rights_that_a_dump_brings_back_are_named(shells: Shells) -> None:
+def test_rights_that_a_dump_brings_back_are_named(shells):
     """What the restore's own commands leave out, and why: `--clean` with the dump's rights."""
     shells.as_operator(block("by the role that serves (a dump only reads)"))
     restore = f'pg_restore --clean --if-exists --no-owner -d "{shells.owner}" {dumps(shells)[-1]}'
@@ -237,15 +234,13 @@ def test_rights_that_a_dump_brings_back_are_named(shells: Shells) -> None:
         ),
     ],
 )
-def test_each_right_too_few_or_too_many_is_told(
-    undone: Shells, statement: str, words: str, spoken: str
-) -> None:
+def test_each_right_too_few_or_too_many_is_told(undone, statement, words, spoken):
     query(undone.owner, f"{statement} consulting_service")
 
     assert undone.rights() == (f"consulting_service {words}", spoken)
 
 
-def test_column_right_is_mended_like_the_others(undone: Shells) -> None:
+def test_column_right_is_mended_like_the_others(undone):
     query(undone.owner, "GRANT UPDATE (kind, detail) ON audit_record TO consulting_service")
 
     undone.as_operator(f'psql "{undone.owner}" -v ON_ERROR_STOP=1 -f deploy/rights.sql')
@@ -260,7 +255,7 @@ def test_column_right_is_mended_like_the_others(undone: Shells) -> None:
         "REVOKE USAGE ON SCHEMA public FROM PUBLIC, consulting_service",
     ],
 )
-def test_role_without_rights_is_told_in_one_line(undone: Shells, statement: str) -> None:
+def test_role_without_rights_is_told_in_one_line(undone, statement):
     query(undone.owner, statement)
 
     done = undone.manage("check --deploy")
@@ -270,13 +265,13 @@ def test_role_without_rights_is_told_in_one_line(undone: Shells, statement: str)
 
 
 @pytest.mark.parametrize("role", ["consulting", "postgres"])
-def test_owner_that_serves_is_told(shells: Shells, role: str) -> None:
+def test_owner_that_serves_is_told(shells, role):
     told = {"DATABASE_URL": shells.url(role)}
 
     assert shells.rights(**told) == (f"{role} owns audit_record", "W002")
 
 
-def test_database_that_is_away_is_no_matter_of_its_rights(shells: Shells) -> None:
+def test_database_that_is_away_is_no_matter_of_its_rights(shells):
     away = {"DATABASE_URL": f"postgres://me@127.0.0.1:{servers.free_port()}/consulting"}
 
     assert "(backoffice." not in shells.manage("check --deploy", **away).stderr

@@ -5,10 +5,8 @@ import re
 import signal
 import time
 import uuid
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -19,12 +17,12 @@ from config.postgresql.base import Connection
 from config.postgresql.breaker import Breaker, breaker
 from keys.ring import new_pem
 from tests.conftest import Service, query
-from tests.requests import Answer, ask
+from tests.requests import ask
 from tests.servers import PostgresServer
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def server(tmp_path_factory):
     server = PostgresServer("outage")
     Service(tmp_path_factory.mktemp("migrate"), DATABASE_URL=server.url()).manage("migrate", "-v0")
     yield server
@@ -32,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
 
 
 @pytest.fixture(scope="module")
-def key_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+def key_folder(tmp_path_factory):
     """The signing keys of all services on the one database."""
     folder = tmp_path_factory.mktemp("keys")
     (folder / "one.pem").write_bytes(new_pem())
@@ -40,9 +38,7 @@ def key_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def service(
-    server: PostgresServer, key_folder: str, new_service: Callable[..., Service]
-) -> Service:
+def service(server, key_folder, new_service):
     return new_service(
         DATABASE_URL=server.url(),
         JWT_KEYS_DIR=key_folder,
@@ -51,20 +47,18 @@ def service(
     ).start()
 
 
-def log_in(service: Service) -> Answer:
+def log_in(service):
     body = {"email": f"{uuid.uuid4().hex}@example.com", "password": "wrong password"}
     return ask(service.url, "POST", "/auth/login", body)
 
 
-def fill_connections(service: Service) -> None:
+def fill_connections(service):
     """Use every thread once, so that each has a connection to lose."""
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: log_in(service), range(8)))
 
 
-def test_stopped_database_is_503_within_three_seconds_and_heals_within_two(
-    service: Service, server: PostgresServer
-) -> None:
+def test_stopped_database_is_503_within_three_seconds_and_heals_within_two(service, server):
     fill_connections(service)
     server.stop()
 
@@ -81,9 +75,7 @@ def test_stopped_database_is_503_within_three_seconds_and_heals_within_two(
     assert ask(service.url, "GET", "/health").json()["database"] == "ok"
 
 
-def test_restart_between_two_requests_is_not_noticed(
-    service: Service, server: PostgresServer
-) -> None:
+def test_restart_between_two_requests_is_not_noticed(service, server):
     fill_connections(service)
     server.stop()
     server.start()
@@ -95,7 +87,7 @@ def test_restart_between_two_requests_is_not_noticed(
 
 
 @contextlib.contextmanager
-def stopped(server: PostgresServer) -> Iterator[None]:
+def stopped(server):
     """All of the server's processes stand still; the kernel goes on to accept connections."""
     pids = [server.process.pid, *server.children()]
     for pid in pids:
@@ -107,12 +99,12 @@ def stopped(server: PostgresServer) -> Iterator[None]:
             server.signal(pid, signal.SIGCONT)
 
 
-def hammer(service: Service, seconds: float) -> dict[str, list[tuple[int, float]]]:
+def hammer(service, seconds):
     """What 12 clients are told meanwhile: by path, each answer's status and seconds."""
-    answers: dict[str, list[tuple[int, float]]] = {"login": [], "jwks": [], "health": []}
+    answers = {"login": [], "jwks": [], "health": []}
     end = time.monotonic() + seconds
 
-    def call(number: int) -> None:
+    def call(number):
         path = list(answers)[number % 3]
         calls = {
             "login": lambda: log_in(service),
@@ -129,7 +121,7 @@ def hammer(service: Service, seconds: float) -> dict[str, list[tuple[int, float]
     return answers
 
 
-def assert_said_at_once(answers: dict[str, list[tuple[int, float]]]) -> None:
+def assert_said_at_once(answers):
     """Nobody waited longer than the first ones had to, and what needs no database was served."""
     assert {status for status, _ in answers["login"]} == {503}
     assert {status for status, _ in answers["jwks"]} == {200}
@@ -139,7 +131,7 @@ def assert_said_at_once(answers: dict[str, list[tuple[int, float]]]) -> None:
     assert len(waits) > 150  # 8 threads that give up after 2 s each would have said 24 times 503
 
 
-def assert_heals(service: Service, seconds: float = 2.0) -> None:
+def assert_heals(service, seconds=2.0):
     deadline = time.monotonic() + seconds
     while log_in(service).status == 503:
         assert time.monotonic() < deadline
@@ -148,13 +140,11 @@ def assert_heals(service: Service, seconds: float = 2.0) -> None:
     assert ask(service.url, "GET", "/health").json()["database"] == "ok"
 
 
-def lines(service: Service, *words: str) -> list[str]:
+def lines(service, *words):
     return [line for line in service.log.splitlines() if any(word in line for word in words)]
 
 
-def test_hanging_database_is_said_at_once_and_told_in_two_lines(
-    service: Service, server: PostgresServer
-) -> None:
+def test_hanging_database_is_said_at_once_and_told_in_two_lines(service, server):
     fill_connections(service)
     with stopped(server):
         answers = hammer(service, 6)
@@ -167,9 +157,7 @@ def test_hanging_database_is_said_at_once_and_told_in_two_lines(
     assert int(back.partition("refused=")[2]) > 50
 
 
-def test_locked_table_is_said_at_once_and_leaves_no_query_behind(
-    service: Service, server: PostgresServer
-) -> None:
+def test_locked_table_is_said_at_once_and_leaves_no_query_behind(service, server):
     fill_connections(service)
     with psycopg.connect(server.url()) as locker:
         locker.execute("LOCK TABLE accounts_user IN ACCESS EXCLUSIVE MODE")
@@ -186,9 +174,7 @@ def test_locked_table_is_said_at_once_and_leaves_no_query_behind(
     assert_heals(service)
 
 
-def test_driver_says_why_but_no_password(
-    server: PostgresServer, key_folder: str, new_service: Callable[..., Service]
-) -> None:
+def test_driver_says_why_but_no_password(server, key_folder, new_service):
     url = server.url().replace("postgres@", "postgres:hunter2secret@")
     service = new_service(DATABASE_URL=url, JWT_KEYS_DIR=key_folder).start()
     server.stop()
@@ -203,17 +189,17 @@ def test_driver_says_why_but_no_password(
     assert "hunter2secret" not in service.log
 
 
-def threads_of(pid: int) -> int:
+def threads_of(pid):
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
 @pytest.mark.parametrize("lose", [PostgresServer.stop, stopped])
 def test_start_without_a_database_forks_no_thread(
-    server: PostgresServer,
-    key_folder: str,
-    new_service: Callable[..., Service],
-    lose: Callable[[PostgresServer], Any],
-) -> None:
+    server,
+    key_folder,
+    new_service,
+    lose,
+):
     service = new_service(DATABASE_URL=server.url(), JWT_KEYS_DIR=key_folder)
     with lose(server) or contextlib.nullcontext():
         service.start()
@@ -233,9 +219,7 @@ DISK_IS_FULL = """
 """
 
 
-def test_full_disk_is_503_to_who_writes_and_no_lost_database(
-    new_database: Callable[[], str], new_service: Callable[..., Service]
-) -> None:
+def test_full_disk_is_503_to_who_writes_and_no_lost_database(new_database, new_service):
     url = new_database()
     service = new_service(DATABASE_URL=url).start()
     query(url, DISK_IS_FULL)
@@ -250,7 +234,7 @@ def test_full_disk_is_503_to_who_writes_and_no_lost_database(
     assert "the database is lost" not in service.log
 
 
-def test_health_forgets_a_failed_write_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_forgets_a_failed_write_after_a_minute(monkeypatch):
     fresh = Breaker()
     assert fresh.writes()
     fresh.write_failed()
@@ -260,9 +244,7 @@ def test_health_forgets_a_failed_write_after_a_minute(monkeypatch: pytest.Monkey
     assert fresh.writes()
 
 
-def test_read_only_server_is_503_until_it_is_writable(
-    service: Service, server: PostgresServer
-) -> None:
+def test_read_only_server_is_503_until_it_is_writable(service, server):
     fill_connections(service)
     server.execute("ALTER SYSTEM SET default_transaction_read_only = on")
     server.execute("SELECT pg_reload_conf()")
@@ -276,7 +258,7 @@ def test_read_only_server_is_503_until_it_is_writable(
 
 
 @pytest.mark.django_db
-def test_one_slow_query_is_cancelled_and_loses_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_slow_query_is_cancelled_and_loses_no_database(monkeypatch):
     monkeypatch.setattr(Connection, "patience", 0.3)
     fresh, openings = default_connection.copy(), breaker.openings
     fresh.set_autocommit(False)
@@ -293,7 +275,7 @@ def test_one_slow_query_is_cancelled_and_loses_no_database(monkeypatch: pytest.M
         assert [query for (query,) in cursor.fetchall() if "pg_sleep" in query] == []
 
 
-def seconds_of(connection: Any, statement: str) -> float:
+def seconds_of(connection, statement):
     begin = time.monotonic()
     with connection.cursor() as cursor, contextlib.suppress(OperationalError):
         cursor.execute(statement)
@@ -301,7 +283,7 @@ def seconds_of(connection: Any, statement: str) -> float:
 
 
 @pytest.mark.django_db
-def test_slow_queries_of_a_request_share_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_queries_of_a_request_share_its_patience(monkeypatch):
     monkeypatch.setattr(Connection, "patience", 1.0)
     fresh = default_connection.copy()
     for _ in range(2):  # requests
@@ -314,7 +296,7 @@ def test_slow_queries_of_a_request_share_its_patience(monkeypatch: pytest.Monkey
     breaker.reset()
 
 
-def timeouts(connection: Any) -> list[str]:
+def timeouts(connection):
     names = ("statement_timeout", "idle_in_transaction_session_timeout")
     with connection.cursor() as cursor:
         return [cursor.execute(f"SHOW {name}").fetchone()[0] for name in names]
@@ -326,8 +308,8 @@ def timeouts(connection: Any) -> list[str]:
     [(None, False, ["0", "0"]), (2.0, False, ["3s", "10s"]), (2.0, True, ["0", "0"])],
 )
 def test_only_the_web_servers_own_connections_have_timeouts(
-    monkeypatch: pytest.MonkeyPatch, patience: float | None, pooled: bool, expected: list[str]
-) -> None:
+    monkeypatch, patience, pooled, expected
+):
     monkeypatch.setattr(Connection, "patience", patience)
     fresh = default_connection.copy()
     fresh.settings_dict = fresh.settings_dict | {"DISABLE_SERVER_SIDE_CURSORS": pooled}

@@ -3,8 +3,6 @@
 import itertools
 import sqlite3
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.apps import apps
@@ -12,7 +10,7 @@ from django.apps import apps
 from tests import servers
 from tests.config.test_database_guide import OPERATOR, Shells, block, shells
 from tests.conftest import PASSWORD, Service, query
-from tests.requests import Answer, ask
+from tests.requests import ask
 
 __all__ = ["shells"]
 COPY = block("Python's `sqlite3` asks SQLite itself for a copy")
@@ -23,7 +21,7 @@ LOG_IN = {"email": "op@example.com", "password": PASSWORD}
 class Embedded(Service):
     """The service with nothing but a folder, and a superuser."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         file = f"sqlite:///{folder}/db.sqlite3"
         limits = {"RATE_LIMIT_CREDENTIAL": "100000", "RATE_LIMIT_PUBLIC": "100000"}
         super().__init__(folder, DATABASE_URL=file, DATA_DIR=str(folder), REDIS_URL="", **limits)
@@ -33,18 +31,18 @@ class Embedded(Service):
         self.environment |= OPERATOR
         self.manage("createsuperuser", "--noinput")
 
-    def log_in(self) -> Answer:
+    def log_in(self):
         return ask(self.url, "POST", "/auth/login", LOG_IN)
 
 
 @pytest.fixture
-def embedded(tmp_path: Path) -> Iterator[Embedded]:
+def embedded(tmp_path):
     service = Embedded(tmp_path)
     yield service
     service.stop()
 
 
-def counts(folder: Path) -> dict[str, int]:
+def counts(folder):
     """The rows of each of our tables in the file."""
     with sqlite3.connect(folder / "db.sqlite3") as file:
         tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
@@ -54,14 +52,14 @@ def counts(folder: Path) -> dict[str, int]:
         }
 
 
-def test_copy_is_whole_while_the_service_writes(embedded: Embedded, tmp_path: Path) -> None:
+def test_copy_is_whole_while_the_service_writes(embedded, tmp_path):
     embedded.start()
     stopping = threading.Event()
 
-    def write(number: int = 0) -> None:
+    def write(number=0):
         ask(embedded.url, "POST", "/auth/signup", {"email": f"a{number}@example.com"})
 
-    def write_on() -> None:
+    def write_on():
         for number in itertools.takewhile(lambda _: not stopping.is_set(), itertools.count(1)):
             write(number)
 
@@ -85,7 +83,7 @@ def test_copy_is_whole_while_the_service_writes(embedded: Embedded, tmp_path: Pa
     assert copy.stat().st_mode & 0o777 == 0o600
 
 
-def test_copy_is_restored(embedded: Embedded, tmp_path: Path) -> None:
+def test_copy_is_restored(embedded, tmp_path):
     embedded.start()
     before = embedded.log_in().json()
     Shells(servers.POSTGRES, tmp_path).run(
@@ -107,7 +105,7 @@ def test_copy_is_restored(embedded: Embedded, tmp_path: Path) -> None:
     assert counts(tmp_path)["invitations_invitation"] == 0
 
 
-def test_it_moves_to_postgresql(embedded: Embedded, shells: Shells, tmp_path: Path) -> None:
+def test_it_moves_to_postgresql(embedded, shells, tmp_path):
     embedded.start()
     before = embedded.log_in().json()
     embedded.manage("createcompany", "Engines", "ada@example.com")

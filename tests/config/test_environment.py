@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -54,7 +53,7 @@ BAD = {
 }
 
 
-def start(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def start(tmp_path, **environment):
     base = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
     command = [sys.executable, "-c", "import config.settings as s; print(s.PORT)"]
     return subprocess.run(
@@ -63,7 +62,7 @@ def start(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_value_is_named_in_one_line(tmp_path: Path, name: str) -> None:
+def test_bad_value_is_named_in_one_line(tmp_path, name):
     for value in BAD[name]:
         done = start(tmp_path, **{name: value})
 
@@ -75,7 +74,7 @@ def test_bad_value_is_named_in_one_line(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted({*BAD} - {"SECRET_KEY", "SECRET_KEY_FILE", "JWT_ISSUER"}))
 @pytest.mark.parametrize("form", ["{}", "redis://h:{}/0", "redis://h/{}", "postgres://h:{}/db"])
-def test_any_number_of_digits_is_one_line(tmp_path: Path, name: str, form: str) -> None:
+def test_any_number_of_digits_is_one_line(tmp_path, name, form):
     done = start(tmp_path, **{name: form.format("9" * 5000)})
 
     assert "Traceback" not in done.stderr
@@ -103,9 +102,7 @@ def test_any_number_of_digits_is_one_line(tmp_path: Path, name: str, form: str) 
         ("http://127.0.0.1", ["127.0.0.1"], False),
     ],
 )
-def test_own_address_is_known_as_django_knows_it(
-    url: str, hosts: list[str], expected: bool
-) -> None:
+def test_own_address_is_known_as_django_knows_it(url, hosts, expected):
     assert environment.is_own_url(url, hosts, 8000) is expected
 
 
@@ -118,18 +115,18 @@ def test_own_address_is_known_as_django_knows_it(
         ("http://[::1]:5173", "http://[::1]:5173"),
     ],
 )
-def test_origins_are_read_as_browsers_write_them(given: str, read: str) -> None:
+def test_origins_are_read_as_browsers_write_them(given, read):
     assert environment.http_url("CORS_ALLOWED_ORIGINS", given, origin=True) == read
 
 
-def test_secrets_in_bad_addresses_are_not_repeated(tmp_path: Path) -> None:
+def test_secrets_in_bad_addresses_are_not_repeated(tmp_path):
     for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL"):
         done = start(tmp_path, **{name: "ftp://user:hunter2secret@host/x"})
 
         assert "hunter2secret" not in done.stderr
 
 
-def test_secret_may_stand_in_a_file(tmp_path: Path) -> None:
+def test_secret_may_stand_in_a_file(tmp_path):
     path = tmp_path / "email_url"
     path.write_text("smtp+ssl://user:hunter2secret@mail.test\n")
     done = start(tmp_path, EMAIL_URL_FILE=str(path))
@@ -139,7 +136,7 @@ def test_secret_may_stand_in_a_file(tmp_path: Path) -> None:
     assert both.stderr.startswith("EMAIL_URL_FILE: is set, and EMAIL_URL too")
 
 
-def test_fallbacks_of_the_secret_may_stand_in_a_file(tmp_path: Path) -> None:
+def test_fallbacks_of_the_secret_may_stand_in_a_file(tmp_path):
     older, oldest = "x" * 32, "y" * 40
     path = tmp_path / "fallbacks"
     path.write_text(f"{older}, {oldest}\n")
@@ -154,7 +151,7 @@ def test_fallbacks_of_the_secret_may_stand_in_a_file(tmp_path: Path) -> None:
     assert [done.stdout for done in read] == [f"{[older, oldest]}\n", "[]\n", "[]\n"]
 
 
-def test_tls_from_the_first_byte_has_its_own_port(tmp_path: Path) -> None:
+def test_tls_from_the_first_byte_has_its_own_port(tmp_path):
     ask = [sys.executable, "-c", "import config.settings as s; print(s.EMAIL_PORT)"]
     environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
     ports = [
@@ -165,14 +162,14 @@ def test_tls_from_the_first_byte_has_its_own_port(tmp_path: Path) -> None:
     assert [done.stdout for done in ports] == [b"465\n", b"587\n", b"2465\n"]
 
 
-def test_defaults_need_nothing(tmp_path: Path) -> None:
+def test_defaults_need_nothing(tmp_path):
     done = start(tmp_path)
 
     assert (done.returncode, done.stdout) == (0, "8000\n")
     assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
-def test_secret_is_made_once(tmp_path: Path) -> None:
+def test_secret_is_made_once(tmp_path):
     start(tmp_path)
     first = (tmp_path / "secret_key").read_text()
     start(tmp_path)
@@ -181,7 +178,7 @@ def test_secret_is_made_once(tmp_path: Path) -> None:
     assert len(first) >= 50
 
 
-def test_links_that_are_empty_are_none(tmp_path: Path) -> None:
+def test_links_that_are_empty_are_none(tmp_path):
     ask = [sys.executable, "-c", "import config.settings as s; print(s.LINKS)"]
     environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
     environment |= {"LINKS_TERMS": "", "LINKS_HELP": "https://help.example.com/en?from=us"}
@@ -190,14 +187,14 @@ def test_links_that_are_empty_are_none(tmp_path: Path) -> None:
     assert done.stdout == "{'help': 'https://help.example.com/en?from=us'}\n"
 
 
-def test_same_site_none_needs_secure_cookies(tmp_path: Path) -> None:
+def test_same_site_none_needs_secure_cookies(tmp_path):
     done = start(tmp_path, COOKIE_SAMESITE="None", COOKIE_SECURE="false")
 
     assert done.stderr.startswith("COOKIE_SAMESITE: ")
 
 
 @pytest.mark.parametrize("program", [["manage.py", "check"], ["-m", "gunicorn", "config.wsgi"]])
-def test_programs_end_with_the_same_line(tmp_path: Path, program: list[str]) -> None:
+def test_programs_end_with_the_same_line(tmp_path, program):
     environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "WEB_THREADS": "many"}
     done = subprocess.run(
         [sys.executable, *program], env=environment, capture_output=True, text=True, check=False
@@ -222,7 +219,7 @@ def test_programs_end_with_the_same_line(tmp_path: Path, program: list[str]) -> 
         ("sqlite:////tmp/x?sslmode=require", "timeout=SECONDS"),
     ],
 )
-def test_bad_query_of_a_database_is_named(url: str, problem: str) -> None:
+def test_bad_query_of_a_database_is_named(url, problem):
     with pytest.raises(SystemExit, match=f"^DATABASE_URL: .*{problem}"):
         servers.database_config(url)
 
@@ -235,7 +232,7 @@ def test_bad_query_of_a_database_is_named(url: str, problem: str) -> None:
         ("postgres://u:p@one/db?sslmode=verify-full&connect_timeout=3", "one", ""),
     ],
 )
-def test_several_hosts_and_their_options_are_read(url: str, host: str, port: str) -> None:
+def test_several_hosts_and_their_options_are_read(url, host, port):
     config = servers.database_config(url)
 
     assert (config["HOST"], str(config["PORT"])) == (host, port)
@@ -243,7 +240,7 @@ def test_several_hosts_and_their_options_are_read(url: str, host: str, port: str
 
 
 @pytest.mark.parametrize("query", ["db=x", "nothing=1", "socket_timeout=long"])
-def test_bad_query_of_redis_is_named(monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+def test_bad_query_of_redis_is_named(monkeypatch, query):
     monkeypatch.setenv("REDIS_URL", f"redis://127.0.0.1/0?{query}")
 
     with pytest.raises(SystemExit, match=r"^REDIS_URL: has a bad query parameter: "):
@@ -258,12 +255,12 @@ def test_bad_query_of_redis_is_named(monkeypatch: pytest.MonkeyPatch, query: str
         *["redis+cluster://h/0", "redis+cluster://", "tcp+cluster://h", "redis+cluster://h?x=1"],
     ],
 )
-def test_bad_address_of_several_servers_is_named(url: str) -> None:
+def test_bad_address_of_several_servers_is_named(url):
     with pytest.raises(SystemExit, match=r"^REDIS_URL: "):
         servers.redis_servers("REDIS_URL", url)
 
 
-def test_address_of_sentinels_is_read() -> None:
+def test_address_of_sentinels_is_read():
     url = "rediss+sentinel://ada:p%40ss@a:1,[::1],c/MyMaster/2?sentinel_password=w&ssl_ca_certs=/ca"
     found = servers.redis_servers("REDIS_URL", url)
 
@@ -274,7 +271,7 @@ def test_address_of_sentinels_is_read() -> None:
     assert found["sentinel_options"] == {"ssl": True, "ssl_ca_certs": "/ca", "password": "w"}
 
 
-def test_address_of_a_cluster_is_read() -> None:
+def test_address_of_a_cluster_is_read():
     found = servers.redis_servers("REDIS_URL", "redis+cluster://:secret@a,b:7001")
 
     assert found is not None
@@ -299,9 +296,7 @@ APP, SERVICE = "https://app.example.com", "https://api.example.com"
         (APP, SERVICE, "127.0.0.1", ("", [])),
     ],
 )
-def test_passkeys_belong_to_a_domain(
-    tmp_path: Path, frontend: str | None, service: str | None, given: str | None, read: object
-) -> None:
+def test_passkeys_belong_to_a_domain(tmp_path, frontend, service, given, read):
     values = {"FRONTEND_URL": frontend, "SERVICE_URL": service, "PASSKEYS_RP_ID": given}
     code = "import config.settings as s; print((s.PASSKEYS_RP_ID, s.PASSKEYS_ORIGINS))"
     environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}

@@ -1,7 +1,5 @@
 """Every error answer is JSON with a string `error`, whoever makes it."""
 
-from typing import Any
-
 import pytest
 from django.db import OperationalError
 from django.test import Client
@@ -12,16 +10,16 @@ from tests.conftest import API
 pytestmark = pytest.mark.django_db
 
 
-def error_of(answer: Any) -> tuple[int, str]:
+def error_of(answer):
     assert answer["Content-Type"] == "application/json"
     return answer.status_code, answer.json()["error"]
 
 
-def send(body: bytes, path: str = "/auth/login", **options: Any) -> Any:
+def send(body, path="/auth/login", **options):
     return API().post(path, body, **options)
 
 
-def test_unknown_path_is_404_by_any_method(api: API) -> None:
+def test_unknown_path_is_404_by_any_method(api):
     for method in ("get", "post", "put", "patch", "delete", "options"):
         assert error_of(api.call(method, "/nope/at/all")) == (404, "not found")
 
@@ -29,7 +27,7 @@ def test_unknown_path_is_404_by_any_method(api: API) -> None:
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
-def test_unknown_path_is_a_page_for_a_person_in_a_browser(api: API) -> None:
+def test_unknown_path_is_a_page_for_a_person_in_a_browser(api):
     for method, headers in [("get", BROWSER), ("get", BROWSER | {"sec-fetch-mode": "navigate"})]:
         answer = api.call(method, "/nope/at/all", headers=headers)
 
@@ -50,13 +48,13 @@ def test_unknown_path_is_a_page_for_a_person_in_a_browser(api: API) -> None:
         ("delete", BROWSER),
     ],
 )
-def test_unknown_path_is_json_for_programs(api: API, method: str, headers: dict[str, str]) -> None:
+def test_unknown_path_is_json_for_programs(api, method, headers):
     answer = api.call(method, "/nope/at/all", headers=headers)
 
     assert error_of(answer) == (404, "not found")
 
 
-def test_unknown_path_over_the_limit_is_a_page_too(api: API, settings: Any) -> None:
+def test_unknown_path_over_the_limit_is_a_page_too(api, settings):
     settings.RATE_LIMIT_PUBLIC = 1
     api.get("/nope", headers=BROWSER)
 
@@ -67,12 +65,12 @@ def test_unknown_path_over_the_limit_is_a_page_too(api: API, settings: Any) -> N
 
 
 @pytest.mark.parametrize("path", ["/auth/me", "/account", "/health", "/users"])
-def test_call_stays_a_call_in_a_browser(api: API, path: str) -> None:
+def test_call_stays_a_call_in_a_browser(api, path):
     assert api.get(path, headers=BROWSER)["Content-Type"] == "application/json"
 
 
 @pytest.mark.parametrize("path", ["/auth/me/", "/auth/login/", "/Auth/me", "//auth/me", "/auth"])
-def test_paths_have_one_spelling(api: API, path: str) -> None:
+def test_paths_have_one_spelling(api, path):
     assert error_of(api.get(path)) == (404, "not found")
 
 
@@ -80,7 +78,7 @@ def test_paths_have_one_spelling(api: API, path: str) -> None:
     ("method", "path"),
     [("get", "/auth/login"), ("options", "/auth/me"), ("put", "/auth/me"), ("post", "/health")],
 )
-def test_other_method_is_405_and_says_which_are_allowed(api: API, method: str, path: str) -> None:
+def test_other_method_is_405_and_says_which_are_allowed(api, method, path):
     answer = api.call(method, path, headers={"authorization": "x"})
 
     assert error_of(answer) in {(405, "method not allowed"), (401, "missing or invalid token")}
@@ -105,14 +103,14 @@ def test_other_method_is_405_and_says_which_are_allowed(api: API, method: str, p
         b"\x00",
     ],
 )
-def test_malformed_json(body: bytes) -> None:
+def test_malformed_json(body):
     assert error_of(send(body)) == (400, "malformed JSON")
 
 
 @pytest.mark.parametrize(
     "value", [7, 1.5, True, None, [], {}, ["a@b.cc"], "", " ", "a\x00@b.cc", "no address", "a@b"]
 )
-def test_bad_value_of_a_field_is_named(value: object) -> None:
+def test_bad_value_of_a_field_is_named(value):
     answer = API().post("/auth/login", {"email": value, "password": "x"})
 
     assert error_of(answer) == (400, "invalid request")
@@ -120,14 +118,14 @@ def test_bad_value_of_a_field_is_named(value: object) -> None:
     assert all(isinstance(text, str) for text in answer.json()["fields"]["email"])
 
 
-def test_lone_surrogates_are_refused(api: API) -> None:
+def test_lone_surrogates_are_refused(api):
     answer = send(b'{"email": "a@example.com", "password": "\\ud800"}')
 
     assert error_of(answer) == (400, "invalid request")
     assert list(answer.json()["fields"]) == ["password"]
 
 
-def test_missing_fields_are_all_named_and_unknown_ones_ignored(api: API) -> None:
+def test_missing_fields_are_all_named_and_unknown_ones_ignored(api):
     answer = api.post("/auth/login", {"unknown": 1})
 
     assert sorted(answer.json()["fields"]) == ["email", "password"]
@@ -137,46 +135,46 @@ def test_missing_fields_are_all_named_and_unknown_ones_ignored(api: API) -> None
     "content_type",
     ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""],
 )
-def test_other_media_types_are_415(content_type: str) -> None:
+def test_other_media_types_are_415(content_type):
     answer = send(b'{"email": "a@example.com"}', content_type=content_type)
 
     assert error_of(answer) == (415, "unsupported media type")
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/xml", "*/*;q=0", "é", "", ";;;"])
-def test_accept_is_not_negotiated(api: API, accept: str) -> None:
+def test_accept_is_not_negotiated(api, accept):
     answer = api.post("/auth/login", {}, headers={"accept": accept.encode().decode("latin-1")})
 
     assert error_of(answer) == (400, "invalid request")
 
 
 @pytest.mark.parametrize(("size", "status"), [(65536, 400), (65537, 413), (10_000_000, 413)])
-def test_body_is_at_most_64_kib(size: int, status: int) -> None:
+def test_body_is_at_most_64_kib(size, status):
     assert error_of(send(b" " * size))[0] == status
 
 
-def test_too_large_body_of_an_unwanted_kind_is_413_too(api: API) -> None:
+def test_too_large_body_of_an_unwanted_kind_is_413_too(api):
     api.cookies["service_refresh"] = "nonsense"
 
     assert error_of(send(b"x" * 70_000, "/auth/refresh")) == (413, "request too large")
 
 
-def test_chunked_body_is_411(api: API) -> None:
+def test_chunked_body_is_411(api):
     answer = api.post("/auth/login", headers={"transfer-encoding": "chunked"})
 
     assert error_of(answer) == (411, "length required")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "a b", "", "[::1"])
-def test_unknown_host_is_refused_and_counted(api: API, host: str) -> None:
+def test_unknown_host_is_refused_and_counted(api, host):
     answer = Client(headers={"host": host}).get("/auth/me")
 
     assert error_of(answer) == (400, "invalid host")
     assert int(answer["x-ratelimit-remaining"]) < int(answer["x-ratelimit-limit"])
 
 
-def test_unreachable_database_is_503(api: API, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
+def test_unreachable_database_is_503(api, monkeypatch):
+    def fail(*_, **__):
         raise OperationalError("secret host and port")
 
     monkeypatch.setattr("signin.views.OutgoingMail.objects.request", fail)
@@ -186,12 +184,10 @@ def test_unreachable_database_is_503(api: API, monkeypatch: pytest.MonkeyPatch) 
     assert error_of(answer) == (503, "service unavailable")
 
 
-def test_unexpected_error_is_500_counted_and_tells_nothing(
-    api: API, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unexpected_error_is_500_counted_and_tells_nothing(api, monkeypatch, caplog):
     api.client.raise_request_exception = False
 
-    def fail(*_: Any, **__: Any) -> None:
+    def fail(*_, **__):
         raise KeyError("something private")
 
     monkeypatch.setattr("signin.views.OutgoingMail.objects.request", fail)
@@ -203,17 +199,17 @@ def test_unexpected_error_is_500_counted_and_tells_nothing(
     assert "POST /auth/signup failed" in caplog.text
 
 
-def test_errors_are_never_stored_by_caches(api: API) -> None:
+def test_errors_are_never_stored_by_caches(api):
     for path in ("/auth/me", "/nope", "/auth/login"):
         assert api.get(path)["Cache-Control"] == "no-store"
 
 
-def test_answers_name_no_more_methods_than_a_405_does(api: API, as_ada: API) -> None:
+def test_answers_name_no_more_methods_than_a_405_does(api, as_ada):
     assert "Allow" not in as_ada.get("/auth/me")
     assert api.get("/auth/login")["Allow"] == "POST"
 
 
-def test_another_role_is_403_in_words(db: None) -> None:
+def test_another_role_is_403_in_words(db):
     from rest_framework.exceptions import PermissionDenied
 
     from config.errors import error_body
@@ -221,7 +217,7 @@ def test_another_role_is_403_in_words(db: None) -> None:
     assert error_body(PermissionDenied()) == (403, {"error": "not permitted for your role"})
 
 
-def test_admin_pages_answer_with_pages(client: Client, ada: User) -> None:
+def test_admin_pages_answer_with_pages(client, ada):
     ada.is_staff = ada.is_superuser = True
     ada.save()
     client.force_login(ada)
@@ -232,7 +228,7 @@ def test_admin_pages_answer_with_pages(client: Client, ada: User) -> None:
     assert answer["Content-Type"].startswith("text/html")
 
 
-def test_nothing_changes_by_bad_input(api: API, ada: User) -> None:
+def test_nothing_changes_by_bad_input(api, ada):
     before = Account.objects.count(), User.objects.count()
     for body in (b"{", b"\x00", b'{"token": []}', b"[" * 20_000):
         send(body, "/auth/complete-signup")
@@ -250,14 +246,14 @@ def test_nothing_changes_by_bad_input(api: API, ada: User) -> None:
         ({"token": "", "password": 7}, {"token": ["blank"], "password": ["invalid"]}),
     ],
 )
-def test_every_sentence_has_a_code(db: None, body: dict, codes: dict) -> None:
+def test_every_sentence_has_a_code(db, body, codes):
     answer = API().post("/password-changes/redeem", body).json()
 
     assert answer["codes"] == codes
     assert answer["fields"].keys() == codes.keys()
 
 
-def test_common_password_has_its_code(db: None, settings: Any) -> None:
+def test_common_password_has_its_code(db, settings):
     common = "django.contrib.auth.password_validation.CommonPasswordValidator"
     settings.AUTH_PASSWORD_VALIDATORS = [{"NAME": common}]
     body = {"token": "x", "password": "password1"}
@@ -267,7 +263,7 @@ def test_common_password_has_its_code(db: None, settings: Any) -> None:
     assert answer["codes"] == {"password": ["password_too_common"]}
 
 
-def test_code_of_a_member_of_a_member(as_ada: API) -> None:
+def test_code_of_a_member_of_a_member(as_ada):
     answer = as_ada.patch("/auth/me", {"settings": {"language": "xx"}}).json()
 
     assert answer["codes"] == {"settings": {"language": ["choice"]}}

@@ -3,19 +3,16 @@
 import json
 import socket
 import time
-from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import Service
-
 
 @pytest.fixture
-def service(new_service: Callable[..., Service]) -> Service:
+def service(new_service):
     return new_service().start()
 
 
-def send(service: Service, request: bytes) -> tuple[int, dict[str, str], bytes]:
+def send(service, request):
     """Status, headers and body of the answer to raw bytes."""
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
         connection.sendall(request)
@@ -54,7 +51,7 @@ REQUESTS = {
 }
 
 
-def test_answers_are_json_errors_and_repeat_nothing(service: Service) -> None:
+def test_answers_are_json_errors_and_repeat_nothing(service):
     for name, (request, expected) in REQUESTS.items():
         status, headers, body = send(service, request)
 
@@ -64,7 +61,7 @@ def test_answers_are_json_errors_and_repeat_nothing(service: Service) -> None:
         assert int(headers["content-length"]) == len(body), name
 
 
-def test_clients_that_never_hang_up_keep_nobody_out(service: Service) -> None:
+def test_clients_that_never_hang_up_keep_nobody_out(service):
     clients = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(10)]
     for client in clients:
         client.sendall(ME + b"\r\n")
@@ -78,7 +75,7 @@ def test_clients_that_never_hang_up_keep_nobody_out(service: Service) -> None:
         client.close()
 
 
-def test_two_requests_on_one_connection(service: Service) -> None:
+def test_two_requests_on_one_connection(service):
     request = ME.replace(b"Connection: close\r\n", b"") + b"\r\n" + ME + b"\r\n"
 
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:

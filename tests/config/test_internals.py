@@ -4,7 +4,6 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ APPS = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["importlinter"]
 FILES = [path for app in APPS for path in Path(app).rglob("*.py") if "migrations" not in path.parts]
 
 
-def names(tree: ast.AST) -> Iterator[str]:
+def names(tree):
     """Whatever the code reads, sets, imports or overrides by its name."""
     for node in ast.walk(tree):
         match node:
@@ -28,12 +27,12 @@ def names(tree: ast.AST) -> Iterator[str]:
                 yield str(getattr(named, "value", ""))
 
 
-def private(source: str) -> set[str]:
+def private(source):
     found = set(names(ast.parse(source)))
     return {name for name in found if re.match(r"_(?!_)", name)} - DOCUMENTED
 
 
-def test_no_private_name_but_those_listed() -> None:
+def test_no_private_name_but_those_listed():
     found = {(str(path), name) for path in FILES for name in private(path.read_text())}
     listed = {(path, name.rpartition(".")[2]) for path, name in LISTED}
 
@@ -41,11 +40,11 @@ def test_no_private_name_but_those_listed() -> None:
 
 
 @pytest.mark.parametrize(("path", "name"), LISTED)
-def test_what_is_listed_is_still_leant_on(path: str, name: str) -> None:
+def test_what_is_listed_is_still_leant_on(path, name):
     assert name in Path(path).read_text(encoding="utf-8")
 
 
-def modules(source: str) -> Iterator[str]:
+def modules(source):
     """The modules of other people's packages that the code imports from."""
     for node in ast.walk(ast.parse(source)):
         match node:
@@ -55,7 +54,7 @@ def modules(source: str) -> Iterator[str]:
                 yield from (alias.name for alias in found)
 
 
-def test_no_module_but_those_listed() -> None:
+def test_no_module_but_those_listed():
     ours = {*APPS, *sys.stdlib_module_names}
     documented = set(re.findall(r"`([\w.]+)`", PAGE.partition("their documentation names")[2]))
     leaning = {path for path, _ in LISTED}
@@ -70,5 +69,5 @@ def test_no_module_but_those_listed() -> None:
     ["a._b", "a._b = 1", "from a import _b", "import a._b", "getattr(a, '_b', None)",
      "class A:\n def _b(self): pass"],
 )  # fmt: skip
-def test_private_names_are_found(source: str) -> None:
+def test_private_names_are_found(source):
     assert private(source) == {"_b"}

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,13 +16,13 @@ from tests.conftest import PASSWORD
 from tests.requests import ask
 
 
-def record(message: str, *args: Any, **extra: Any) -> logging.LogRecord:
+def record(message, *args, **extra):
     return logging.getLogger("access").makeRecord(
         "access", logging.INFO, "f", 1, message, args, extra.pop("exc_info", None), extra=extra
     )
 
 
-def requests_of(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+def requests_of(caplog):
     return [r.fields for r in caplog.records if r.name == "access"]
 
 
@@ -109,7 +108,7 @@ def test_lines_of_many_threads_stay_whole(monkeypatch):
     handler.setFormatter(logging.Formatter("%(message)s"))
     texts = [f"{number} " * 500 for number in range(4)]
     texts += ["\n".join([text] * 9) for text in texts]
-    lines: list[bytes] = []
+    lines = []
     with os.fdopen(reader, "rb") as log, ThreadPoolExecutor(9) as threads:
         reading = threads.submit(lambda: lines.extend(log))
         list(threads.map(lambda text: handler.handle(record(text)), texts * 20))

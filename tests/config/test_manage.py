@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +12,14 @@ from tests import servers
 from tests.servers import free_port
 
 
-def manage(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def manage(*words, **environment):
     told = {"PATH": os.environ["PATH"]} | environment
     command = [sys.executable, "manage.py", *words]
     return subprocess.run(command, env=told, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("command", ["migrate", "locks", "createsuperuser", "rotatekeys"])
-def test_forgotten_environment_makes_no_database(tmp_path: Path, command: str) -> None:
+def test_forgotten_environment_makes_no_database(tmp_path, command):
     done = manage(command, DATA_DIR=str(tmp_path))
 
     assert done.returncode == 1
@@ -28,7 +27,7 @@ def test_forgotten_environment_makes_no_database(tmp_path: Path, command: str) -
     assert not list(tmp_path.glob("*.sqlite3"))
 
 
-def test_migrate_makes_the_database_that_is_asked_for(tmp_path: Path) -> None:
+def test_migrate_makes_the_database_that_is_asked_for(tmp_path):
     url = f"sqlite:///{tmp_path}/own.sqlite3"
     refused = manage("locks", DATA_DIR=str(tmp_path), DATABASE_URL=url)
     made = manage("migrate", "-v0", DATA_DIR=str(tmp_path), DATABASE_URL=url)
@@ -39,7 +38,7 @@ def test_migrate_makes_the_database_that_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["locks", "migrate", "signout --everybody", "prune"])
-def test_database_that_refuses_ends_in_one_line(tmp_path: Path, command: str) -> None:
+def test_database_that_refuses_ends_in_one_line(tmp_path, command):
     url = f"postgres://me:hunter2secret@127.0.0.1:{free_port()}/consulting"
     done = manage(*command.split(), DATA_DIR=str(tmp_path), DATABASE_URL=url)
 
@@ -49,14 +48,14 @@ def test_database_that_refuses_ends_in_one_line(tmp_path: Path, command: str) ->
     assert "hunter2secret" not in done.stderr
 
 
-def test_database_without_tables_ends_in_one_line(tmp_path: Path) -> None:
+def test_database_without_tables_ends_in_one_line(tmp_path):
     done = manage("locks", DATA_DIR=str(tmp_path), DATABASE_URL=servers.POSTGRES.url())
 
     assert done.returncode == 1
     assert done.stderr.splitlines()[1].startswith('database: relation "throttling_lockout"')
 
 
-def test_closed_pipe_is_no_error(tmp_path: Path) -> None:
+def test_closed_pipe_is_no_error(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "manage.py", "check"]
@@ -66,7 +65,7 @@ def test_closed_pipe_is_no_error(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
-def test_ctrl_c_ends_in_one_line(tmp_path: Path) -> None:
+def test_ctrl_c_ends_in_one_line(tmp_path):
     # A server that accepts and says nothing: the command waits for it.
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgres://me@127.0.0.1:{silent.getsockname()[1]}/consulting"

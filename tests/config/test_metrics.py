@@ -16,12 +16,12 @@ def service(new_service):
     return running.start()
 
 
-def figures(service) -> str:
+def figures(service):
     answer = ask(service.url, "GET", "/metrics", Authorization=f"Bearer {TOKEN}")
     return answer.body.decode()
 
 
-def value(text: str, name: str, **labels: str) -> float:
+def value(text, name, **labels):
     """The sum of the samples of this name that have these labels."""
     found = re.findall(rf"^{name}(?:{{(.*?)}})? (\S+)$", text, re.MULTILINE)
     wanted = {f'{key}="{word}"' for key, word in labels.items()}

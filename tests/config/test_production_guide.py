@@ -8,7 +8,7 @@ from django.core.management import get_commands, load_command_class
 GUIDE = Path("docs/production.md")
 
 
-def test_commands_and_their_options_exist() -> None:
+def test_commands_and_their_options_exist():
     text = GUIDE.read_text(encoding="utf-8")
     told = re.findall(r"manage\.py ([a-z]+)((?: --?[a-z-]+)*)", text)
     told += re.findall(r"^\| `([a-z]+)(?=[ `])((?: \[?--[a-z-]+\]?)*)", text, re.MULTILINE)
@@ -20,13 +20,13 @@ def test_commands_and_their_options_exist() -> None:
         assert all(option in usage for option in re.findall(r"--[a-z-]+", options)), name
 
 
-def test_linked_files_exist() -> None:
+def test_linked_files_exist():
     links = re.findall(r"\]\((\S+?)\)", GUIDE.read_text(encoding="utf-8"))
 
     assert [link for link in links if not (GUIDE.parent / link).exists()] == []
 
 
-def test_versions_are_those_that_are_pinned() -> None:
+def test_versions_are_those_that_are_pinned():
     pins = Path("requirements.txt").read_text(encoding="utf-8").split()
     told = re.findall(r"(?<= )[\w-]+==[\d.]+\d", GUIDE.read_text(encoding="utf-8"))
 

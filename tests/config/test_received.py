@@ -1,7 +1,6 @@
 """What the bytes of a request tell before a thread is given to it."""
 
 import socket
-from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
@@ -14,7 +13,7 @@ HEAD = b"POST /auth/me HTTP/1.1\r\nHost: localhost\r\n"
 
 
 @pytest.fixture
-def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
+def connection():
     """The service's end and the client's."""
     service, client = socket.socketpair()
     yield service, client
@@ -23,7 +22,7 @@ def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 @pytest.mark.parametrize("path", sorted(SIGN_INS))
-def test_paths_are_the_services_own(path: bytes) -> None:
+def test_paths_are_the_services_own(path):
     assert resolve(path.decode()).view_name != resolve("/unknown").view_name
 
 
@@ -43,12 +42,12 @@ def test_paths_are_the_services_own(path: bytes) -> None:
         (b"", False),
     ],
 )
-def test_first_line_tells_a_sign_in(request_line: bytes, expected: bool) -> None:
+def test_first_line_tells_a_sign_in(request_line, expected):
     assert is_sign_in(request_line) is expected
 
 
 @pytest.mark.parametrize("path", sorted(SIGN_INS))
-def test_path_that_is_percent_encoded_throughout_counts(path: bytes) -> None:
+def test_path_that_is_percent_encoded_throughout_counts(path):
     encoded = b"".join(b"%%%02x" % byte for byte in path)
 
     assert is_sign_in(b"POST " + encoded + b" HTTP/1.1\r\n")
@@ -75,11 +74,11 @@ def test_path_that_is_percent_encoded_throughout_counts(path: bytes) -> None:
         (HEAD + b"X: " + b"x" * LARGEST, True),
     ],
 )
-def test_whole_request_is_known(received: bytes, expected: bool) -> None:
+def test_whole_request_is_known(received, expected):
     assert is_whole(received) is expected
 
 
-def test_largest_body_that_is_read_is_waited_for() -> None:
+def test_largest_body_that_is_read_is_waited_for():
     length = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     head = HEAD + b"Content-Length: %d\r\n\r\n" % length
 
@@ -87,7 +86,7 @@ def test_largest_body_that_is_read_is_waited_for() -> None:
     assert is_whole(head + b"x" * length)
 
 
-def test_request_comes_in_parts(connection: tuple[socket.socket, socket.socket]) -> None:
+def test_request_comes_in_parts(connection):
     received, (service, client) = Received(), connection
     assert not received.is_ready(service)
 
@@ -98,7 +97,7 @@ def test_request_comes_in_parts(connection: tuple[socket.socket, socket.socket])
     assert received.read() == HEAD + b"\r\n"
 
 
-def test_closed_connection_is_ready(connection: tuple[socket.socket, socket.socket]) -> None:
+def test_closed_connection_is_ready(connection):
     received, (service, client) = Received(), connection
     client.sendall(HEAD)
     client.close()
@@ -109,8 +108,8 @@ def test_closed_connection_is_ready(connection: tuple[socket.socket, socket.sock
 
 
 def test_nobody_waits_for_what_has_not_come(
-    connection: tuple[socket.socket, socket.socket],
-) -> None:
+    connection,
+):
     received, (service, client) = Received(), connection
     client.sendall(b"{")
     received.is_ready(service)

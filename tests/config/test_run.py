@@ -6,22 +6,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.conftest import SECRETS
-from tests.requests import Answer, ask
+from tests.requests import ask
 from tests.servers import free_port, wait_for_port
 
 
 class Run:
     """The program with an empty environment but for a folder and a port."""
 
-    def __init__(self, folder: Path, port: int, **settings: str) -> None:
+    def __init__(self, folder, port, **settings):
         self.log_path, self.url = folder / "log", f"http://127.0.0.1:{port}"
         environment = {"PATH": os.environ["PATH"], "PORT": str(port), "DATA_DIR": str(folder)}
         environment |= settings
@@ -36,13 +34,13 @@ class Run:
         wait_for_port(port, 40)
 
     @property
-    def log(self) -> str:
+    def log(self):
         return self.log_path.read_text()
 
-    def children(self) -> list[psutil.Process]:
+    def children(self):
         return psutil.Process(self.process.pid).children(recursive=True)
 
-    def wait_for(self, pattern: str) -> re.Match[str]:
+    def wait_for(self, pattern):
         deadline = time.monotonic() + 15
         while not (found := re.search(pattern, self.log)):
             assert time.monotonic() < deadline, self.log
@@ -51,11 +49,11 @@ class Run:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[[], Run]]:
-    runs: list[Run] = []
+def start(tmp_path):
+    runs = []
     port = free_port()
 
-    def make(**settings: str) -> Run:
+    def make(**settings):
         runs.append(Run(tmp_path, port, **settings))
         return runs[-1]
 
@@ -67,7 +65,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[], Run]]:
         assert not SECRETS.search(run.log.replace("#token=", ""))
 
 
-def mailed_link(run: Run) -> dict[str, str]:
+def mailed_link(run):
     """Ask for a sign-up link, and give a body that completes the sign-up with it."""
     assert ask(run.url, "POST", "/auth/signup", {"email": "a@example.com"}).status == 200
     token = run.wait_for(r"/complete-signup#token=([\w-]{64})")[1]
@@ -75,7 +73,7 @@ def mailed_link(run: Run) -> dict[str, str]:
     return body | {"password": "correct horse"}
 
 
-def test_one_line_names_the_address_to_open(start: Callable[[], Run]) -> None:
+def test_one_line_names_the_address_to_open(start):
     run = start()
 
     run.wait_for(rf"(?m)^Open {run.url.replace('127.0.0.1', 'localhost')}$")
@@ -83,8 +81,8 @@ def test_one_line_names_the_address_to_open(start: Callable[[], Run]) -> None:
 
 
 def test_where_the_pages_are_not_served_it_names_the_documentation(
-    start: Callable[..., Run],
-) -> None:
+    start,
+):
     run = start(FRONTEND_URL="http://localhost:5173")
 
     run.wait_for(rf"(?m)^Open {run.url.replace('127.0.0.1', 'localhost')}/docs$")
@@ -92,7 +90,7 @@ def test_where_the_pages_are_not_served_it_names_the_documentation(
     assert ask(run.url, "GET", "/").status == 404
 
 
-def test_mail_is_its_text_alone_with_its_link_once(start: Callable[[], Run]) -> None:
+def test_mail_is_its_text_alone_with_its_link_once(start):
     run = start()
     mailed_link(run)
 
@@ -102,13 +100,13 @@ def test_mail_is_its_text_alone_with_its_link_once(start: Callable[[], Run]) -> 
     assert "MIME-Version" not in run.log
 
 
-def sign_up(run: Run) -> Answer:
+def sign_up(run):
     return ask(run.url, "POST", "/auth/complete-signup", mailed_link(run))
 
 
 def test_sign_up_on_an_empty_machine_and_the_session_holds_over_a_restart(
-    start: Callable[[], Run],
-) -> None:
+    start,
+):
     first = start()
     tokens = sign_up(first).json()
     first.process.send_signal(signal.SIGINT)
@@ -122,18 +120,18 @@ def test_sign_up_on_an_empty_machine_and_the_session_holds_over_a_restart(
     assert ask(second.url, "POST", "/auth/refresh", body).status == 200
 
 
-def test_races_end_on_sqlite_as_they_do_on_postgresql(start: Callable[..., Run]) -> None:
+def test_races_end_on_sqlite_as_they_do_on_postgresql(start):
     run = start(RATE_LIMIT_CREDENTIAL="1000", LOCKOUT_RELIEF="true")
     body = mailed_link(run)
 
-    def complete(_: int) -> int:
+    def complete(_):
         return ask(run.url, "POST", "/auth/complete-signup", body).status
 
-    def guess(_: int) -> int:
+    def guess(_):
         wrong = {"email": "b@example.com", "password": "wrong password"}
         return ask(run.url, "POST", "/auth/login", wrong).status
 
-    def guess_as_known(device: str) -> int:
+    def guess_as_known(device):
         wrong = {"email": "a@example.com", "password": "wrong password"}
         return ask(run.url, "POST", "/auth/login", wrong, Cookie=device).status
 
@@ -146,14 +144,14 @@ def test_races_end_on_sqlite_as_they_do_on_postgresql(start: Callable[..., Run])
         assert sorted(pool.map(guess_as_known, [device] * 12)) == [401] * 5 + [429] * 7
 
 
-def test_cookie_works_over_plain_http_on_loopback(start: Callable[[], Run]) -> None:
+def test_cookie_works_over_plain_http_on_loopback(start):
     answer = sign_up(start())
 
     assert "Secure" not in answer.headers["Set-Cookie"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_ends_every_process(start: Callable[[], Run], number: signal.Signals) -> None:
+def test_signal_ends_every_process(start, number):
     run = start()
     run.wait_for("Booting worker")
     children = run.children()
@@ -165,7 +163,7 @@ def test_signal_ends_every_process(start: Callable[[], Run], number: signal.Sign
     assert not [child for child in children if child.is_running()]
 
 
-def test_children_end_with_a_program_that_is_killed(start: Callable[[], Run]) -> None:
+def test_children_end_with_a_program_that_is_killed(start):
     run = start()
     run.wait_for("Booting worker")
     run.wait_for("mail worker started")
@@ -178,7 +176,7 @@ def test_children_end_with_a_program_that_is_killed(start: Callable[[], Run]) ->
     assert alive == []
 
 
-def test_port_is_free_after_a_kill(start: Callable[[], Run]) -> None:
+def test_port_is_free_after_a_kill(start):
     killed = start()
     children = killed.children()
     killed.process.kill()
@@ -187,7 +185,7 @@ def test_port_is_free_after_a_kill(start: Callable[[], Run]) -> None:
     assert ask(start().url, "GET", "/health").status == 200
 
 
-def test_killed_mail_worker_is_started_again(start: Callable[[], Run]) -> None:
+def test_killed_mail_worker_is_started_again(start):
     run = start()
     run.wait_for("mail worker started")
     (worker,) = [child for child in run.children() if "sendmail" in child.cmdline()]
@@ -197,7 +195,7 @@ def test_killed_mail_worker_is_started_again(start: Callable[[], Run]) -> None:
     sign_up(run)
 
 
-def test_taken_port_ends_it_with_an_error(start: Callable[[], Run], tmp_path: Path) -> None:
+def test_taken_port_ends_it_with_an_error(start, tmp_path):
     run = start()
     port = run.url.rpartition(":")[2]
     environment = {"PATH": os.environ["PATH"], "PORT": port, "DATA_DIR": str(tmp_path / "other")}

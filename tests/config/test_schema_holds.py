@@ -6,12 +6,11 @@ Schemathesis makes them from the served schema, the same ones in each run.
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import PASSWORD, Service
+from tests.conftest import PASSWORD
 from tests.requests import ask
 
 CHECKS = [
@@ -27,7 +26,7 @@ UNLIMITED = {f"RATE_LIMIT_{tier}": "1000000" for tier in ("AUTHENTICATED", "PUBL
 PROGRAM = str(Path(sys.executable).parent / "schemathesis")
 
 
-def generate(service: Service, examples: int, *options: str) -> tuple[int, str]:
+def generate(service, examples, *options):
     """Run schemathesis; the number of cases that it made, and what it reports of failures."""
     command = [PROGRAM, "run", f"{service.url}/schema", "--checks", ",".join(CHECKS)]
     command += ["--phases", "examples,coverage,fuzzing", "--max-examples", str(examples)]
@@ -45,7 +44,7 @@ def generate(service: Service, examples: int, *options: str) -> tuple[int, str]:
     return int(found[1]) if found else 0, report
 
 
-def admin_of(service: Service) -> str:
+def admin_of(service):
     """The Authorization header of a new admin."""
     service.environment["DJANGO_SUPERUSER_EMAIL"] = "ada@example.com"
     service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
@@ -56,18 +55,18 @@ def admin_of(service: Service) -> str:
 
 
 @pytest.fixture
-def service(new_service: Callable[..., Service]) -> Service:
+def service(new_service):
     return new_service(**UNLIMITED).start()
 
 
-def test_no_stranger_gets_an_undescribed_answer(service: Service) -> None:
+def test_no_stranger_gets_an_undescribed_answer(service):
     cases, report = generate(service, 80)
 
     assert not report, report[-6000:]
     assert cases > 1500
 
 
-def test_no_admin_gets_an_undescribed_answer(service: Service) -> None:
+def test_no_admin_gets_an_undescribed_answer(service):
     bearer = admin_of(service)
     # It would end the bearer's own session at the first case.
     cases, report = generate(service, 80, "-H", bearer, "--exclude-path", "/auth/logout-everywhere")
@@ -76,7 +75,7 @@ def test_no_admin_gets_an_undescribed_answer(service: Service) -> None:
     assert cases > 1500
 
 
-def test_limits_answer_as_described(new_service: Callable[..., Service]) -> None:
+def test_limits_answer_as_described(new_service):
     service = new_service().start()
 
     _, report = generate(service, 5)

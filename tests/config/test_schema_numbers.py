@@ -1,12 +1,9 @@
 """What the document publishes is what the service does: lengths, and the examples' shapes."""
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from rest_framework.serializers import Serializer
 
 from accounts import serializers as accounts
 from config.schema.document import document
@@ -31,7 +28,7 @@ BODIES = [
 ]
 
 
-def bounds() -> Iterator[tuple[type[Serializer[Any]], str, int, bool]]:
+def bounds():
     """A serializer, its field, a length, and whether the document takes it."""
     for body in BODIES:
         name = f"{body.__name__.removesuffix('Serializer')}Request"
@@ -45,7 +42,7 @@ def bounds() -> Iterator[tuple[type[Serializer[Any]], str, int, bool]]:
                 yield body, field, part["maxLength"] + 1, False
 
 
-def text(field: str, length: int) -> str:
+def text(field, length):
     """Of that length, and right in every other way that it can be."""
     if field != "email" or length < 200:
         return "x" * length
@@ -54,16 +51,14 @@ def text(field: str, length: int) -> str:
 
 
 @pytest.mark.parametrize(("body", "field", "length", "is_taken"), list(bounds()))
-def test_published_lengths_are_the_service_s(
-    body: type[Serializer[Any]], field: str, length: int, is_taken: bool
-) -> None:
+def test_published_lengths_are_the_service_s(body, field, length, is_taken):
     checked = body(data={field: text(field, length)})
     checked.is_valid()
 
     assert (field not in checked.errors) == is_taken
 
 
-def examples() -> Iterator[tuple[str, Any, Any]]:
+def examples():
     for path, methods in DOCUMENT["paths"].items():
         for method, operation in methods.items():
             answers = {"request": operation.get("requestBody", {})} | operation["responses"]
@@ -75,11 +70,11 @@ def examples() -> Iterator[tuple[str, Any, Any]]:
 
 
 @pytest.mark.parametrize(("place", "schema", "value"), list(examples()))
-def test_examples_are_what_their_schemas_say(place: str, schema: Any, value: Any) -> None:
+def test_examples_are_what_their_schemas_say(place, schema, value):
     Draft202012Validator(schema | {"components": DOCUMENT["components"]}).validate(value)
 
 
-def test_every_answer_with_a_body_has_an_example() -> None:
+def test_every_answer_with_a_body_has_an_example():
     shown = {place for place, _, _ in examples()}
 
     for path, methods in DOCUMENT["paths"].items():

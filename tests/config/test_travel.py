@@ -4,15 +4,11 @@ import itertools
 import re
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
-from accounts.models import User
-from tests.conftest import API, PASSWORD
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
@@ -22,12 +18,12 @@ PAGE = Path("docs/architecture.md").read_text("utf-8")
 FIGURES = re.compile(r"^\| `(.+)` \| (\d+) \| (\d+) \| (\d+) \|$", re.MULTILINE)
 
 
-def travel(call: Callable[[], Any]) -> tuple[int, int, int]:
+def travel(call):
     """The files of ours that run for a call, their functions, and how often the file changes.
     Comprehensions are of the function that they stand in."""
-    steps: list[tuple[str, str]] = []
+    steps = []
 
-    def note(frame: FrameType, event: str, _: object) -> None:
+    def note(frame, event, _):
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(FOLDERS):
             steps.append((code.co_filename, re.sub(r"\.<locals>\.<.*", "", code.co_qualname)))
@@ -42,7 +38,7 @@ def travel(call: Callable[[], Any]) -> tuple[int, int, int]:
     return len(set(files)), len(set(steps)), sum(a != b for a, b in itertools.pairwise(files))
 
 
-def test_calls_travel_no_farther_than_the_page_says(api: API, ada: User, as_ada: API) -> None:
+def test_calls_travel_no_farther_than_the_page_says(api, ada, as_ada):
     body = {"email": ada.email, "password": PASSWORD}
     calls = {
         "GET /auth/me": lambda: as_ada.get("/auth/me"),

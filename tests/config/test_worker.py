@@ -5,11 +5,9 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from http.client import HTTPResponse
-from typing import Any
 
 import pytest
 from gunicorn.config import Config
@@ -19,7 +17,6 @@ from config import gunicorn
 from config.worker import Worker
 from signin import hashers
 from tests import servers
-from tests.conftest import Service
 from tests.requests import ask
 
 LOG_IN, OTHER = b"POST /auth/login HTTP/1.1\r\n\r\n", b"GET /health HTTP/1.1\r\n\r\n"
@@ -36,7 +33,7 @@ class Running:
     """A worker of two threads, one for sign-ins, and an application that answers a GET at once, a
     POST when it is released, each with the time since which its client has waited."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.released = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0))
         config = Config()
@@ -51,26 +48,26 @@ class Running:
         self.thread = threading.Thread(target=self.worker.run)
         self.thread.start()
 
-    def answer(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    def answer(self, environ, start_response):
         since = repr(hashers.waiting_since.get()).encode()
         if environ["REQUEST_METHOD"] == "POST":
             self.released.wait(10)
         start_response("200 OK", [("Content-Length", f"{len(since)}")])
         return [since]
 
-    def send(self, request: bytes) -> socket.socket:
+    def send(self, request):
         client = socket.create_connection(self.listener.getsockname(), timeout=5)
         client.sendall(request)
         return client
 
-    def stop(self) -> None:
+    def stop(self):
         self.released.set()
         self.worker.handle_exit(None, None)
         self.thread.join()
         self.worker.tmp.close()
 
 
-def body_of(client: socket.socket) -> str:
+def body_of(client):
     """Of one answer."""
     answer = HTTPResponse(client)
     answer.begin()
@@ -78,14 +75,14 @@ def body_of(client: socket.socket) -> str:
 
 
 @pytest.fixture
-def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+def running(monkeypatch):
     monkeypatch.setattr(hashers, "MAX_PARALLEL_HASHES", 1)
     running = Running()
     yield running
     running.stop()
 
 
-def test_crowd_at_the_log_in_holds_no_other_thread(running: Running) -> None:
+def test_crowd_at_the_log_in_holds_no_other_thread(running):
     crowd = [running.send(LOG_IN) for _ in range(20)]
 
     with closing(running.send(OTHER)) as other:
@@ -96,7 +93,7 @@ def test_crowd_at_the_log_in_holds_no_other_thread(running: Running) -> None:
         client.close()
 
 
-def test_without_sign_ins_all_threads_serve_the_others(running: Running) -> None:
+def test_without_sign_ins_all_threads_serve_the_others(running):
     begin = time.monotonic()
     two = [running.send(b"POST /slow HTTP/1.1\r\n\r\n") for _ in range(2)]
 
@@ -108,7 +105,7 @@ def test_without_sign_ins_all_threads_serve_the_others(running: Running) -> None
         client.close()
 
 
-def test_time_in_the_queue_counts_as_waiting(running: Running) -> None:
+def test_time_in_the_queue_counts_as_waiting(running):
     begin = time.monotonic()
     first, second = running.send(LOG_IN), running.send(LOG_IN)
     time.sleep(0.2)
@@ -121,7 +118,7 @@ def test_time_in_the_queue_counts_as_waiting(running: Running) -> None:
     second.close()
 
 
-def test_request_in_parts_is_answered_and_its_connection_kept(running: Running) -> None:
+def test_request_in_parts_is_answered_and_its_connection_kept(running):
     with closing(running.send(OTHER[:9])) as client:
         for _ in range(2):
             time.sleep(0.1)
@@ -130,7 +127,7 @@ def test_request_in_parts_is_answered_and_its_connection_kept(running: Running) 
             client.sendall(OTHER[:9])
 
 
-def test_requests_one_behind_the_other_are_answered(running: Running) -> None:
+def test_requests_one_behind_the_other_are_answered(running):
     with closing(running.send(OTHER * 3)) as client:
         client.sendall(OTHER.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         answers = b"".join(iter(lambda: client.recv(4096), b""))
@@ -139,7 +136,7 @@ def test_requests_one_behind_the_other_are_answered(running: Running) -> None:
 
 
 @pytest.mark.parametrize("sent", SILENT + HALVES[:2])
-def test_connection_that_asks_for_nothing_ends_in_time(running: Running, sent: bytes) -> None:
+def test_connection_that_asks_for_nothing_ends_in_time(running, sent):
     begin = time.monotonic()
     with closing(running.send(sent)) as client:
         client.settimeout(10)
@@ -152,11 +149,11 @@ def test_connection_that_asks_for_nothing_ends_in_time(running: Running, sent: b
 
 
 def test_silent_and_half_sent_connections_keep_nobody_waiting(
-    new_service: Callable[..., Service],
-) -> None:
+    new_service,
+):
     service = new_service().start()
 
-    def connect(sent: bytes) -> socket.socket:
+    def connect(sent):
         client = socket.create_connection(("127.0.0.1", service.port))
         client.sendall(sent)
         return client
@@ -176,9 +173,7 @@ def test_silent_and_half_sent_connections_keep_nobody_waiting(
 
 @pytest.mark.parametrize("sockets", range(1, 6))
 @pytest.mark.parametrize("processes", range(1, 6))
-def test_sockets_are_shared_out_evenly(
-    monkeypatch: pytest.MonkeyPatch, sockets: int, processes: int
-) -> None:
+def test_sockets_are_shared_out_evenly(monkeypatch, sockets, processes):
     monkeypatch.setattr(gunicorn, "workers", processes)
     shares = [gunicorn.share(list(range(sockets)), number) for number in range(processes)]
 
@@ -187,7 +182,7 @@ def test_sockets_are_shared_out_evenly(
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_gunicorn_listens_where_bind_says(new_service: Callable[..., Service]) -> None:
+def test_gunicorn_listens_where_bind_says(new_service):
     service = new_service(BIND="127.0.0.2")
     server = service.spawn("-m", "gunicorn", "config.wsgi")
     servers.wait_for_port(service.port, host="127.0.0.2")
@@ -200,8 +195,8 @@ def test_gunicorn_listens_where_bind_says(new_service: Callable[..., Service]) -
 
 
 def test_gunicorn_answers_others_before_a_crowd_has_logged_in(
-    new_service: Callable[..., Service],
-) -> None:
+    new_service,
+):
     service = new_service(WEB_THREADS="2", RATE_LIMIT_CREDENTIAL="1000").start()
     body = {"email": "nobody@example.com", "password": "correct horse battery"}
 

@@ -6,18 +6,16 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography import x509
 
 from tests import servers
 from tests.certificates import self_signed
-from tests.conftest import PASSWORD, Service
-from tests.requests import Answer, ask, send
+from tests.conftest import PASSWORD
+from tests.requests import ask, send
 
 HOST = "api.example.com"
 
@@ -25,15 +23,13 @@ HOST = "api.example.com"
 class Sockets:
     """What consulting.socket does: two that listen, and are handed to each start of gunicorn."""
 
-    def __init__(self, first_port: int) -> None:
+    def __init__(self, first_port):
         self.ports = [first_port, servers.free_port()]
         self.listeners = [
             socket.create_server(("127.0.0.1", port), backlog=2048) for port in self.ports
         ]
 
-    def serve(
-        self, service: Service, application: str = "config.wsgi"
-    ) -> "subprocess.Popen[bytes]":
+    def serve(self, service, application="config.wsgi"):
         """gunicorn with the sockets as file descriptors 3 and 4, as sd_listen_fds(3) wants it."""
         first, second = (listener.fileno() for listener in self.listeners)
         # Out of the way first: a descriptor may be 3 or 4 already.
@@ -51,7 +47,7 @@ class Sockets:
         ask(service.url, "GET", "/health")
         return service.server
 
-    def close(self) -> None:
+    def close(self):
         for listener in self.listeners:
             listener.close()
 
@@ -62,7 +58,7 @@ class Nginx:
     `before` stands in its configuration before the site's.
     """
 
-    def __init__(self, folder: Path, upstream_ports: list[int], before: str = "") -> None:
+    def __init__(self, folder, upstream_ports, before=""):
         self.port, self.http_port = servers.free_port(), servers.free_port()
         self.log_path = folder / "access.log"
         self.certificate, key = self_signed(folder, x509.DNSName(HOST))
@@ -93,16 +89,16 @@ class Nginx:
         )
         self.command = ["nginx", "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
 
-    def start(self) -> "Nginx":
+    def start(self):
         self.process = subprocess.Popen(self.command)
         servers.wait_for_port(self.port)
         return self
 
-    def stop(self) -> None:
+    def stop(self):
         self.process.terminate()
         self.process.wait(10)
 
-    def connect(self, address: str = "127.0.0.1", protocol: str = "http/1.1") -> ssl.SSLSocket:
+    def connect(self, address="127.0.0.1", protocol="http/1.1"):
         """A TLS connection from this address to HOST, which is this nginx."""
         context = ssl.create_default_context(cafile=str(self.certificate))
         context.set_alpn_protocols([protocol])
@@ -112,12 +108,12 @@ class Nginx:
 
     def ask(
         self,
-        method: str,
-        path: str,
-        body: Any = None,
-        address: str = "127.0.0.1",
-        **headers: str | bytes,
-    ) -> Answer:
+        method,
+        path,
+        body=None,
+        address="127.0.0.1",
+        **headers,
+    ):
         """One request to HOST over HTTPS, from this address; the rest as in `tests.requests`."""
         with closing(http.client.HTTPConnection(HOST)) as connection:
             connection.sock = self.connect(address)
@@ -125,14 +121,14 @@ class Nginx:
 
 
 @pytest.fixture
-def sockets() -> Iterator[Sockets]:
+def sockets():
     sockets = Sockets(servers.free_port())
     yield sockets
     sockets.close()
 
 
 @pytest.fixture
-def service(new_service: Callable[..., Service], sockets: Sockets, tmp_path: Path) -> Service:
+def service(new_service, sockets, tmp_path):
     """Two processes of two threads each, as the units run them, with Ada as their operator."""
     service = new_service(
         PORT=str(sockets.ports[0]),
@@ -155,7 +151,7 @@ def service(new_service: Callable[..., Service], sockets: Sockets, tmp_path: Pat
 
 
 @pytest.fixture
-def nginx(service: Service, sockets: Sockets, tmp_path: Path) -> Iterator[Nginx]:
+def nginx(service, sockets, tmp_path):
     nginx = Nginx(tmp_path, sockets.ports).start()
     yield nginx
     nginx.stop()

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -20,7 +19,7 @@ MADE_BY_PROMETHEUS = {"up"}
 Outage = tuple[str, int, dict[str, str], dict[str, str]]
 # An alert, the minutes after which somebody has to have been woken, the labels that are told, and
 # the series of an outage in Prometheus's own notation: from+step, x times, one sample a minute.
-OUTAGES: list[Outage] = [
+OUTAGES = [
     (
         "ServiceDown",
         10,
@@ -136,18 +135,18 @@ QUIET_NIGHT = {
 }
 
 
-def rules() -> dict[str, Any]:
+def rules():
     groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 
-def case(samples: dict[str, str], *expected: dict[str, Any]) -> dict[str, Any]:
+def case(samples, *expected):
     """One of promtool's tests, with a scrape a minute."""
     given = [{"series": name, "values": values} for name, values in samples.items()]
     return {"interval": "1m", "input_series": given, "alert_rule_test": list(expected)}
 
 
-def promtool(folder: Path, tested: dict[str, Any], interval: str = "1m") -> str:
+def promtool(folder, tested, interval="1m"):
     """What `promtool test rules` has against the case, with rules evaluated at an interval; nothing
     where it holds."""
     path = folder / "tests.yml"
@@ -162,13 +161,13 @@ def promtool(folder: Path, tested: dict[str, Any], interval: str = "1m") -> str:
 LOOKED_UP = Path("config/metrics.py").read_text(encoding="utf-8")
 
 
-def known() -> set[str]:
+def known():
     metrics = [metric for metric in vars(series).values() if isinstance(metric, MetricWrapperBase)]
     counted = {family.name for metric in metrics for family in metric.collect()}
     return counted | set(re.findall(r'(?:gauge|Family)\("(\w+)"', LOOKED_UP))
 
 
-def asked(expression: str) -> set[str]:
+def asked(expression):
     """The series in an expression, without the endings that Prometheus gives to samples."""
     names = re.findall(r"\b([a-z_]+)\{", expression)
     return {re.sub(r"_(total|bucket|count|sum)$", "", name) for name in names}

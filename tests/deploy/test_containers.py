@@ -10,9 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -48,7 +46,7 @@ AS_NOBODY += [f"--inh-caps=+{READ}", f"--ambient-caps=+{READ}", f"--bounding-set
 IS_ROOT = os.geteuid() == 0
 
 
-def config_map() -> dict[str, str]:
+def config_map():
     [found] = [thing["data"] for thing in OBJECTS if thing["kind"] == "ConfigMap"]
     return found
 
@@ -57,7 +55,7 @@ def config_map() -> dict[str, str]:
     "environment",
     [IMAGE_ENVIRONMENT, config_map(), *(made["environment"] for made in OURS.values())],
 )
-def test_variables_are_settings(environment: dict[str, str]) -> None:
+def test_variables_are_settings(environment):
     table = Path("README.md").read_text(encoding="utf-8")
     known = set(re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE))
     secrets = {
@@ -76,7 +74,7 @@ def test_variables_are_settings(environment: dict[str, str]) -> None:
     assert all(isinstance(value, str) for value in environment.values())
 
 
-def test_docker_compose_finds_nothing_to_say() -> None:
+def test_docker_compose_finds_nothing_to_say():
     """Its own parser, where it is installed; it asks no daemon for this."""
     if not (program := shutil.which("docker-compose")):
         return
@@ -86,7 +84,7 @@ def test_docker_compose_finds_nothing_to_say() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_image_holds_the_whole_service() -> None:
+def test_image_holds_the_whole_service():
     apps = {path.parent.name for path in Path().glob("*/__init__.py")} - {"benchmarks", "tests"}
     programs = {"manage.py", "gunicorn.conf.py", "pyproject.toml", "requirements.txt"}
 
@@ -94,7 +92,7 @@ def test_image_holds_the_whole_service() -> None:
     assert f"consulting:{settings.VERSION}" in CONTAINERFILE
 
 
-def test_image_builds_the_hash_for_newer_processors() -> None:
+def test_image_builds_the_hash_for_newer_processors():
     """What is built is what is pinned, with flags that a build for others can change."""
     [flags] = re.findall(r'^ARG HASH_CFLAGS="(.+)"$', CONTAINERFILE, re.MULTILINE)
     [install] = re.findall(r"^RUN python -m venv .+$", CONTAINERFILE, re.MULTILINE)
@@ -106,7 +104,7 @@ def test_image_builds_the_hash_for_newer_processors() -> None:
     assert "gcc libc6-dev" in CONTAINERFILE.partition(install)[0]
 
 
-def test_secrets_and_keys_are_mounted_where_they_are_looked_for() -> None:
+def test_secrets_and_keys_are_mounted_where_they_are_looked_for():
     keys = IMAGE_ENVIRONMENT["JWT_KEYS_DIR"]
     for service in OURS.values():
         files = [v for k, v in service["environment"].items() if k.endswith("_FILE")]
@@ -120,7 +118,7 @@ def test_secrets_and_keys_are_mounted_where_they_are_looked_for() -> None:
         assert mounts == {"/tmp", keys, *(str(Path(path).parent) for path in files)}
 
 
-def test_nobody_has_rights_or_a_tree_to_write_to() -> None:
+def test_nobody_has_rights_or_a_tree_to_write_to():
     assert re.search(r"^USER 10001$", CONTAINERFILE, re.MULTILINE)
     for service in OURS.values():
         assert (service["read_only"], service["tmpfs"]) == (True, ["/tmp"])
@@ -130,7 +128,7 @@ def test_nobody_has_rights_or_a_tree_to_write_to() -> None:
         assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
 
 
-def test_ports_meet() -> None:
+def test_ports_meet():
     """gunicorn's, the image's, those of nginx's upstream servers, and the pods'."""
     ports = [made["environment"].get("PORT") for made in OURS.values()]
     site = Path("deploy/nginx.conf").read_text(encoding="utf-8")
@@ -141,7 +139,7 @@ def test_ports_meet() -> None:
     assert web["ports"][0]["containerPort"] == 8000  # PORT's default
 
 
-def test_as_many_processes_share_a_limit_as_there_are() -> None:
+def test_as_many_processes_share_a_limit_as_there_are():
     replicas = {
         made["metadata"]["name"]: made["spec"]["replicas"]
         for made in OBJECTS
@@ -153,7 +151,7 @@ def test_as_many_processes_share_a_limit_as_there_are() -> None:
     assert {made["environment"]["LIMITER_PROCESSES"] for made in webs} == {str(len(webs))}
 
 
-def test_pods_run_what_compose_runs() -> None:
+def test_pods_run_what_compose_runs():
     """Which the last test here runs."""
     web, mail, migrate = (
         PODS[name]["containers"][0]["command"]
@@ -164,7 +162,7 @@ def test_pods_run_what_compose_runs() -> None:
     assert " ".join(migrate) in OURS["setup"]["command"][-1]
 
 
-def test_selectors_find_the_pods() -> None:
+def test_selectors_find_the_pods():
     labels = [
         thing["spec"]["template"]["metadata"]["labels"]
         for thing in OBJECTS
@@ -181,7 +179,7 @@ class Container:
     all of it below a folder of the test's own; `/tmp` is the one place that it may write to.
     """
 
-    def __init__(self, root: Path, name: str, port: int) -> None:
+    def __init__(self, root, name, port):
         self.root = root
         self.command = OURS[name].get("command", COMMAND)
         variables = IMAGE_ENVIRONMENT | OURS[name]["environment"]
@@ -194,7 +192,7 @@ class Container:
             "PORT": str(port),
         }
 
-    def start(self, command: list[str] | None = None) -> "subprocess.Popen[bytes]":
+    def start(self, command=None):
         """Start its command, or another one beside it."""
         with (self.root / "log").open("ab") as log:
             return subprocess.Popen(
@@ -207,14 +205,14 @@ class Container:
 
 
 @pytest.fixture
-def root(new_database: Callable[[], str]) -> Iterator[Path]:
+def root(new_database):
     """Where the image's files lie, which nobody may write to, with the secrets filled in."""
     root = Path(tempfile.mkdtemp(prefix="consulting-container-"))
     for name in ("srv", "tmp", "run/secrets", "etc/consulting/keys"):
         (root / name).mkdir(parents=True)
     skip = shutil.ignore_patterns("__pycache__")
     for name in COPIED:
-        copy: Any = shutil.copytree if Path(name).is_dir() else shutil.copy
+        copy = shutil.copytree if Path(name).is_dir() else shutil.copy
         copy(name, root / "srv" / name, **{"ignore": skip} if Path(name).is_dir() else {})
     secrets = {
         "secret_key": "x" * 50,
@@ -234,7 +232,7 @@ def root(new_database: Callable[[], str]) -> Iterator[Path]:
     shutil.rmtree(root)
 
 
-def test_commands_run_without_rights(root: Path) -> None:
+def test_commands_run_without_rights(root):
     port = servers.free_port()
     assert Container(root, "setup", port).start().wait(60) == 0, (root / "log").read_text()
     (root / "etc/consulting/keys").chmod(0o500)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PASSWORD, Service
-from tests.deploy.conftest import HOST, Nginx
+from tests.conftest import PASSWORD
+from tests.deploy.conftest import HOST
 from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.deploy
 LOGIN = {"email": "ada@example.com", "password": PASSWORD}
 
 
-def test_configuration_has_no_warning(nginx: Nginx) -> None:
+def test_configuration_has_no_warning(nginx):
     done = subprocess.run([*nginx.command, "-t"], capture_output=True, text=True, check=True)
 
     assert "[warn]" not in done.stderr
 
 
-def test_sign_in_with_a_secure_cookie(nginx: Nginx) -> None:
+def test_sign_in_with_a_secure_cookie(nginx):
     answer = nginx.ask("POST", "/auth/login", LOGIN)
     cookie, _, attributes = answer.headers["Set-Cookie"].partition("; ")
 
@@ -32,7 +32,7 @@ def test_sign_in_with_a_secure_cookie(nginx: Nginx) -> None:
     assert nginx.ask("POST", "/auth/refresh", Cookie=cookie).status == 200  # by it alone
 
 
-def test_plain_http_is_sent_to_https(nginx: Nginx) -> None:
+def test_plain_http_is_sent_to_https(nginx):
     url = f"http://127.0.0.1:{nginx.http_port}"
 
     answer = ask(url, "GET", "/auth/me", Host="evil.example")
@@ -40,7 +40,7 @@ def test_plain_http_is_sent_to_https(nginx: Nginx) -> None:
     assert (answer.status, answer.headers["Location"]) == (308, f"https://{HOST}/auth/me")
 
 
-def test_limits_count_the_client_whatever_it_claims(nginx: Nginx) -> None:
+def test_limits_count_the_client_whatever_it_claims(nginx):
     statuses = []
     for number in range(12):
         claim = f"203.0.113.{number}"
@@ -53,7 +53,7 @@ def test_limits_count_the_client_whatever_it_claims(nginx: Nginx) -> None:
     assert (other.status, other.headers["x-ratelimit-remaining"]) == (401, "9")
 
 
-def test_request_id_is_one_in_answer_and_logs(nginx: Nginx, service: Service) -> None:
+def test_request_id_is_one_in_answer_and_logs(nginx, service):
     answer = nginx.ask("GET", "/auth/me?secret=1", X_Request_ID="chosen-by-client")
 
     nginx.stop()  # it logs after it has answered
@@ -63,13 +63,13 @@ def test_request_id_is_one_in_answer_and_logs(nginx: Nginx, service: Service) ->
     assert "GET /auth/me 401" in line
 
 
-def test_unknown_host_is_refused(nginx: Nginx) -> None:
+def test_unknown_host_is_refused(nginx):
     answer = nginx.ask("GET", "/auth/me", Host="evil.example")
 
     assert (answer.status, answer.json()) == (400, {"error": "invalid host"})
 
 
-def test_large_body_is_refused_with_json(nginx: Nginx) -> None:
+def test_large_body_is_refused_with_json(nginx):
     answer = nginx.ask("POST", "/auth/login", b" " * 70_000)
 
     assert (answer.status, answer.json()) == (413, {"error": "request too large"})
@@ -77,7 +77,7 @@ def test_large_body_is_refused_with_json(nginx: Nginx) -> None:
     assert answer.headers["X-Request-ID"]
 
 
-def test_chunked_body_arrives_whole(nginx: Nginx) -> None:
+def test_chunked_body_arrives_whole(nginx):
     whole = json.dumps(LOGIN).encode()
 
     answer = nginx.ask("POST", "/auth/login", iter([whole[:9], whole[9:]]))
@@ -85,7 +85,7 @@ def test_chunked_body_arrives_whole(nginx: Nginx) -> None:
     assert answer.status == 200
 
 
-def test_slow_clients_hold_no_thread(nginx: Nginx) -> None:
+def test_slow_clients_hold_no_thread(nginx):
     """Twenty half-sent requests, five for each of the service's threads."""
     head = f"POST /auth/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 100\r\n\r\n{{"
     slow = [nginx.connect() for _ in range(20)]
@@ -99,7 +99,7 @@ def test_slow_clients_hold_no_thread(nginx: Nginx) -> None:
         connection.close()
 
 
-def test_service_away_is_said_in_its_own_form(nginx: Nginx, service: Service) -> None:
+def test_service_away_is_said_in_its_own_form(nginx, service):
     service.server.terminate()
     service.server.wait(15)
 
@@ -109,7 +109,7 @@ def test_service_away_is_said_in_its_own_form(nginx: Nginx, service: Service) ->
     assert answer.headers["Retry-After"] == "5"
 
 
-def test_site_file_trusts_one_hop() -> None:
+def test_site_file_trusts_one_hop():
     environment = Path("deploy/environment.example").read_text(encoding="utf-8")
 
     assert "\nTRUSTED_PROXY_COUNT=1\n" in environment

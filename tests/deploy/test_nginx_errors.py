@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -17,8 +16,7 @@ import h2.events
 import pytest
 
 from tests import servers
-from tests.conftest import Service
-from tests.deploy.conftest import HOST, Nginx, Sockets
+from tests.deploy.conftest import HOST, Nginx
 from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
@@ -28,7 +26,7 @@ UNAVAILABLE = (503, {"error": "service unavailable"})
 
 
 @pytest.fixture(scope="module")
-def lone_nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
+def lone_nginx(tmp_path_factory):
     """nginx with nobody behind it: what it answers otherwise than by 503 is its own."""
     ports = [servers.free_port(), servers.free_port()]
     nginx = Nginx(tmp_path_factory.mktemp("nginx"), ports).start()
@@ -36,7 +34,7 @@ def lone_nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
     nginx.stop()
 
 
-def read(connection: socket.socket) -> tuple[int, dict[str, str], str]:
+def read(connection):
     """Status, headers and body of an answer, to the end of the connection."""
     raw = b""
     while part := connection.recv(65536):
@@ -47,7 +45,7 @@ def read(connection: socket.socket) -> tuple[int, dict[str, str], str]:
     return int(first.split()[1]), headers, body
 
 
-def send(nginx: Nginx, text: str) -> tuple[int, dict[str, str], str]:
+def send(nginx, text):
     with nginx.connect() as connection:
         connection.sendall(text.encode("latin-1"))
         return read(connection)
@@ -96,7 +94,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_http_1_refusal_is_the_services_json(lone_nginx: Nginx, name: str) -> None:
+def test_http_1_refusal_is_the_services_json(lone_nginx, name):
     start, expected, error = LINES[name]
 
     status, headers, body = send(lone_nginx, start + END)
@@ -106,7 +104,7 @@ def test_http_1_refusal_is_the_services_json(lone_nginx: Nginx, name: str) -> No
     assert (headers["cache-control"], len(headers["x-request-id"])) == ("no-store", 32)
 
 
-def test_log_names_what_was_sent_without_its_query(lone_nginx: Nginx) -> None:
+def test_log_names_what_was_sent_without_its_query(lone_nginx):
     _, headers, _ = send(lone_nginx, f"TRACE /auth/%00?token=secret HTTP/1.1\r\n{END}")
 
     time.sleep(0.2)  # it logs after it has answered
@@ -118,7 +116,7 @@ def test_log_names_what_was_sent_without_its_query(lone_nginx: Nginx) -> None:
     assert " TRACE /auth/%00 400 " in line
 
 
-def test_plain_http_on_the_tls_port_is_answered_in_json(lone_nginx: Nginx) -> None:
+def test_plain_http_on_the_tls_port_is_answered_in_json(lone_nginx):
     with socket.create_connection(("127.0.0.1", lone_nginx.port), timeout=10) as connection:
         connection.sendall(f"GET /health HTTP/1.1\r\n{END}".encode())
         status, _, body = read(connection)
@@ -126,7 +124,7 @@ def test_plain_http_on_the_tls_port_is_answered_in_json(lone_nginx: Nginx) -> No
     assert (status, json.loads(body)) == (400, {"error": "bad request"})
 
 
-def test_port_80_answers_in_json_too(lone_nginx: Nginx) -> None:
+def test_port_80_answers_in_json_too(lone_nginx):
     with socket.create_connection(("127.0.0.1", lone_nginx.http_port), timeout=10) as connection:
         connection.sendall(f"get /health HTTP/1.1\r\n{END}".encode())
         status, _, body = read(connection)
@@ -134,7 +132,7 @@ def test_port_80_answers_in_json_too(lone_nginx: Nginx) -> None:
     assert (status, json.loads(body)) == (400, {"error": "bad request"})
 
 
-def send_2(nginx: Nginx, **pseudo: str) -> tuple[int, str]:
+def send_2(nginx, **pseudo):
     """A request over HTTP/2 with those pseudo-headers; `content_length` is of a body to come."""
     config = h2.config.H2Configuration(
         client_side=True, validate_outbound_headers=False, normalize_outbound_headers=False
@@ -173,30 +171,28 @@ def send_2(nginx: Nginx, **pseudo: str) -> tuple[int, str]:
     ],
     ids=str,
 )
-def test_http_2_refusal_is_the_services_json(
-    lone_nginx: Nginx, sent: dict[str, str], expected: int, error: str
-) -> None:
+def test_http_2_refusal_is_the_services_json(lone_nginx, sent, expected, error):
     status, body = send_2(lone_nginx, **sent)
 
     assert (status, json.loads(body)) == (expected, {"error": error})
 
 
 @contextmanager
-def seconds() -> Iterator[list[float]]:
+def seconds():
     """How long the block took, once it is over."""
-    taken: list[float] = []
+    taken = []
     begun = time.monotonic()
     yield taken
     taken.append(time.monotonic() - begun)
 
 
-def health(nginx: Nginx) -> tuple[int, object]:
+def health(nginx):
     answer = nginx.ask("GET", "/health")
     assert answer.headers["Retry-After"] == "5"
     return answer.status, answer.json()
 
 
-def test_nobody_listening_is_said_at_once(lone_nginx: Nginx) -> None:
+def test_nobody_listening_is_said_at_once(lone_nginx):
     with seconds() as taken:
         assert health(lone_nginx) == UNAVAILABLE
 
@@ -204,7 +200,7 @@ def test_nobody_listening_is_said_at_once(lone_nginx: Nginx) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "HEAD"])
-def test_own_path_of_nginx_is_nobodys(nginx: Nginx, method: str) -> None:
+def test_own_path_of_nginx_is_nobodys(nginx, method):
     """Counted and answered by the service, as any path is that it does not know."""
     unknown = nginx.ask(method, "/nobody-knows", b"{}")
     own = nginx.ask(method, "/consulting-error?x=1", b"{}")
@@ -216,20 +212,20 @@ def test_own_path_of_nginx_is_nobodys(nginx: Nginx, method: str) -> None:
     assert left[1] == left[0] - 1
 
 
-def test_own_path_of_nginx_while_nobody_listens(lone_nginx: Nginx) -> None:
+def test_own_path_of_nginx_while_nobody_listens(lone_nginx):
     answer = lone_nginx.ask("GET", "/consulting-error")
 
     assert (answer.status, answer.json()) == UNAVAILABLE
     assert lone_nginx.ask("POST", "/consulting-error", b" " * 70_000).status == 413
 
 
-def test_own_path_of_nginx_by_plain_http(lone_nginx: Nginx) -> None:
+def test_own_path_of_nginx_by_plain_http(lone_nginx):
     answer = ask(f"http://127.0.0.1:{lone_nginx.http_port}", "GET", "/consulting-error")
 
     assert (answer.status, answer.headers["Location"]) == (308, f"https://{HOST}/consulting-error")
 
 
-def test_hung_service_is_said_within_five_seconds(nginx: Nginx, service: Service) -> None:
+def test_hung_service_is_said_within_five_seconds(nginx, service):
     processes = [service.server.pid, *children(service.server.pid)]
     for pid in processes:
         os.kill(pid, signal.SIGSTOP)
@@ -243,13 +239,11 @@ def test_hung_service_is_said_within_five_seconds(nginx: Nginx, service: Service
     assert nginx.ask("GET", "/health").status == 200  # at once: nginx holds nothing against it
 
 
-def children(pid: int) -> list[int]:
+def children(pid):
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_crash_loop_is_said_within_five_seconds(
-    sockets: Sockets, service: Service, nginx: Nginx
-) -> None:
+def test_crash_loop_is_said_within_five_seconds(sockets, service, nginx):
     """gunicorn dies at each start, while the sockets are held."""
     service.server.terminate()
     service.server.wait(15)
@@ -267,7 +261,7 @@ def test_crash_loop_is_said_within_five_seconds(
     assert nginx.ask("GET", "/health").status == 200
 
 
-def test_hundred_requests_at_a_time_are_one_addresss_share(nginx: Nginx) -> None:
+def test_hundred_requests_at_a_time_are_one_addresss_share(nginx):
     """A hundred whose bodies are still to come; neighbours are served."""
     head = f"POST /auth/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 9\r\n\r\n{{"
     with ExitStack() as opened:
@@ -283,7 +277,7 @@ def test_hundred_requests_at_a_time_are_one_addresss_share(nginx: Nginx) -> None
     assert served.status == 401
 
 
-def test_ipv6_caller_is_its_64(tmp_path: Path) -> None:
+def test_ipv6_caller_is_its_64(tmp_path):
     """A hundred of one /64, as a proxy before nginx tells it: newline and NUL among its bytes."""
     ports = [servers.free_port(), servers.free_port()]
     behind = "set_real_ip_from 127.0.0.1; real_ip_header X-Real-IP;"

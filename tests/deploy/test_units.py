@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Service
-from tests.deploy.conftest import Sockets
 from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
@@ -19,7 +17,7 @@ pytestmark = pytest.mark.deploy
 UNITS = sorted(path for path in Path("deploy").iterdir() if path.suffix in {".service", ".socket"})
 
 
-def test_systemd_finds_nothing_to_say(tmp_path: Path) -> None:
+def test_systemd_finds_nothing_to_say(tmp_path):
     """Its own parser, which looks for each unit's program, too; only their folder is another."""
     program = shutil.which("systemd-analyze")
     assert program, "there is no `systemd-analyze` (Debian's systemd)"
@@ -36,11 +34,11 @@ def test_systemd_finds_nothing_to_say(tmp_path: Path) -> None:
     assert (done.returncode, said) == (0, []), done.stderr
 
 
-def test_restart_fails_no_request(service: Service, sockets: Sockets) -> None:
-    statuses: list[int] = []
+def test_restart_fails_no_request(service, sockets):
+    statuses = []
     restarted = threading.Event()
 
-    def call() -> None:
+    def call():
         while not restarted.is_set():
             answer = ask(service.url, "GET", "/health", connection="close")
             statuses.append(answer.status)

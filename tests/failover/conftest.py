@@ -4,8 +4,6 @@ import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
 
 from tests.conftest import PASSWORD, Service
 from tests.requests import ask
@@ -28,15 +26,15 @@ class Writers:
     invitation and its mail are written in one transaction.
     """
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service):
         self.service = service
         body = {"email": OPERATOR, "password": PASSWORD}
         self.token = ask(service.url, "POST", "/auth/login", body).json()["access_token"]
-        self.answers: list[tuple[float, int, float]] = []
-        self.invited: list[str] = []
+        self.answers = []
+        self.invited = []
         self.ended = threading.Event()
 
-    def write(self) -> int:
+    def write(self):
         """One invitation; the status of its answer."""
         begin = time.monotonic()
         body = {"email": f"{uuid.uuid4().hex}@example.com"}
@@ -48,13 +46,13 @@ class Writers:
             self.invited.append(answer.json()["id"])
         return answer.status
 
-    def write_on(self) -> None:
+    def write_on(self):
         while not self.ended.is_set():
             self.write()
             time.sleep(0.02)
 
     @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
+    def at_work(self):
         self.ended.clear()
         self.answers.clear()
         threads = [threading.Thread(target=self.write_on) for _ in range(6)]
@@ -67,20 +65,20 @@ class Writers:
             for thread in threads:
                 thread.join()
 
-    def wait_for_success(self, since: float, seconds: float) -> None:
+    def wait_for_success(self, since, seconds):
         """Return as soon as a request that began after `since` has succeeded."""
         while not any(status == 201 and at - took > since for at, status, took in self.answers):
             assert time.monotonic() < since + seconds, "nothing was written in time"
             time.sleep(0.02)
 
-    def statuses(self) -> set[int]:
+    def statuses(self):
         return {status for _, status, _ in self.answers}
 
-    def longest_wait(self) -> float:
+    def longest_wait(self):
         return max(took for _, _, took in self.answers)
 
 
-def writers_of(folder: Path, database_url: str) -> Writers:
+def writers_of(folder, database_url):
     """A service on an empty database, with an operator, and clients of it. Stop its `service`."""
     service = Service(folder, DATABASE_URL=database_url, **GENEROUS)
     service.manage("migrate", "-v0")

@@ -4,15 +4,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests import servers
 from tests.conftest import query
-from tests.failover.conftest import Writers, writers_of
+from tests.failover.conftest import writers_of
 
 pytestmark = pytest.mark.failover
 
@@ -25,7 +23,7 @@ MODES = {
 class PgBouncer:
     """One in front of the tests' PostgreSQL, with a pool a database."""
 
-    def __init__(self, folder: Path, mode: str) -> None:
+    def __init__(self, folder, mode):
         self.port = servers.free_port()
         self.mode = mode
         (folder / "users").write_text('"postgres" ""\n')
@@ -39,24 +37,24 @@ class PgBouncer:
             path.chmod(0o755)  # pgbouncer refuses to run as root
         self.start()
 
-    def start(self) -> None:
+    def start(self):
         user = servers.POSTGRES.user if os.geteuid() == 0 else None
         command = ["pgbouncer", "-q", str(self.ini)]
         self.process = subprocess.Popen(command, user=user, stderr=subprocess.DEVNULL)
         servers.wait_for_port(self.port)
 
-    def stop(self) -> None:
+    def stop(self):
         self.process.kill()
         self.process.wait()
 
-    def url(self, direct: str) -> str:
+    def url(self, direct):
         """The way to a database of that server through this."""
         url = direct.replace(str(servers.POSTGRES.port), str(self.port))
         return url + "?disable_server_side_cursors=true" * (self.mode == "transaction")
 
 
 @pytest.fixture(scope="module", params=MODES)
-def pgbouncer(request: pytest.FixtureRequest) -> Iterator[PgBouncer]:
+def pgbouncer(request):
     folder = servers.FOLDER / f"pgbouncer-{request.param}"
     folder.mkdir()
     pgbouncer = PgBouncer(folder, request.param)
@@ -65,7 +63,7 @@ def pgbouncer(request: pytest.FixtureRequest) -> Iterator[PgBouncer]:
 
 
 @pytest.fixture(scope="module")
-def direct(pgbouncer: PgBouncer) -> str:
+def direct(pgbouncer):
     """The address of the database itself, which is set up as docs/production.md says."""
     name = f"pooled_by_{pgbouncer.mode}"
     servers.POSTGRES.execute(f"CREATE DATABASE {name}")
@@ -74,16 +72,14 @@ def direct(pgbouncer: PgBouncer) -> str:
 
 
 @pytest.fixture(scope="module")
-def writers(
-    pgbouncer: PgBouncer, direct: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Writers]:
+def writers(pgbouncer, direct, tmp_path_factory):
     """Everything through pgbouncer, migrating included."""
     writers = writers_of(tmp_path_factory.mktemp("pooled"), pgbouncer.url(direct))
     yield writers
     writers.service.stop()
 
 
-def test_load_and_commands_work(writers: Writers) -> None:
+def test_load_and_commands_work(writers):
     with writers.at_work():
         writers.wait_for_success(time.monotonic(), 10)
         writers.service.manage("locks", "--all")
@@ -94,7 +90,7 @@ def test_load_and_commands_work(writers: Writers) -> None:
     assert writers.statuses() == {201}
 
 
-def test_lost_and_found_again(writers: Writers, pgbouncer: PgBouncer) -> None:
+def test_lost_and_found_again(writers, pgbouncer):
     with writers.at_work():
         writers.wait_for_success(time.monotonic(), 10)
         pgbouncer.stop()
@@ -105,7 +101,7 @@ def test_lost_and_found_again(writers: Writers, pgbouncer: PgBouncer) -> None:
     assert writers.statuses() == {201, 503}
 
 
-def test_locked_table_leaves_no_query_behind(writers: Writers, direct: str) -> None:
+def test_locked_table_leaves_no_query_behind(writers, direct):
     with writers.at_work():
         with psycopg.connect(direct) as locker:
             locker.execute("LOCK TABLE accounts_user IN ACCESS EXCLUSIVE MODE")
@@ -121,7 +117,7 @@ def test_locked_table_leaves_no_query_behind(writers: Writers, direct: str) -> N
     assert writers.longest_wait() < 4
 
 
-def test_timeouts_stay_with_the_web_server(writers: Writers, pgbouncer: PgBouncer) -> None:
+def test_timeouts_stay_with_the_web_server(writers, pgbouncer):
     """What a command gets from the pool has no timeout of a request's."""
     assert writers.write() == 201
     code = "from django.db import connection as c; k = c.cursor(); "
@@ -130,10 +126,8 @@ def test_timeouts_stay_with_the_web_server(writers: Writers, pgbouncer: PgBounce
     assert writers.service.manage("shell", "--no-imports", "-c", code).strip() == "0"
 
 
-def test_check_tells_of_a_mode_that_the_address_does_not(
-    writers: Writers, pgbouncer: PgBouncer, direct: str
-) -> None:
-    def warns(url: str) -> bool:
+def test_check_tells_of_a_mode_that_the_address_does_not(writers, pgbouncer, direct):
+    def warns(url):
         done = subprocess.run(
             [sys.executable, "manage.py", "check", "--database", "default"],
             env=writers.service.environment | {"DATABASE_URL": url},

@@ -2,27 +2,25 @@
 
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.conftest import query
-from tests.failover.conftest import Writers, writers_of
+from tests.failover.conftest import writers_of
 from tests.servers import PostgresServer
 
 pytestmark = pytest.mark.failover
 
 
 @pytest.fixture
-def primary() -> Iterator[PostgresServer]:
+def primary():
     server = PostgresServer(f"primary{time.monotonic_ns()}")
     yield server
     server.stop()
 
 
 @pytest.fixture
-def standby(primary: PostgresServer) -> Iterator[PostgresServer]:
+def standby(primary):
     """A synchronous one: what has been answered is there."""
     server = PostgresServer(f"{primary.data.name}-standby", primary)
     primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
@@ -32,20 +30,20 @@ def standby(primary: PostgresServer) -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def writers(primary: PostgresServer, standby: PostgresServer, tmp_path: Path) -> Iterator[Writers]:
+def writers(primary, standby, tmp_path):
     hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
     writers = writers_of(tmp_path, f"postgres://postgres@{hosts}/postgres")
     yield writers
     writers.service.stop()
 
 
-def promote(server: PostgresServer) -> float:
+def promote(server):
     """Make it the primary; the time when it is."""
     server.execute("SELECT pg_promote()")
     return time.monotonic()
 
 
-def assert_nothing_lost(writers: Writers, server: PostgresServer) -> None:
+def assert_nothing_lost(writers, server):
     """All that was answered 201 is there, and nothing by halves."""
     [(invitations, mails)] = query(
         server.url(),
@@ -56,9 +54,7 @@ def assert_nothing_lost(writers: Writers, server: PostgresServer) -> None:
     assert mails == len(invitations)
 
 
-def test_primary_dies_and_the_standby_takes_over(
-    primary: PostgresServer, standby: PostgresServer, writers: Writers
-) -> None:
+def test_primary_dies_and_the_standby_takes_over(primary, standby, writers):
     with writers.at_work():
         writers.wait_for_success(time.monotonic(), 10)
         primary.process.send_signal(signal.SIGQUIT)
@@ -71,9 +67,7 @@ def test_primary_dies_and_the_standby_takes_over(
     assert_nothing_lost(writers, standby)
 
 
-def test_primary_hangs_and_the_standby_takes_over(
-    primary: PostgresServer, standby: PostgresServer, writers: Writers
-) -> None:
+def test_primary_hangs_and_the_standby_takes_over(primary, standby, writers):
     pids = [primary.process.pid, *primary.children()]
     with writers.at_work():
         writers.wait_for_success(time.monotonic(), 10)
@@ -91,9 +85,7 @@ def test_primary_hangs_and_the_standby_takes_over(
     assert_nothing_lost(writers, standby)
 
 
-def test_read_only_server_alone_is_503(
-    primary: PostgresServer, standby: PostgresServer, writers: Writers
-) -> None:
+def test_read_only_server_alone_is_503(primary, standby, writers):
     primary.process.send_signal(signal.SIGQUIT)
     primary.process.wait()
 

@@ -11,15 +11,13 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import servers
 from tests.conftest import PASSWORD, Service
-from tests.requests import Answer, ask
+from tests.requests import ask
 
 LIBC = ctypes.CDLL(None, use_errno=True)  # os.setns() is Python 3.12's
 CLONE_NEWNET = 0x40000000
@@ -41,17 +39,17 @@ SHARED = {
 }
 
 
-def ip(*words: str) -> None:
+def ip(*words):
     subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
 
 
-def move_to(namespace: int) -> None:
+def move_to(namespace):
     if LIBC.setns(namespace, CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "setns")
 
 
 @contextlib.contextmanager
-def inside(namespace: str) -> Iterator[None]:
+def inside(namespace):
     """Sockets, threads and processes that this thread makes meanwhile live in that network."""
     with Path("/proc/thread-self/ns/net").open() as before:
         with Path("/run/netns", namespace).open() as there:
@@ -65,7 +63,7 @@ def inside(namespace: str) -> Iterator[None]:
 class Host(Service):
     """One host: a gunicorn, a mail worker and a key folder of its own, and its three cables."""
 
-    def __init__(self, folder: Path, centre: str, number: int, ports: dict[str, int]) -> None:
+    def __init__(self, folder, centre, number, ports):
         self.centre, self.number = centre, number
         self.namespace = f"{centre}-{number}"
         ip("netns", "add", self.namespace)
@@ -86,15 +84,15 @@ class Host(Service):
         self.url = f"http://{self.far('web')}:{self.port}"
         self.keys = folder / "data" / "keys"
 
-    def near(self, cable: str) -> str:
+    def near(self, cable):
         """The address of a cable's end in the centre."""
         return f"10.77.{CABLES[cable]}{self.number}.1"
 
-    def far(self, cable: str) -> str:
+    def far(self, cable):
         """The address of a cable's end at the host."""
         return f"10.77.{CABLES[cable]}{self.number}.2"
 
-    def lay(self, cable: str) -> None:
+    def lay(self, cable):
         here, there = (self.centre, f"{cable}{self.number}"), (self.namespace, cable)
         pair = ["add", here[1], "netns", here[0], "type", "veth", "peer", there[1]]
         ip("link", *pair, "netns", there[0])
@@ -105,7 +103,7 @@ class Host(Service):
             ip("-n", namespace, "link", "set", device, "up")
 
     @contextlib.contextmanager
-    def cut_off_from(self, cable: str) -> Iterator[None]:
+    def cut_off_from(self, cable):
         """The cable is pulled out in the centre: what the host sends gets lost, unanswered."""
         device = ["link", "set", f"{cable}{self.number}"]
         ip("-n", self.centre, *device, "down")
@@ -114,53 +112,53 @@ class Host(Service):
         finally:
             ip("-n", self.centre, *device, "up")
 
-    def spawn(self, *command: str) -> "subprocess.Popen[bytes]":
+    def spawn(self, *command):
         with inside(self.namespace):
             return super().spawn(*command)
 
-    def manage(self, *words: str) -> str:
+    def manage(self, *words):
         with inside(self.namespace):
             return super().manage(*words)
 
-    def start(self) -> "Host":
+    def start(self):
         with inside(self.namespace):
             super().start()
         self.mail_worker = self.spawn("manage.py", "sendmail")
         return self
 
-    def restart(self) -> None:
+    def restart(self):
         """End both programs as systemd does, and start them as a new release would."""
         for process in (self.server, self.mail_worker):
             process.terminate()
             assert process.wait(20) == 0
         self.start()
 
-    def health(self) -> dict[str, str]:
+    def health(self):
         return ask(self.url, "GET", "/health").json()
 
-    def receive_key(self, path: Path) -> None:
+    def receive_key(self, path):
         shutil.copy(path, self.keys / path.name)
 
 
 class Balancer:
     """Round robin over hosts, as a proxy that says who is calling."""
 
-    def __init__(self, hosts: list[Host]) -> None:
+    def __init__(self, hosts):
         self.hosts = hosts
         self.turns = itertools.count()
 
-    def ask(self, client: str, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+    def ask(self, client, method, path, body=None, **headers):
         """The next host's answer to a client at that address."""
         hosts = self.hosts
         host = hosts[next(self.turns) % len(hosts)]
         return ask(host.url, method, path, body, X_Forwarded_For=client, **headers)
 
-    def log_in(self, client: str = "192.0.2.1") -> str:
+    def log_in(self, client="192.0.2.1"):
         """An access token of the operator, by the next host."""
         return self.ask(client, "POST", "/auth/login", OPERATOR).json()["access_token"]
 
 
-def wait_until(true: Callable[[], bool], seconds: float) -> None:
+def wait_until(true, seconds):
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not come to be in time"
@@ -168,7 +166,7 @@ def wait_until(true: Callable[[], bool], seconds: float) -> None:
 
 
 @pytest.fixture(scope="package")
-def centre() -> Iterator[str]:
+def centre():
     """A namespace that the tests themselves, and what they start, are in from here on."""
     name = f"consulting-{os.getpid()}"
     try:
@@ -185,14 +183,14 @@ def centre() -> Iterator[str]:
 
 
 @pytest.fixture(scope="package")
-def store(centre: str) -> Iterator[servers.RedisServer]:
+def store(centre):
     store = servers.RedisServer(None, "--bind", "0.0.0.0", "--protected-mode", "no")
     yield store
     store.stop()
 
 
 @pytest.fixture(scope="package")
-def database(centre: str) -> Iterator[servers.PostgresServer]:
+def database(centre):
     database = servers.PostgresServer("hosts")
     with (database.data / "pg_hba.conf").open("a") as rules:
         rules.write("host all all samenet trust\n")
@@ -205,11 +203,11 @@ def database(centre: str) -> Iterator[servers.PostgresServer]:
 
 @pytest.fixture(scope="package")
 def hosts(
-    centre: str,
-    store: servers.RedisServer,
-    database: servers.PostgresServer,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[list[Host]]:
+    centre,
+    store,
+    database,
+    tmp_path_factory,
+):
     """Three that run and have the first key; the operator is there."""
     ports = {"redis": store.port, "db": database.port}
     hosts = [Host(tmp_path_factory.mktemp("host"), centre, n, ports) for n in (1, 2, 3)]
@@ -227,11 +225,11 @@ def hosts(
 
 
 @pytest.fixture
-def balancer(hosts: list[Host]) -> Balancer:
+def balancer(hosts):
     return Balancer(list(hosts))
 
 
 @pytest.fixture(autouse=True)
-def fresh_limits(store: servers.RedisServer) -> None:
+def fresh_limits(store):
     """Each test begins with no request counted on any host."""
     store.client.flushall()

@@ -5,16 +5,16 @@ from collections import Counter
 
 import pytest
 
-from tests.hosts.conftest import Balancer, Host, wait_until
+from tests.hosts.conftest import Balancer, wait_until
 
 pytestmark = pytest.mark.hosts
 
 
-def test_host_without_redis_serves_and_counts_its_share(hosts: list[Host]) -> None:
+def test_host_without_redis_serves_and_counts_its_share(hosts):
     lonely, *others = hosts
     balancer = Balancer([lonely])
 
-    def refresh() -> int:
+    def refresh():
         body = {"refresh_token": "none of ours"}
         return balancer.ask("192.0.2.8", "POST", "/auth/refresh", body).status
 
@@ -33,11 +33,11 @@ def test_host_without_redis_serves_and_counts_its_share(hosts: list[Host]) -> No
     wait_until(lambda: lonely.health()["status"] == "ok", 10)
 
 
-def test_host_without_postgresql_says_so_and_heals(hosts: list[Host], balancer: Balancer) -> None:
+def test_host_without_postgresql_says_so_and_heals(hosts, balancer):
     first, lonely, third = hosts
     bearer = {"Authorization": f"Bearer {balancer.log_in()}"}
 
-    def me(host: Host) -> int:
+    def me(host):
         return Balancer([host]).ask("192.0.2.1", "GET", "/auth/me", **bearer).status
 
     with lonely.cut_off_from("db"):

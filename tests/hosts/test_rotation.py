@@ -1,17 +1,16 @@
 """A rotated key that reaches the other hosts on time, or late."""
 
 import time
-from pathlib import Path
 
 import jwt
 import pytest
 
-from tests.hosts.conftest import Balancer, Host, wait_until
+from tests.hosts.conftest import Balancer, wait_until
 
 pytestmark = pytest.mark.hosts
 
 
-def rotate(host: Host, delay: int) -> Path:
+def rotate(host, delay):
     """The file of a new key, which signs there after the delay."""
     before = set(host.keys.iterdir())
     host.manage("rotatekeys", "--delay", str(delay))
@@ -19,22 +18,22 @@ def rotate(host: Host, delay: int) -> Path:
     return path
 
 
-def status(token: str, host: Host) -> int:
+def status(token, host):
     """What a host says to the bearer of the token."""
     bearer = {"Authorization": f"Bearer {token}"}
     return Balancer([host]).ask("192.0.2.1", "GET", "/auth/me", **bearer).status
 
 
-def kid(token: str) -> str:
+def kid(token):
     return jwt.get_unverified_header(token)["kid"]
 
 
-def signs_with(host: Host) -> str:
+def signs_with(host):
     """The key of a new token; logging in from changing addresses stays below their limit."""
     return kid(Balancer([host]).log_in(f"192.0.2.{time.monotonic_ns() % 250}"))
 
 
-def test_key_that_is_copied_on_time_is_noticed_by_nobody(hosts: list[Host]) -> None:
+def test_key_that_is_copied_on_time_is_noticed_by_nobody(hosts):
     first, *others = hosts
     old = signs_with(first)
     path = rotate(first, 8)
@@ -48,7 +47,7 @@ def test_key_that_is_copied_on_time_is_noticed_by_nobody(hosts: list[Host]) -> N
     assert {host.health()["keys"] for host in hosts} == {"ok"}
 
 
-def test_key_that_is_not_copied_is_told_of_before_it_is_missed(hosts: list[Host]) -> None:
+def test_key_that_is_not_copied_is_told_of_before_it_is_missed(hosts):
     first, *others = hosts
     old = Balancer([first]).log_in()
     path = rotate(first, 8)

@@ -2,27 +2,26 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.hosts.conftest import OPERATOR, Balancer, Host, wait_until
+from tests.hosts.conftest import OPERATOR, Balancer, wait_until
 
 pytestmark = pytest.mark.hosts
 
 
-def statuses(call: Callable[[int], int], times: int) -> Counter[int]:
+def statuses(call, times):
     """The answers to so many calls, twelve at a time; each is given its number."""
     with ThreadPoolExecutor(12) as threads:
         return Counter(threads.map(call, range(times)))
 
 
-def test_limits_are_exact_over_all_hosts(balancer: Balancer) -> None:
-    def look(number: int) -> int:
+def test_limits_are_exact_over_all_hosts(balancer):
+    def look(number):
         return balancer.ask("192.0.2.7", "GET", "/.well-known/jwks.json").status
 
-    def refresh(number: int) -> int:
+    def refresh(number):
         body = {"refresh_token": "none of ours"}
         return balancer.ask("192.0.2.7", "POST", "/auth/refresh", body).status
 
@@ -30,8 +29,8 @@ def test_limits_are_exact_over_all_hosts(balancer: Balancer) -> None:
     assert statuses(refresh, 30) == {401: 12, 429: 18}
 
 
-def test_guesses_at_every_host_lock_once(balancer: Balancer) -> None:
-    def guess(number: int) -> int:
+def test_guesses_at_every_host_lock_once(balancer):
+    def guess(number):
         body = {"email": "guessed@example.com", "password": f"guess {number}"}
         return balancer.ask(f"198.51.100.{number}", "POST", "/auth/login", body).status
 
@@ -39,15 +38,15 @@ def test_guesses_at_every_host_lock_once(balancer: Balancer) -> None:
     assert [guess(number) for number in (20, 21, 22)] == [429] * 3
 
 
-def test_each_mail_is_sent_by_one_host(balancer: Balancer, hosts: list[Host]) -> None:
+def test_each_mail_is_sent_by_one_host(balancer, hosts):
     bearer = {"Authorization": f"Bearer {balancer.log_in()}"}
     invited = [f"invited{number}@example.com" for number in range(36)]
 
-    def invite(number: int) -> int:
+    def invite(number):
         body = {"email": invited[number]}
         return balancer.ask("192.0.2.1", "POST", "/invitations", body, **bearer).status
 
-    def sent() -> list[str]:
+    def sent():
         files = itertools.chain(*(host.folder.glob("mails/*.log") for host in hosts))
         lines = itertools.chain(*(path.read_text().splitlines() for path in files))
         return sorted(line[4:] for line in lines if line.startswith("To: invited"))
@@ -59,7 +58,7 @@ def test_each_mail_is_sent_by_one_host(balancer: Balancer, hosts: list[Host]) ->
     assert sent() == sorted(invited)
 
 
-def test_log_in_here_is_known_there(hosts: list[Host]) -> None:
+def test_log_in_here_is_known_there(hosts):
     tokens = [Balancer([host]).log_in() for host in hosts]
 
     everywhere = Balancer(hosts)

@@ -7,9 +7,6 @@ from collections import Counter
 
 import pytest
 
-from tests.hosts.conftest import Balancer, Host
-from tests.servers import PostgresServer
-
 pytestmark = pytest.mark.hosts
 
 # As a migration that only adds would: the old release knows neither column nor table.
@@ -21,14 +18,12 @@ CREATE TABLE accounts_badge (id bigint PRIMARY KEY, user_id uuid REFERENCES acco
 """
 
 
-def test_rolling_upgrade_fails_no_request(
-    hosts: list[Host], balancer: Balancer, database: PostgresServer
-) -> None:
+def test_rolling_upgrade_fails_no_request(hosts, balancer, database):
     bearer = {"Authorization": f"Bearer {balancer.log_in()}"}
-    answers: Counter[tuple[str, int]] = Counter()
+    answers = Counter()
     upgraded = threading.Event()
 
-    def call() -> None:
+    def call():
         while not upgraded.is_set():
             body = {"email": f"{uuid.uuid4().hex}@example.com"}
             for method, path, sent in (("GET", "/auth/me", None), ("POST", "/invitations", body)):

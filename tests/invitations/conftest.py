@@ -1,13 +1,11 @@
 """An invitation that Ada has sent, and what the invited person sends."""
 
-from typing import Any
-
 import pytest
 
 from invitations.models import Invitation
 from tests.conftest import PASSWORD
 
-PERSON: dict[str, Any] = {
+PERSON = {
     "first_name": "Charles",
     "last_name": "Babbage",
     "password": PASSWORD,
@@ -15,7 +13,7 @@ PERSON: dict[str, Any] = {
 
 
 @pytest.fixture
-def invitation(ada) -> Invitation:
+def invitation(ada):
     return Invitation.objects.invite(ada, "charles@example.com")
 
 

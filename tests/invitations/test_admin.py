@@ -2,7 +2,6 @@
 
 import pytest
 from django.core import mail
-from django.test import Client
 
 from accounts.models import Consultant, User
 from audit.models import Record
@@ -13,13 +12,13 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/invitations/invitation/"
 
 
-def act(operator: Client, action: str, *invitations: Invitation) -> str:
+def act(operator, action, *invitations):
     chosen = {"action": action, "_selected_action": [str(one.pk) for one in invitations]}
     chosen["post"] = "yes"
     return operator.post(LIST, chosen, follow=True).content.decode()
 
 
-def add(operator: Client, account, email: str, **fields: object):
+def add(operator, account, email, **fields):
     body = {"account": account.pk, "email": email, "role": "member", "language": "sv"}
     return operator.post(f"{LIST}add/", body | fields)
 

@@ -18,11 +18,11 @@ TOO_MANY = {"error": "too many mails to this address"}
 NO_MORE = {"error": "no more invitations today"}
 
 
-def invite(api: API, email: str = "charles@example.com"):
+def invite(api, email="charles@example.com"):
     return api.post("/invitations", {"email": email})
 
 
-def resend(api: API, invitation: Invitation):
+def resend(api, invitation):
     return api.post(f"/invitations/{invitation.pk}/resend")
 
 
@@ -103,7 +103,7 @@ def test_both_limits_are_exact_in_a_race(as_ada, invitation, settings):
     assert OutgoingMail.objects.count() == 8
 
 
-def told_to_the_admin(api: API, email: str) -> list[object]:
+def told_to_the_admin(api, email):
     """What an admin is told of an invitation after strangers asked for mails to its address."""
     stranger = API()
     shown = invite(api, email).json()

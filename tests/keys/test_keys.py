@@ -1,9 +1,6 @@
 """The signing keys: made once, read once, several at a time."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -19,7 +16,7 @@ from tests.conftest import API, race
 
 
 @pytest.fixture
-def keys_dir(settings: Any, tmp_path: Path) -> Iterator[Path]:
+def keys_dir(settings, tmp_path):
     """An explicit JWT_KEYS_DIR, empty."""
     settings.JWT_KEYS_DIR = tmp_path / "keys"
     settings.JWT_KEYS_DIR.mkdir()
@@ -28,7 +25,7 @@ def keys_dir(settings: Any, tmp_path: Path) -> Iterator[Path]:
     folder.key_folder.reset()
 
 
-def pem(private: Any) -> bytes:
+def pem(private):
     return private.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.TraditionalOpenSSL,
@@ -36,12 +33,12 @@ def pem(private: Any) -> bytes:
     )
 
 
-def test_explicit_folder_without_a_key_is_refused(keys_dir: Path) -> None:
+def test_explicit_folder_without_a_key_is_refused(keys_dir):
     with pytest.raises(ImproperlyConfigured, match=r"^JWT_KEYS_DIR: holds no \.pem file"):
         folder.key_ring()
 
 
-def test_embedded_default_makes_its_first_key(keys_dir: Path, settings: Any) -> None:
+def test_embedded_default_makes_its_first_key(keys_dir, settings):
     settings.DATA_DIR = keys_dir.parent
 
     ring = folder.key_ring()
@@ -51,7 +48,7 @@ def test_embedded_default_makes_its_first_key(keys_dir: Path, settings: Any) -> 
 
 
 @pytest.mark.django_db
-def test_command_makes_the_first_key_and_only_that(keys_dir: Path, capsys: Any) -> None:
+def test_command_makes_the_first_key_and_only_that(keys_dir, capsys):
     call_command("makekey")
     call_command("makekey")
 
@@ -61,13 +58,13 @@ def test_command_makes_the_first_key_and_only_that(keys_dir: Path, capsys: Any) 
     assert Record.objects.get().kind == "key.published"
 
 
-def test_processes_that_start_together_keep_one_key(keys_dir: Path) -> None:
+def test_processes_that_start_together_keep_one_key(keys_dir):
     race(*[folder.make_first] * 4)
 
     assert [path.name for path in keys_dir.iterdir()] == ["first.pem"]
 
 
-def test_latest_key_whose_time_has_come_signs_and_all_verify(keys_dir: Path) -> None:
+def test_latest_key_whose_time_has_come_signs_and_all_verify(keys_dir):
     now = datetime.now(UTC)
     for hours in (-2, -1, 1):
         name = (now + timedelta(hours=hours)).strftime(folder.NAME_FORMAT)
@@ -90,14 +87,14 @@ def test_latest_key_whose_time_has_come_signs_and_all_verify(keys_dir: Path) -> 
     ],
     ids=["text", "empty", "short", "elliptic"],
 )
-def test_bad_key_is_named(keys_dir: Path, content: bytes) -> None:
+def test_bad_key_is_named(keys_dir, content):
     (keys_dir / "bad.pem").write_bytes(content)
 
     with pytest.raises(ImproperlyConfigured, match=r"^JWT_KEYS_DIR: bad\.pem in it is no "):
         folder.key_ring()
 
 
-def test_bad_file_is_told_of_while_another_key_signs(keys_dir: Path, caplog: Any) -> None:
+def test_bad_file_is_told_of_while_another_key_signs(keys_dir, caplog):
     (keys_dir / "good.pem").write_bytes(folder.new_pem())
     (keys_dir / "bad.pem").write_bytes(b"no pem")
 
@@ -106,7 +103,7 @@ def test_bad_file_is_told_of_while_another_key_signs(keys_dir: Path, caplog: Any
 
 
 @pytest.mark.django_db
-def test_command_that_cannot_tell_the_database_says_so(keys_dir: Path, monkeypatch: Any) -> None:
+def test_command_that_cannot_tell_the_database_says_so(keys_dir, monkeypatch):
     monkeypatch.setattr(PublishedKey.objects, "record", failing)
 
     with pytest.raises(CommandError, match="migrate, then run this again"):
@@ -114,12 +111,12 @@ def test_command_that_cannot_tell_the_database_says_so(keys_dir: Path, monkeypat
     assert [path.name for path in keys_dir.iterdir()] == ["first.pem"]
 
 
-def failing(*args: Any) -> None:
+def failing(*args):
     raise OperationalError("no such table")
 
 
 @pytest.mark.django_db
-def test_client_that_has_the_keys_is_told_so_until_they_change(keys_dir: Path) -> None:
+def test_client_that_has_the_keys_is_told_so_until_they_change(keys_dir):
     call_command("makekey")
     first = API().get("/.well-known/jwks.json")
     caller = API(if_none_match=f'"older", W/{first["ETag"]}')

@@ -3,8 +3,6 @@
 import json
 import shutil
 import time
-from pathlib import Path
-from typing import Any
 
 import jwt
 import pytest
@@ -12,14 +10,13 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
 from accounts import tokens
-from accounts.models import User
 from config.health import database_answers
 from keys import folder
 from keys.models import PublishedKey
 from keys.published import published
 from keys.ring import Key
 from keys.survey import survey
-from tests.conftest import API, PASSWORD, Service, bearer
+from tests.conftest import API, PASSWORD, bearer
 from tests.requests import ask
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +24,7 @@ AWAY = (503, {"error": "service unavailable"})
 
 
 @pytest.fixture
-def keys_dir(settings: Any, tmp_path: Path) -> Any:
+def keys_dir(settings, tmp_path):
     """This host's keys: a first one, which the database knows."""
     settings.JWT_KEYS_DIR = tmp_path / "keys"
     settings.JWT_KEYS_DIR.mkdir()
@@ -38,7 +35,7 @@ def keys_dir(settings: Any, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def away(keys_dir: Path, ada: User) -> dict[str, str]:
+def away(keys_dir, ada):
     """A key that another host has published, and the tokens that it gave Ada."""
     key = folder.publish(-1)
     folder.key_folder.reset()
@@ -50,11 +47,11 @@ def away(keys_dir: Path, ada: User) -> dict[str, str]:
     return {"kid": key.kid, "access": access, "refresh": refresh}
 
 
-def answer_of(response: Any) -> tuple[int, dict[str, str]]:
+def answer_of(response):
     return response.status_code, response.json()
 
 
-def test_token_of_a_key_that_is_away_is_503_and_its_cookie_stays(away, keys_dir, caplog) -> None:
+def test_token_of_a_key_that_is_away_is_503_and_its_cookie_stays(away, keys_dir, caplog):
     browser = API()
     browser.cookies["service_refresh"] = away["refresh"]
     for _ in range(2):
@@ -69,28 +66,28 @@ def test_token_of_a_key_that_is_away_is_503_and_its_cookie_stays(away, keys_dir,
     assert "the database has failed" not in caplog.text
 
 
-def test_token_works_once_the_key_is_copied(away, keys_dir) -> None:
+def test_token_works_once_the_key_is_copied(away, keys_dir):
     shutil.copy(keys_dir.parent / "away.pem", keys_dir / "copied.pem")
     folder.key_folder.next_look = float("-inf")
 
     assert API(authorization=f"Bearer {away['access']}").get("/auth/me").status_code == 200
 
 
-def test_503_is_counted_by_its_address(away, settings) -> None:
+def test_503_is_counted_by_its_address(away, settings):
     settings.RATE_LIMIT_AUTHENTICATED = 2
     caller = API(authorization=f"Bearer {away['access']}")
 
     assert [caller.get("/auth/me").status_code for _ in range(3)] == [503, 503, 429]
 
 
-def made_up(kid: str) -> API:
+def made_up(kid):
     encoded = jwt.encode(
         {"sub": "x"}, folder.key_ring().signing_key().private, "RS256", {"kid": kid}
     )
     return API(authorization=f"Bearer {encoded}")
 
 
-def test_made_up_kids_are_401_and_cost_one_query_in_all(away, django_assert_num_queries) -> None:
+def test_made_up_kids_are_401_and_cost_one_query_in_all(away, django_assert_num_queries):
     callers = [made_up(f"{number:043}") for number in range(10)]
 
     with django_assert_num_queries(1):
@@ -99,10 +96,10 @@ def test_made_up_kids_are_401_and_cost_one_query_in_all(away, django_assert_num_
     assert answers == [401] * 10
 
 
-def test_what_was_known_before_an_outage_still_holds(away, monkeypatch) -> None:
+def test_what_was_known_before_an_outage_still_holds(away, monkeypatch):
     assert folder.missing() == {away["kid"]}
 
-    def fail() -> None:
+    def fail():
         raise OperationalError("away")
 
     monkeypatch.setattr(published, "refresh", fail)
@@ -112,13 +109,13 @@ def test_what_was_known_before_an_outage_still_holds(away, monkeypatch) -> None:
     assert made_up("0" * 43).get("/auth/me").status_code == 401
 
 
-def health() -> tuple[int, str, str]:
+def health():
     database_answers.good_until = float("-inf")
     answer = API().get("/health")
     return answer.status_code, answer.json()["status"], answer.json()["keys"]
 
 
-def test_health_tells_a_missing_key_until_it_is_there_or_withdrawn(away, keys_dir) -> None:
+def test_health_tells_a_missing_key_until_it_is_there_or_withdrawn(away, keys_dir):
     assert health() == (200, "degraded", "missing")
 
     call_command("rotatekeys", f"--withdraw={away['kid']}")
@@ -127,7 +124,7 @@ def test_health_tells_a_missing_key_until_it_is_there_or_withdrawn(away, keys_di
     assert API(authorization=f"Bearer {away['access']}").get("/auth/me").status_code == 401
 
 
-def test_host_without_any_key_lets_nobody_in_and_uses_nothing_up(keys_dir, ada) -> None:
+def test_host_without_any_key_lets_nobody_in_and_uses_nothing_up(keys_dir, ada):
     caller = bearer(ada)
     (keys_dir / folder.FIRST_NAME).unlink()
     folder.key_folder.next_look = float("-inf")
@@ -140,7 +137,7 @@ def test_host_without_any_key_lets_nobody_in_and_uses_nothing_up(keys_dir, ada) 
     assert API().get("/auth/me").status_code == 401
 
 
-def test_command_lists_what_is_here_and_what_is_missing(away, keys_dir, capsys) -> None:
+def test_command_lists_what_is_here_and_what_is_missing(away, keys_dir, capsys):
     (keys_dir / "broken.pem").write_bytes(b"no pem")
     new = folder.publish(600)
     capsys.readouterr()
@@ -159,7 +156,7 @@ def test_command_lists_what_is_here_and_what_is_missing(away, keys_dir, capsys) 
     assert all(word in text for word in (away["kid"], "missing", "broken.pem", "signing"))
 
 
-def test_command_tells_a_withdrawn_key_whose_file_came_back(away, keys_dir) -> None:
+def test_command_tells_a_withdrawn_key_whose_file_came_back(away, keys_dir):
     call_command("rotatekeys", f"--withdraw={away['kid']}")
     shutil.copy(keys_dir.parent / "away.pem", keys_dir / "back.pem")
     folder.key_folder.reset()
@@ -169,7 +166,7 @@ def test_command_tells_a_withdrawn_key_whose_file_came_back(away, keys_dir) -> N
 
 
 @pytest.fixture
-def leaked(keys_dir, ada: User) -> dict[str, str]:
+def leaked(keys_dir, ada):
     """A key of this host, the tokens that it gave Ada, and one that signs since."""
     kid = folder.key_ring().signing_key().kid
     access, refresh = map(str, tokens.issue(ada))
@@ -180,7 +177,7 @@ def leaked(keys_dir, ada: User) -> dict[str, str]:
     return {"kid": kid, "access": access, "refresh": refresh}
 
 
-def test_withdrawn_key_is_refused_though_its_file_is_here(leaked, keys_dir, api) -> None:
+def test_withdrawn_key_is_refused_though_its_file_is_here(leaked, keys_dir, api):
     PublishedKey.objects.withdraw(leaked["kid"])
     published.next_look = float("-inf")
 
@@ -192,7 +189,7 @@ def test_withdrawn_key_is_refused_though_its_file_is_here(leaked, keys_dir, api)
     assert len(folder.key_files()) == 2
 
 
-def test_withdrawn_key_signs_nothing(keys_dir, ada: User) -> None:
+def test_withdrawn_key_signs_nothing(keys_dir, ada):
     later = folder.publish(-1)
     first = folder.key_ring().signing_key().kid
     folder.key_folder.next_look = float("-inf")
@@ -204,7 +201,7 @@ def test_withdrawn_key_signs_nothing(keys_dir, ada: User) -> None:
     assert {key.kid: key.state for key in survey()} == {first: "signing", later.kid: "withdrawn"}
 
 
-def test_look_at_what_is_withdrawn_is_shared(leaked, django_assert_num_queries) -> None:
+def test_look_at_what_is_withdrawn_is_shared(leaked, django_assert_num_queries):
     caller = API(authorization=f"Bearer {leaked['access']}")
     published.next_look = float("-inf")
     with django_assert_num_queries(2):  # the user, and the look
@@ -216,7 +213,7 @@ def test_look_at_what_is_withdrawn_is_shared(leaked, django_assert_num_queries) 
             caller.get("/auth/me")
 
 
-def test_what_was_withdrawn_before_an_outage_stays_so(leaked, monkeypatch) -> None:
+def test_what_was_withdrawn_before_an_outage_stays_so(leaked, monkeypatch):
     PublishedKey.objects.withdraw(leaked["kid"])
     published.refresh()
     monkeypatch.setattr(PublishedKey.objects, "values_list", fail)
@@ -226,7 +223,7 @@ def test_what_was_withdrawn_before_an_outage_stays_so(leaked, monkeypatch) -> No
     assert published.next_look > time.monotonic()  # not asked again by each request
 
 
-def test_host_that_has_never_seen_the_database_takes_what_is_here(leaked, monkeypatch) -> None:
+def test_host_that_has_never_seen_the_database_takes_what_is_here(leaked, monkeypatch):
     monkeypatch.setattr(PublishedKey.objects, "values_list", fail)
     published.forget()
 
@@ -235,16 +232,16 @@ def test_host_that_has_never_seen_the_database_takes_what_is_here(leaked, monkey
         published.current()
 
 
-def fail(*_: Any) -> None:
+def fail(*_):
     raise OperationalError("away")
 
 
-def test_id_may_begin_with_a_hyphen(keys_dir) -> None:
+def test_id_may_begin_with_a_hyphen(keys_dir):
     with pytest.raises(CommandError, match="-Lyu8 is no key of this host"):
         call_command("rotatekeys", "--withdraw=-Lyu8")
 
 
-def test_withdrawing_refuses_a_stranger_and_the_last_key(keys_dir) -> None:
+def test_withdrawing_refuses_a_stranger_and_the_last_key(keys_dir):
     kid = folder.key_ring().signing_key().kid
     for wrong in ("unknown", kid):
         with pytest.raises(CommandError):
@@ -254,7 +251,7 @@ def test_withdrawing_refuses_a_stranger_and_the_last_key(keys_dir) -> None:
     assert len(folder.key_files()) == 1
 
 
-def wait_for_status(url: str, headers: dict[str, str], status: int) -> float:
+def wait_for_status(url, headers, status):
     """Seconds until /auth/me answers so; asked without a pause."""
     begun = time.monotonic()
     while time.monotonic() - begun < 10:
@@ -263,12 +260,12 @@ def wait_for_status(url: str, headers: dict[str, str], status: int) -> float:
     raise AssertionError(f"no {status} in ten seconds")
 
 
-def test_leaked_key_dies_on_every_host(new_service: Any) -> None:
+def test_leaked_key_dies_on_every_host(new_service):
     ada = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
-    one: Service = new_service(WEB_CONCURRENCY="2", **ada)
+    one = new_service(WEB_CONCURRENCY="2", **ada)
     one.manage("makekey")
     leaked = next((one.folder / "data/keys").iterdir())
-    two: Service = new_service(DATABASE_URL=one.environment["DATABASE_URL"])
+    two = new_service(DATABASE_URL=one.environment["DATABASE_URL"])
     (two.folder / "data/keys").mkdir(parents=True)
     shutil.copy(leaked, two.folder / "data/keys")
     (two.folder / "data/keys/broken.pem").write_bytes(b"half a ke")
@@ -294,14 +291,14 @@ def test_leaked_key_dies_on_every_host(new_service: Any) -> None:
     assert leaked_kid not in states(two)
 
 
-def states(host: Service) -> dict[str, str]:
+def states(host):
     return {key["kid"]: key["state"] for key in json.loads(host.manage("keys", "--json"))["keys"]}
 
 
 ADA = "from accounts.models import User; u = User.objects.get(); print(u.pk, u.token_version)"
 
 
-def forge(pem: Path, user: str) -> str:
+def forge(pem, user):
     """What somebody makes of a stolen key: a token of a user who never signed in."""
     subject, version = user.split()
     now = int(time.time())

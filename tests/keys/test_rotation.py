@@ -4,8 +4,6 @@ import os
 import threading
 import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import jwt
 import pytest
@@ -15,7 +13,7 @@ from django.core.management import CommandError, call_command
 from audit.models import Record
 from keys import folder
 from keys.exceptions import SigningKeyMissing
-from keys.ring import Key, KeyRing
+from keys.ring import Key
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -23,17 +21,17 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def key_folder(settings, tmp_path) -> Path:
+def key_folder(settings, tmp_path):
     settings.JWT_KEYS_DIR = tmp_path
     folder.make_first()
     return tmp_path
 
 
 @pytest.fixture
-def clock(monkeypatch) -> Any:
+def clock(monkeypatch):
     """Moves the processes' monotonic clock on, so that the next look is due."""
 
-    def look_again(kept: folder.KeyFolder) -> KeyRing:
+    def look_again(kept):
         kept.next_look = float("-inf")
         return kept.current()
 
@@ -172,29 +170,29 @@ class Caller(threading.Thread):
     """Refreshes and asks who it is, without a pause; verifies each token by JWKS alone, which it
     fetches again when its copy is a second old."""
 
-    def __init__(self, url: str, refresh_token: str) -> None:
+    def __init__(self, url, refresh_token):
         super().__init__()
         self.url, self.token = url, refresh_token
-        self.kids: set[str] = set()
-        self.problems: list[Any] = []
+        self.kids = set()
+        self.problems = []
         self.stopping = threading.Event()
         self.fetched_at = 0.0
 
-    def jwks(self) -> dict[str, Any]:
+    def jwks(self):
         if time.monotonic() - self.fetched_at > 1:
             answer = ask(self.url, "GET", "/.well-known/jwks.json")
             self.known = {key.key_id: key for key in jwt.PyJWKSet.from_dict(answer.json()).keys}
             self.fetched_at = time.monotonic()
         return self.known
 
-    def run(self) -> None:
+    def run(self):
         while not self.stopping.is_set():
             try:
                 self.call()
             except Exception as error:
                 self.problems.append(error)
 
-    def call(self) -> None:
+    def call(self):
         answer = ask(self.url, "POST", "/auth/refresh", {"refresh_token": self.token}).json()
         self.token, access = answer["refresh_token"], answer["access_token"]
         kid = jwt.get_unverified_header(access)["kid"]

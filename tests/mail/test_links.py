@@ -11,21 +11,21 @@ from tests.conftest import race
 pytestmark = pytest.mark.django_db
 
 
-def test_token_is_stored_nowhere(signup_link: SignupLink) -> None:
+def test_token_is_stored_nowhere(signup_link):
     row = SignupLink.objects.values().get()
 
     assert signup_link.token not in str(row)
     assert signup_link.token[22:] not in str(row)
 
 
-def test_token_is_the_same_each_time_and_in_the_fragment(signup_link: SignupLink) -> None:
+def test_token_is_the_same_each_time_and_in_the_fragment(signup_link):
     again = SignupLink.objects.get()
 
     assert TOKEN.fullmatch(again.token)
     assert again.url == f"http://localhost:8000/complete-signup#token={signup_link.token}"
 
 
-def test_token_depends_on_the_secret(signup_link: SignupLink, settings: object) -> None:
+def test_token_depends_on_the_secret(signup_link, settings):
     token = signup_link.token
     settings.SECRET_KEY = "another secret of sufficient length"
 
@@ -33,7 +33,7 @@ def test_token_depends_on_the_secret(signup_link: SignupLink, settings: object) 
         SignupLink.objects.find(token)
 
 
-def test_raised_generation_ends_the_older_token(signup_link: SignupLink) -> None:
+def test_raised_generation_ends_the_older_token(signup_link):
     old = signup_link.token
     SignupLink.objects.update(generation=2)
 
@@ -42,7 +42,7 @@ def test_raised_generation_ends_the_older_token(signup_link: SignupLink) -> None
     assert SignupLink.objects.find(SignupLink.objects.get().token)
 
 
-def test_use_is_undone_with_its_transaction(signup_link: SignupLink) -> None:
+def test_use_is_undone_with_its_transaction(signup_link):
     with transaction.atomic():
         signup_link.use()
         transaction.set_rollback(True)
@@ -50,7 +50,7 @@ def test_use_is_undone_with_its_transaction(signup_link: SignupLink) -> None:
     assert SignupLink.objects.find(signup_link.token)
 
 
-def test_life_begins_once(signup_link: SignupLink) -> None:
+def test_life_begins_once(signup_link):
     before = SignupLink.objects.get().expires_at
 
     signup_link.mail_was_sent(before)
@@ -59,8 +59,8 @@ def test_life_begins_once(signup_link: SignupLink) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ten_uses_that_race_come_to_one(signup_link: SignupLink) -> None:
-    def use() -> str:
+def test_ten_uses_that_race_come_to_one(signup_link):
+    def use():
         try:
             with transaction.atomic():
                 SignupLink.objects.find(signup_link.token).use()

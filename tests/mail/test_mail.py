@@ -9,11 +9,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from datetime import timedelta
-from email.message import EmailMessage
-from typing import Any
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -24,37 +20,36 @@ from django.db import connection
 from django.db.models.signals import post_save
 from django.utils import timezone
 
-from accounts.models import User
 from invitations.models import Invitation
 from mail import outbox
 from mail.outbox import GIVE_UP_AFTER, OutgoingMail, State, pause
 from mail.worker import Worker
 from signin.models import SignupLink
-from tests.conftest import Service, query, race
-from tests.requests import Answer, ask
+from tests.conftest import query, race
+from tests.requests import ask
 from tests.servers import POSTGRES, free_port
 
 
 class MailServer:
     """A real SMTP server on a port that stays its own while it is down."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.port = free_port()
-        self.messages: list[EmailMessage] = []
-        self.answers: list[str] = []  # the next answers to DATA; then 250
-        self.unwanted: dict[str, str] = {}  # what is answered to RCPT for an address; then 250
+        self.messages = []
+        self.answers = []  # the next answers to DATA; then 250
+        self.unwanted = {}  # what is answered to RCPT for an address; then 250
         self.delay = 0.0
         self.in_data = threading.Event()
-        self.controller: Controller | None = None
+        self.controller = None
 
     async def handle_RCPT(  # noqa: N802
-        self, server: Any, session: Any, envelope: Any, address: str, options: list[str]
-    ) -> str:
+        self, server, session, envelope, address, options
+    ):
         if address not in self.unwanted:
             envelope.rcpt_tos.append(address)
         return self.unwanted.get(address, "250 OK")
 
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+    async def handle_DATA(self, server, session, envelope):  # noqa: N802
         import asyncio
 
         self.in_data.set()
@@ -65,18 +60,18 @@ class MailServer:
             self.messages.append(message)
         return answer
 
-    def start(self) -> None:
+    def start(self):
         self.controller = Controller(self, "127.0.0.1", self.port)
         self.controller.start()
 
-    def stop(self) -> None:
+    def stop(self):
         if self.controller:
             self.controller.stop()
             self.controller = None
 
 
 @pytest.fixture
-def server(settings: Any) -> Iterator[MailServer]:
+def server(settings):
     server = MailServer()
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.port
@@ -84,27 +79,27 @@ def server(settings: Any) -> Iterator[MailServer]:
     server.stop()
 
 
-def request(email: str = "new@example.com") -> OutgoingMail:
+def request(email="new@example.com"):
     OutgoingMail.objects.request(SignupLink, email, "en")
     return OutgoingMail.objects.get(email=email)
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 15) -> None:
+def wait_until(condition, seconds=15):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
 
 
-def link_in(message: EmailMessage, part: str = "plain") -> str:
+def link_in(message, part="plain"):
     body = message.get_body((part,))
     assert body is not None
-    return re.search(r"http\S+?#token=[\w-]+", body.get_content())[0]  # type: ignore[index]
+    return re.search(r"http\S+?#token=[\w-]+", body.get_content())[0]
 
 
 @pytest.mark.django_db(transaction=True)
 class TestWorker:
-    def test_mail_has_subject_text_and_html_with_the_link(self, server: MailServer) -> None:
+    def test_mail_has_subject_text_and_html_with_the_link(self, server):
         server.start()
         request()
         Worker().round()
@@ -114,7 +109,7 @@ class TestWorker:
         assert message["From"] == "no-reply@localhost"
         assert link_in(message) == link_in(message, "html") == SignupLink.objects.get().url
 
-    def test_server_that_is_down_is_waited_for(self, server: MailServer) -> None:
+    def test_server_that_is_down_is_waited_for(self, server):
         request()
         worker = Worker()
 
@@ -124,9 +119,7 @@ class TestWorker:
         assert len(server.messages) == 1
 
     @pytest.mark.parametrize("answer", ["451 later", "550 no", "421 closing"])
-    def test_refused_mail_is_tried_again_with_the_same_link(
-        self, server: MailServer, answer: str
-    ) -> None:
+    def test_refused_mail_is_tried_again_with_the_same_link(self, server, answer):
         server.start()
         server.answers = [answer]
         request()
@@ -140,7 +133,7 @@ class TestWorker:
 
         assert [link_in(message) for message in server.messages] == [link.url]
 
-    def test_one_refused_mail_does_not_hold_up_the_others(self, server: MailServer) -> None:
+    def test_one_refused_mail_does_not_hold_up_the_others(self, server):
         server.start()
         server.answers = ["550 no"]
         for number in range(3):
@@ -149,12 +142,12 @@ class TestWorker:
 
         assert len(server.messages) == 2
 
-    def test_pauses_grow_to_a_quarter_of_an_hour(self) -> None:
+    def test_pauses_grow_to_a_quarter_of_an_hour(self):
         pauses = [pause(attempts).total_seconds() for attempts in (1, 2, 3, 10, 11, 1000)]
 
         assert pauses == [1, 2, 4, 512, 900, 900]
 
-    def test_mail_is_given_up_after_three_days(self, server: MailServer) -> None:
+    def test_mail_is_given_up_after_three_days(self, server):
         server.start()
         server.answers = ["550 no"] * 2
         request()
@@ -166,7 +159,7 @@ class TestWorker:
 
         assert OutgoingMail.objects.get().state == State.FAILED
 
-    def test_used_link_is_not_mailed_any_more(self, server: MailServer) -> None:
+    def test_used_link_is_not_mailed_any_more(self, server):
         request()
         Worker().round()
         SignupLink.objects.update(used_at=timezone.now())
@@ -176,8 +169,8 @@ class TestWorker:
         assert server.messages == []
         assert OutgoingMail.objects.get().state == State.DROPPED
 
-    def test_once_ends_after_what_was_due_when_it_began(self, server: MailServer) -> None:
-        def more(created: bool, **_: Any) -> None:
+    def test_once_ends_after_what_was_due_when_it_began(self, server):
+        def more(created, **_):
             """With each step that is taken, one mail is requested and one is announced."""
             number = OutgoingMail.objects.count()
             if not created and number < 9:
@@ -194,7 +187,7 @@ class TestWorker:
         assert [message["To"] for message in server.messages] == ["new@example.com"]
         assert OutgoingMail.objects.unended().count() == 4
 
-    def test_two_workers_send_each_mail_once(self, server: MailServer) -> None:
+    def test_two_workers_send_each_mail_once(self, server):
         server.start()
         for number in range(20):
             request(f"new{number}@example.com")
@@ -204,7 +197,7 @@ class TestWorker:
         assert len({message["To"] for message in server.messages}) == 20
         assert len(server.messages) == 20
 
-    def test_worker_that_stops_holds_up_nobody(self, server: MailServer, ada: User) -> None:
+    def test_worker_that_stops_holds_up_nobody(self, server, ada):
         """Its locks are those of the request that it has in hand, and nobody waits for them."""
         server.start()
         first = request("first@example.com")
@@ -223,7 +216,7 @@ class TestWorker:
         assert sent == {"second@example.com", "third@example.com"}
         assert OutgoingMail.objects.queue().longest > timedelta()
 
-    def test_how_long_the_first_mail_has_been_due(self) -> None:
+    def test_how_long_the_first_mail_has_been_due(self):
         assert OutgoingMail.objects.queue().longest == timedelta()
         with time_machine.travel(timezone.now() - timedelta(minutes=7)):
             request("old@example.com")
@@ -231,14 +224,12 @@ class TestWorker:
 
         assert timedelta(minutes=7) <= OutgoingMail.objects.queue().longest < timedelta(minutes=8)
 
-    def test_mail_that_cannot_be_made_does_not_stop_the_worker(
-        self, server: MailServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_mail_that_cannot_be_made_does_not_stop_the_worker(self, server, monkeypatch):
         server.start()
         broken, _good = request("broken@example.com"), request("good@example.com")
         compose = outbox.compose
 
-        def fail_for_one(mail_id: UUID, *args: Any) -> Any:
+        def fail_for_one(mail_id, *args):
             if mail_id == broken.pk:
                 raise KeyError("template")
             return compose(mail_id, *args)
@@ -249,7 +240,7 @@ class TestWorker:
         assert [message["To"] for message in server.messages] == ["good@example.com"]
 
 
-def sign_up(service: Service, email: str = "new@example.com") -> Answer:
+def sign_up(service, email="new@example.com"):
     return ask(service.url, "POST", "/auth/signup", {"email": email})
 
 
@@ -261,9 +252,7 @@ class TestProcesses:
     """The worker as production runs it: a process of its own beside gunicorn."""
 
     @pytest.fixture
-    def service(
-        self, new_service: Callable[..., Service], server: MailServer, database: str, tmp_path: Any
-    ) -> Service:
+    def service(self, new_service, server, database, tmp_path):
         environment = {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}"}
         if database == "sqlite":
             environment |= {"DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
@@ -272,7 +261,7 @@ class TestProcesses:
             service.manage("migrate", "-v0")
         return service.start()
 
-    def test_slow_server_delays_no_sign_up(self, service: Service, server: MailServer) -> None:
+    def test_slow_server_delays_no_sign_up(self, service, server):
         server.delay = 2
         server.start()
         service.spawn("manage.py", "sendmail")
@@ -286,7 +275,7 @@ class TestProcesses:
         assert time.monotonic() - begin < server.delay
         wait_until(lambda: len(server.messages) == 2)
 
-    def test_hanging_server_delays_no_sign_up(self, service: Service, server: MailServer) -> None:
+    def test_hanging_server_delays_no_sign_up(self, service, server):
         with socket.create_server(("127.0.0.1", server.port)):  # accepts, and never says a word
             service.spawn("manage.py", "sendmail")
             sign_up(service, "first@example.com")
@@ -294,9 +283,7 @@ class TestProcesses:
             assert sign_up(service, "second@example.com").status == 200
             assert time.monotonic() - begin < 3  # the worker's patience is ten
 
-    def test_killed_in_the_middle_of_sending_it_goes_out_all_the_same(
-        self, service: Service, server: MailServer
-    ) -> None:
+    def test_killed_in_the_middle_of_sending_it_goes_out_all_the_same(self, service, server):
         server.delay = 60
         server.start()
         worker = service.spawn("manage.py", "sendmail")
@@ -317,9 +304,7 @@ class TestProcesses:
         answer = ask(service.url, "POST", "/auth/complete-signup", body)
         assert answer.status == 200
 
-    def test_mail_requested_while_no_worker_ran_is_sent_by_once(
-        self, service: Service, server: MailServer, database: str
-    ) -> None:
+    def test_mail_requested_while_no_worker_ran_is_sent_by_once(self, service, server, database):
         server.start()
         sign_up(service)
 
@@ -331,9 +316,7 @@ class TestProcesses:
             assert query(url, "SELECT state FROM mail_outgoingmail") == [("sent",)]
 
 
-def test_worker_tells_systemd_that_it_is_alive_until_it_hangs(
-    new_service: Callable[..., Service], tmp_path: Any
-) -> None:
+def test_worker_tells_systemd_that_it_is_alive_until_it_hangs(new_service, tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(tmp_path / "notify"))
         systemd.settimeout(20)
@@ -353,7 +336,7 @@ def test_worker_tells_systemd_that_it_is_alive_until_it_hangs(
     assert heard == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
 
 
-def test_worker_ends_at_once_on_sigterm(new_service: Callable[..., Service]) -> None:
+def test_worker_ends_at_once_on_sigterm(new_service):
     service = new_service()
     worker = service.spawn("manage.py", "sendmail")
     wait_until(lambda: "mail worker started" in service.log)

@@ -10,7 +10,7 @@ from mail.notices import Notice
 from mail.outbox import OutgoingMail, State
 from mail.worker import Worker
 from signin.models import SignupLink
-from tests.conftest import API, mailed, mailed_token
+from tests.conftest import mailed, mailed_token
 from tests.test_mails import links_in, visible
 
 FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -70,7 +70,7 @@ def test_password_change_is_told_to_its_owner(api, bob):
 
 
 @pytest.mark.parametrize("path", ["/password-changes", "/auth/signup"])
-def test_request_for_a_link_says_when_and_from_where(api: API, bob, path):
+def test_request_for_a_link_says_when_and_from_where(api, bob, path):
     email = bob.email if path == "/password-changes" else "new@example.com"
     api.post(path, {"email": email}, headers={"User-Agent": EDGE})
 

@@ -1,17 +1,13 @@
 """One mail that cannot be made, decided or delivered holds up no other, and wakes nobody."""
 
 import smtplib
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 import time_machine
 from django.db import connection
-from django.test import Client
 from django.utils import timezone
 
-from accounts.models import User
 from audit.origin import Origin
 from invitations.models import Invitation
 from mail import outbox
@@ -27,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def server(settings: Any) -> Iterator[MailServer]:
+def server(settings):
     """One that runs."""
     server = MailServer()
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
@@ -37,7 +33,7 @@ def server(settings: Any) -> Iterator[MailServer]:
     server.stop()
 
 
-def of_another_release(kind: str, state: State) -> OutgoingMail:
+def of_another_release(kind, state):
     """A mail that is due, before all others."""
     hour_ago = timezone.now() - timedelta(hours=1)
     return OutgoingMail.objects.create(
@@ -47,7 +43,7 @@ def of_another_release(kind: str, state: State) -> OutgoingMail:
 
 @pytest.mark.parametrize("kind", ["later.link", "signin.laterlink", "notice.of_later", "nonsense"])
 @pytest.mark.parametrize("state", [State.REQUESTED, State.READY])
-def test_mail_of_an_unknown_kind_is_left_alone_and_counted(server, kind, state) -> None:
+def test_mail_of_an_unknown_kind_is_left_alone_and_counted(server, kind, state):
     unknown = of_another_release(kind, state)
     request("good@example.com")
     Worker().round()
@@ -58,7 +54,7 @@ def test_mail_of_an_unknown_kind_is_left_alone_and_counted(server, kind, state) 
     assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=0, unknown=1)
 
 
-def test_back_office_shows_a_kind_that_is_unknown(operator: Client) -> None:
+def test_back_office_shows_a_kind_that_is_unknown(operator):
     mail = of_another_release("later.link", State.READY)
     assert "Later.link" in operator.get("/admin/mail/outgoingmail/").content.decode()
     again = {"action": "try_again", "_selected_action": [str(mail.pk)]}
@@ -69,7 +65,7 @@ def test_back_office_shows_a_kind_that_is_unknown(operator: Client) -> None:
     assert OutgoingMail.objects.get().due_at == mail.due_at
 
 
-def test_origin_with_what_a_later_release_adds_is_read(server, bob: User) -> None:
+def test_origin_with_what_a_later_release_adds_is_read(server, bob):
     OutgoingMail.objects.request(PasswordChange, bob.email, "en")
     OutgoingMail.objects.update(origin={"address": "192.0.2.1", "planet": "Mars"})
     Worker().round()
@@ -79,14 +75,12 @@ def test_origin_with_what_a_later_release_adds_is_read(server, bob: User) -> Non
 
 
 @pytest.mark.parametrize("error", [TypeError, LookupError, AssertionError, OSError])
-def test_mail_that_cannot_be_decided_is_put_off_and_given_up(
-    server, monkeypatch: Any, error: type[Exception]
-) -> None:
+def test_mail_that_cannot_be_decided_is_put_off_and_given_up(server, monkeypatch, error):
     broken = request("broken@example.com")
     request("good@example.com")
     for_mail = SignupLink.for_mail.__func__
 
-    def fail_for_one(cls: Any, mail: OutgoingMail) -> Any:
+    def fail_for_one(cls, mail):
         if mail.pk == broken.pk:
             raise error("of this mail")
         return for_mail(cls, mail)
@@ -105,10 +99,10 @@ def test_mail_that_cannot_be_decided_is_put_off_and_given_up(
     assert broken.state == State.FAILED
 
 
-def test_statement_that_fails_for_one_mail_stops_no_other(server, ada: User, monkeypatch) -> None:
+def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypatch):
     """PostgreSQL goes on with a transaction only from a savepoint."""
 
-    def fail(self: Invitation) -> Any:
+    def fail(self):
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 / 0")
 
@@ -121,11 +115,11 @@ def test_statement_that_fails_for_one_mail_stops_no_other(server, ada: User, mon
     assert OutgoingMail.objects.get(email="carl@example.com").problem == "DataError"
 
 
-def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog) -> None:
+def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
     worker = Worker()
     worker.hourly = worker.stop
 
-    def fail() -> bool:
+    def fail():
         raise LookupError("of the worker itself")
 
     monkeypatch.setattr(worker, "round", fail)
@@ -134,7 +128,7 @@ def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog) -> None:
     assert "mail worker: it goes on" in caplog.text
 
 
-def test_whatever_is_due_longest_comes_first_decided_or_not(server, bob: User) -> None:
+def test_whatever_is_due_longest_comes_first_decided_or_not(server, bob):
     for number in range(3):
         request(f"new{number}@example.com")
         OutgoingMail.objects.tell(Notice("password_changed", f"told{number}@example.com", "en"))
@@ -144,13 +138,13 @@ def test_whatever_is_due_longest_comes_first_decided_or_not(server, bob: User) -
     assert [message["To"] for message in server.messages] == order
 
 
-def test_flood_of_requests_starves_no_mail(server, monkeypatch) -> None:
+def test_flood_of_requests_starves_no_mail(server, monkeypatch):
     """With each request that is decided, another comes in."""
     request("first@example.com")
     for_mail = SignupLink.for_mail.__func__
-    steps: list[str] = []
+    steps = []
 
-    def one_more(cls: Any, mail: OutgoingMail) -> Any:
+    def one_more(cls, mail):
         steps.append("decided")
         if steps.count("decided") < 50:
             request(f"more{len(steps)}@example.com")
@@ -167,7 +161,7 @@ def test_flood_of_requests_starves_no_mail(server, monkeypatch) -> None:
     "answer",
     ["550 no such user", "551 gone", "553 no mailbox", "550 5.1.1 unknown", "552 5.2.2 full"],
 )
-def test_recipient_that_is_refused_for_good_fails_at_once(server, ada: User, answer: str) -> None:
+def test_recipient_that_is_refused_for_good_fails_at_once(server, ada, answer):
     server.unwanted = {"typo@example.com": answer}
     Invitation.objects.invite(ada, "typo@example.com")
     Worker().round()
@@ -182,7 +176,7 @@ def test_recipient_that_is_refused_for_good_fails_at_once(server, ada: User, ans
 @pytest.mark.parametrize(
     "answer", ["450 later", "451 4.7.1 greylisted", "554 relay denied", "550 5.7.1 who are you"]
 )
-def test_recipient_that_is_refused_for_now_is_put_off(server, answer: str) -> None:
+def test_recipient_that_is_refused_for_now_is_put_off(server, answer):
     server.unwanted = {"new@example.com": answer}
     request()
     Worker().round()
@@ -191,7 +185,7 @@ def test_recipient_that_is_refused_for_now_is_put_off(server, answer: str) -> No
     assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=1, unknown=0)
 
 
-def test_mailbox_that_is_refused_after_the_mail_fails_at_once(server) -> None:
+def test_mailbox_that_is_refused_after_the_mail_fails_at_once(server):
     server.answers = ["550 5.1.1 unknown"]
     request()
     Worker().round()
@@ -211,11 +205,11 @@ def test_mailbox_that_is_refused_after_the_mail_fails_at_once(server) -> None:
         (TimeoutError(), False),
     ],
 )
-def test_only_what_is_about_the_mailbox_is_final(error: Exception, is_final: bool) -> None:
+def test_only_what_is_about_the_mailbox_is_final(error, is_final):
     assert outbox.is_final(error) is is_final
 
 
-def test_mail_that_was_refused_can_be_tried_again(server, operator: Client, ada: User) -> None:
+def test_mail_that_was_refused_can_be_tried_again(server, operator, ada):
     server.unwanted = {"typo@example.com": "550 no such user"}
     Invitation.objects.invite(ada, "typo@example.com")
     Worker().round()

@@ -1,18 +1,15 @@
 """The pages as a browser gets them: counted, guarded by headers, in three languages."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from pages.urls import PATHS
-from tests.conftest import API, Service
 from tests.requests import ask
 
 
 @pytest.mark.parametrize("path", sorted(PATHS))
-def test_page_is_counted_and_guarded(api: API, path: str) -> None:
+def test_page_is_counted_and_guarded(api, path):
     response = api.get(path)
 
     assert response.status_code == 200
@@ -26,7 +23,7 @@ def test_page_is_counted_and_guarded(api: API, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PATHS))
-def test_page_has_no_inline_script_or_style(api: API, path: str) -> None:
+def test_page_has_no_inline_script_or_style(api, path):
     page = api.get(path).content.decode()
 
     assert "<style" not in page
@@ -36,7 +33,7 @@ def test_page_has_no_inline_script_or_style(api: API, path: str) -> None:
     ) + page.count('<script type="module" src') + page.count('type="application/json"')
 
 
-def test_page_over_the_limit_is_a_page_that_names_the_wait(api: API, settings: Any) -> None:
+def test_page_over_the_limit_is_a_page_that_names_the_wait(api, settings):
     settings.RATE_LIMIT_PUBLIC = 1
     api.get("/login")
 
@@ -48,7 +45,7 @@ def test_page_over_the_limit_is_a_page_that_names_the_wait(api: API, settings: A
     assert response["x-ratelimit-remaining"] == "0"
 
 
-def test_post_to_a_page_is_405_and_a_page(api: API) -> None:
+def test_post_to_a_page_is_405_and_a_page(api):
     response = api.post("/login", {})
 
     assert response.status_code == 405
@@ -57,7 +54,7 @@ def test_post_to_a_page_is_405_and_a_page(api: API) -> None:
 
 
 @pytest.mark.parametrize("path", ["/login/", "/people/42", "/profile/a/b"])
-def test_address_below_a_page_is_a_404_and_a_page(api: API, path: str) -> None:
+def test_address_below_a_page_is_a_404_and_a_page(api, path):
     response = api.get(path)
 
     assert response.status_code == 404
@@ -65,7 +62,7 @@ def test_address_below_a_page_is_a_404_and_a_page(api: API, path: str) -> None:
     assert "x-ratelimit-remaining" in response.headers
 
 
-def test_no_form_can_put_a_password_into_an_address(api: API) -> None:
+def test_no_form_can_put_a_password_into_an_address(api):
     for path in sorted(PATHS):
         page = api.get(path).content.decode()
 
@@ -76,7 +73,7 @@ def test_no_form_can_put_a_password_into_an_address(api: API) -> None:
         assert page.count('<form method="post"') == len(forms)
 
 
-def test_password_managers_find_the_change(api: API) -> None:
+def test_password_managers_find_the_change(api):
     response = api.get("/.well-known/change-password")
 
     assert (response.status_code, response["Location"]) == (302, "/forgot-password")
@@ -92,11 +89,11 @@ def test_password_managers_find_the_change(api: API) -> None:
         ({"accept-language": "fr"}, "Log in"),
     ],
 )
-def test_page_speaks_the_readers_language(api: API, headers: dict[str, str], word: str) -> None:
+def test_page_speaks_the_readers_language(api, headers, word):
     assert f'<h1 tabindex="-1">{word}</h1>' in api.get("/login", headers=headers).content.decode()
 
 
-def test_language_of_a_page_does_not_stay_with_the_thread(api: API) -> None:
+def test_language_of_a_page_does_not_stay_with_the_thread(api):
     api.get("/login", headers={"accept-language": "de"})
 
     assert api.get("/login").content.decode().count('lang="en"') == 2  # the page, and its button
@@ -106,7 +103,7 @@ LINKS = {name: f"https://www.example.com/{name}" for name in ("terms", "privacy"
 
 
 @pytest.mark.parametrize("path", [*sorted(PATHS), "/login/"])
-def test_page_leads_to_what_operators_have_to_say(api: API, settings: Any, path: str) -> None:
+def test_page_leads_to_what_operators_have_to_say(api, settings, path):
     settings.LINKS = LINKS
     page = api.get(path).content.decode()
     settings.LINKS = {}
@@ -120,7 +117,7 @@ def test_page_leads_to_what_operators_have_to_say(api: API, settings: Any, path:
 @pytest.mark.parametrize(
     ("seconds", "said"), [(900, "wait a quarter of an hour."), (1790, "wait 30 minutes.")]
 )
-def test_pages_know_how_long_a_lock_is(api: API, settings: Any, seconds: int, said: str) -> None:
+def test_pages_know_how_long_a_lock_is(api, settings, seconds, said):
     settings.LOCKOUT_SECONDS = seconds
 
     page = api.get("/login").content.decode()
@@ -129,7 +126,7 @@ def test_pages_know_how_long_a_lock_is(api: API, settings: Any, seconds: int, sa
     assert "{lock}" not in page
 
 
-def test_https_page_asks_for_https_from_now_on(new_service: Callable[..., Service]) -> None:
+def test_https_page_asks_for_https_from_now_on(new_service):
     service = new_service(TRUSTED_PROXY_COUNT="1").start()
 
     answer = ask(service.url, "GET", "/docs", X_Forwarded_Proto="https")
@@ -137,7 +134,7 @@ def test_https_page_asks_for_https_from_now_on(new_service: Callable[..., Servic
     assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
 
 
-def test_pages_stay_away_when_there_is_a_front_end(new_service: Callable[..., Service]) -> None:
+def test_pages_stay_away_when_there_is_a_front_end(new_service):
     service = new_service(FRONTEND_URL="https://app.example.com").start()
     away = ["/login", "/", "/login/", "/pages/link", "/.well-known/change-password"]
     answers = [ask(service.url, "GET", path, Accept="text/html") for path in [*away, "/nope"]]

@@ -13,9 +13,9 @@ APPS = ["assistants", "pages"]
 CATALOGS = [Path(f"{a}/locale/{code}/LC_MESSAGES/django.po") for a in APPS for code in ("de", "sv")]
 
 
-def written_words(app: str) -> set[str]:
+def written_words(app):
     """Every string that templates and modules of an app with pages hand to gettext."""
-    found: set[str] = set()
+    found = set()
     for template in Path(f"{app}/templates").rglob("*.html"):
         text = template.read_text(encoding="utf-8")
         found |= set(re.findall(r"""{% translate (?:"|')(.+?)(?:"|') (?:as|%)""", text))
@@ -26,7 +26,7 @@ def written_words(app: str) -> set[str]:
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
-def test_every_word_is_translated(path: Path) -> None:
+def test_every_word_is_translated(path):
     catalog = polib.pofile(str(path))
     translated = {entry.msgid for entry in catalog if entry.msgstr}
 
@@ -34,7 +34,7 @@ def test_every_word_is_translated(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
-def test_compiled_catalog_is_the_written_one(path: Path) -> None:
+def test_compiled_catalog_is_the_written_one(path):
     compiled = polib.mofile(str(path.with_suffix(".mo")))
     written = {entry.msgid: entry.msgstr for entry in polib.pofile(str(path))}
 
@@ -42,7 +42,7 @@ def test_compiled_catalog_is_the_written_one(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
-def test_translations_keep_the_places_for_values(path: Path) -> None:
+def test_translations_keep_the_places_for_values(path):
     for entry in polib.pofile(str(path)):
         places = re.findall(r"{\w+}|%\(\w+\)s", entry.msgid)
 

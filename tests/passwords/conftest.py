@@ -11,11 +11,11 @@ NEW = "a brand new password"
 
 
 @pytest.fixture
-def token(bob) -> str:
+def token(bob):
     return new_token(bob)
 
 
-def new_token(user) -> str:
+def new_token(user):
     OutgoingMail.objects.request(PasswordChange, user.email, "en")
     before = len(mail.outbox)
     token = mailed_token()

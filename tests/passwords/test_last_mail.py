@@ -7,7 +7,6 @@ from django.core import mail
 from django.core.mail import get_connection
 from django.utils import timezone
 
-from accounts.models import User
 from mail.outbox import OutgoingMail, State
 from mail.worker import Worker, take_next
 from passwords.models import PasswordChange
@@ -16,11 +15,11 @@ from tests.passwords.conftest import new_token, redeem
 pytestmark = pytest.mark.django_db
 
 
-def ask(user: User) -> None:
+def ask(user):
     OutgoingMail.objects.request(PasswordChange, user.email, "en")
 
 
-def decide_next() -> None:
+def decide_next():
     assert take_next(State.REQUESTED, get_connection())
 
 

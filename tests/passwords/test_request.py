@@ -10,13 +10,12 @@ from audit.models import Record
 from mail.outbox import OutgoingMail, State
 from mail.worker import Worker
 from passwords.models import PasswordChange
-from tests.conftest import API
 from tests.passwords.conftest import new_token, redeem
 
 pytestmark = pytest.mark.django_db
 
 
-def ask(api: API, email: object):
+def ask(api, email):
     return api.post("/password-changes", {"email": email})
 
 

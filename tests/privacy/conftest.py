@@ -27,14 +27,14 @@ def nobody_is_waited_for(monkeypatch):
 
 
 @pytest.fixture
-def zeb(ada, new_user) -> User:
+def zeb(ada, new_user):
     """An admin of Ada's company."""
     first, last = NAMES
     return new_user(EMAIL, first_name=first, last_name=last, role=Role.ADMIN, account=ada.account)
 
 
 @pytest.fixture
-def traces(zeb, ada, bob, eve, operator) -> User:
+def traces(zeb, ada, bob, eve, operator):
     """All that zeb has done, and all that was done to zeb."""
     api, as_zeb = API(), bearer(zeb)
     api.post("/auth/login", {"email": EMAIL, "password": PASSWORD})

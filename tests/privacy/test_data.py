@@ -34,7 +34,7 @@ NOT_EXPORTED = {
 NAMING = {"email", "actor_id", "actor_email", "subject", "password", "first_name", "last_name"}
 
 
-def points_to_a_person(field) -> bool:
+def points_to_a_person(field):
     return (
         (isinstance(field, ForeignKey) and field.related_model is User)
         or isinstance(field, CanonicalEmailField)
@@ -42,7 +42,7 @@ def points_to_a_person(field) -> bool:
     )
 
 
-def pointing() -> set[str]:
+def pointing():
     return {
         f"{model._meta.app_label}.{model.__name__}.{field.name}"
         for model in apps.get_models(include_auto_created=True)
@@ -51,7 +51,7 @@ def pointing() -> set[str]:
     }
 
 
-def exported() -> set[str]:
+def exported():
     return {
         f"{model._meta.app_label}.{model.__name__}.{name.removesuffix('_id')}"
         for model, names in FIELDS.items()

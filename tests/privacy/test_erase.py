@@ -24,7 +24,6 @@ from audit.models import Kind, Record
 from config.logs import TextFormatter
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
-from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
 from mail.worker import Worker
 from passwords.models import PasswordChange
@@ -39,7 +38,7 @@ from tests.signin.factors.conftest import PROOF
 LEFT = "the last admin cannot be removed"
 
 
-def dump() -> str:
+def dump():
     """All that the database holds, as text."""
     tables = connection.introspection.table_names()
     with connection.cursor() as cursor:
@@ -50,7 +49,7 @@ def dump() -> str:
     return "\n".join(rows)
 
 
-def found(zeb: User, text: str) -> list[str]:
+def found(zeb, text):
     needles = [EMAIL, *NAMES, str(zeb.pk), zeb.pk.hex]
     return [
         line for line in text.splitlines() for needle in needles if needle.lower() in line.lower()
@@ -66,7 +65,7 @@ def test_nothing_is_left(traces):
     assert found(traces, dump()) == []
 
 
-def change_address(user: User, email: str) -> None:
+def change_address(user, email):
     link = EmailChange.objects.create(user=user, old_email=user.email, email=email)
     assert API().post("/email-changes/redeem", {"token": link.token}).status_code == 204
 
@@ -130,7 +129,7 @@ def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine,
 
 @pytest.mark.django_db
 def test_nothing_is_logged_afterwards(traces, ada):
-    lines: list[str] = []
+    lines = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(TextFormatter().format(record))
     logging.getLogger().addHandler(handler)
@@ -286,42 +285,42 @@ def test_trail_still_refuses_every_other_change(ada, bob):
 Call = Callable[[], object]
 
 
-def of_the_link(path: str, link: EmailedLink, **body: str) -> Call:
+def of_the_link(path, link, **body):
     return partial(API().post, path, {"token": link.token} | body)
 
 
-def redeem(user: User, number: int) -> Call:
+def redeem(user, number):
     email = f"c{number}@example.net"
     link = EmailChange.objects.create(user=user, email=email, old_email=user.email)
     return of_the_link("/email-changes/redeem", link)
 
 
-def undo(user: User, number: int) -> Call:
+def undo(user, number):
     email = f"u{number}@example.net"
     link = UndoEmailChange.objects.create(user=user, email=email, new_email=user.email)
     return of_the_link("/email-changes/undo", link)
 
 
-def new_password(user: User, number: int) -> Call:
+def new_password(user, number):
     link = PasswordChange.objects.create(user=user, email=user.email)
     return of_the_link("/password-changes/redeem", link, password="laws of thought")
 
 
-def refresh(user: User, number: int) -> Call:
+def refresh(user, number):
     return partial(API().post, "/auth/refresh", {"refresh_token": str(tokens.issue(user)[1])})
 
 
-def add_factor(user: User, number: int) -> Call:
+def add_factor(user, number):
     api = bearer(user)
     options = api.post("/auth/factors/passkeys/options", PROOF).json()
     body = {"credential": Authenticator().register(options)}
     return partial(api.post, "/auth/factors/passkeys", body)
 
 
-def posted(path: str, **body: str) -> Callable[[User, int], Call]:
+def posted(path, **body):
     """A call by the person; EMAIL in its body stands for the address, NEW for another."""
 
-    def prepare(user: User, number: int) -> Call:
+    def prepare(user, number):
         told = {"EMAIL": user.email, "NEW": f"n{number}@example.net"}
         return partial(bearer(user).post, path, {k: told.get(v, v) for k, v in body.items()})
 
@@ -329,7 +328,7 @@ def posted(path: str, **body: str) -> Callable[[User, int], Call]:
 
 
 # What may be done by or about somebody at the moment of the erasure.
-OTHERS: dict[str, Callable[[User, int], Call]] = {
+OTHERS = {
     "login": posted("/auth/login", email="EMAIL", password=PASSWORD),
     "wrong password": posted("/auth/login", email="EMAIL", password="wrong password"),
     "refresh": refresh,
@@ -378,7 +377,7 @@ def test_erase_against_everything(ada, new_user, what, monkeypatch):
         assert [line for line in lines if any(needle in line for needle in needles)] == []
 
 
-def attempt(user: User, later: float = 0) -> None:
+def attempt(user, later=0):
     time.sleep(later)
     with contextlib.suppress(User.DoesNotExist):
         erase(User.objects.get(pk=user.pk), actor=None)

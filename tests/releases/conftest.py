@@ -4,21 +4,18 @@ import json
 import sqlite3
 import subprocess
 import uuid
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 
 from tests import servers
-from tests.conftest import Service
 from tests.releases.fill import SECRET_KEY
 
 HERE = Path(__file__).parent
 
 
-def load_postgresql(folder: Path) -> str:
+def load_postgresql(folder):
     name = f"release_{uuid.uuid4().hex[:8]}"
     servers.POSTGRES.execute(f"CREATE DATABASE {name}")
     url = servers.POSTGRES.url(name)
@@ -30,7 +27,7 @@ def load_postgresql(folder: Path) -> str:
     return url
 
 
-def load_sqlite(folder: Path) -> str:
+def load_sqlite(folder):
     path = folder / "release.sqlite3"
     with sqlite3.connect(path) as connection:
         connection.executescript((HERE / "1.0.0.sqlite.sql").read_text("utf-8"))
@@ -42,9 +39,7 @@ LOADERS = {"postgresql": load_postgresql, "sqlite": load_sqlite}
 
 
 @pytest.fixture(params=LOADERS)
-def old(
-    request: Any, tmp_path: Path, new_service: Callable[..., Service]
-) -> tuple[Service, dict[str, str]]:
+def old(request, tmp_path, new_service):
     """A service over the release's database, migrated to this one; and what its people hold."""
     kind = request.param
     service = new_service(

@@ -16,7 +16,7 @@ SECRET_KEY = "the secret of the databases that releases have left behind, and of
 FOREVER = datetime(2099, 1, 1, tzinfo=UTC)
 
 
-def fill() -> dict[str, str]:
+def fill():
     """Make the rows; what their owners hold, by name."""
     from django.utils import timezone
 

@@ -4,9 +4,7 @@ process of 1.0.0 writes meanwhile is known to this release."""
 import base64
 import re
 import uuid
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jwt
 import psycopg
@@ -14,7 +12,7 @@ import psycopg
 from tests.conftest import Service
 from tests.releases.conftest import HERE
 from tests.releases.fill import PASSWORD
-from tests.requests import Answer, ask
+from tests.requests import ask
 from tests.signin.factors.authenticator import Authenticator
 from tests.signin.factors.conftest import PROOF, code
 
@@ -22,7 +20,7 @@ ADA = {"email": "ada@example.com", "password": PASSWORD}
 Old = tuple[Service, dict[str, str]]
 
 
-def as_1_0_0(service: Service, kind: str, claims: dict[str, Any]) -> str:
+def as_1_0_0(service, kind, claims):
     """A token as 1.0.0 wrote it: under the key's own kid, without `amr` and `aud`."""
     (path,) = (service.folder / "data" / "keys").glob("*.pem")
     [key] = ask(service.url, "GET", "/.well-known/jwks.json").json()["keys"]
@@ -32,7 +30,7 @@ def as_1_0_0(service: Service, kind: str, claims: dict[str, Any]) -> str:
     return jwt.encode(payload, path.read_text(), "RS256", headers={"kid": key["kid"]})
 
 
-def sign_in_as_1_0_0(service: Service) -> tuple[Callable[..., Answer], str]:
+def sign_in_as_1_0_0(service):
     """Ada's calls with her access token, and her refresh token."""
     pair = ask(service.url, "POST", "/auth/login", ADA).json()
     claims = jwt.decode(pair["access_token"], options={"verify_signature": False})
@@ -40,11 +38,11 @@ def sign_in_as_1_0_0(service: Service) -> tuple[Callable[..., Answer], str]:
     return partial(ask, service.url, Authorization=f"Bearer {access}"), refresh
 
 
-def amr(token: str) -> list[str]:
+def amr(token):
     return jwt.decode(token, options={"verify_signature": False})["amr"]
 
 
-def test_signed_in_person_goes_on_and_adds_an_app_and_a_passkey(old: Old) -> None:
+def test_signed_in_person_goes_on_and_adds_an_app_and_a_passkey(old):
     service, _ = old
     call, refresh = sign_in_as_1_0_0(service)
     refreshing = partial(ask, service.url, "POST", "/auth/refresh", {"refresh_token": refresh})
@@ -68,7 +66,7 @@ def test_signed_in_person_goes_on_and_adds_an_app_and_a_passkey(old: Old) -> Non
     assert ask(service.url, "POST", "/auth/passkeys/login", {"credential": signed}).status == 200
 
 
-def rows_of_1_0_0() -> list[tuple[str, str, str]]:
+def rows_of_1_0_0():
     """Table, columns and rows, as COPY takes them, of all that 1.0.0 wrote; but for the tables
     that are Django's own, and what a migration fills."""
     dump = (HERE / "1.0.0.postgresql.sql").read_text("utf-8")
@@ -76,9 +74,7 @@ def rows_of_1_0_0() -> list[tuple[str, str, str]]:
     return [one for one in found if not re.match("django_|auth_|mail_mailtally", one[0])]
 
 
-def test_rows_of_1_0_0_fit_beside_the_new_columns(
-    new_database: Callable[[], str], new_service: Callable[..., Service]
-) -> None:
+def test_rows_of_1_0_0_fit_beside_the_new_columns(new_database, new_service):
     """While hosts are upgraded, those of the release before go on writing to the new tables."""
     url, written = new_database(), 0
     with psycopg.connect(url, autocommit=True) as connection:

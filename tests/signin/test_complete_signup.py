@@ -16,9 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("path", ["/auth/complete-signup", "/auth/register"])
-def test_makes_the_company_and_signs_its_admin_in(
-    api: API, signup_link: SignupLink, path: str
-) -> None:
+def test_makes_the_company_and_signs_its_admin_in(api, signup_link, path):
     answer = api.post(path, PERSON | {"token": signup_link.token})
 
     assert answer.status_code == 200
@@ -28,7 +26,7 @@ def test_makes_the_company_and_signs_its_admin_in(
     assert api.cookies["service_refresh"].value == answer.json()["refresh_token"]
 
 
-def test_user_takes_over_the_mails_language(api: API, signup_link: SignupLink) -> None:
+def test_user_takes_over_the_mails_language(api, signup_link):
     SignupLink.objects.update(language="sv")
 
     answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
@@ -36,7 +34,7 @@ def test_user_takes_over_the_mails_language(api: API, signup_link: SignupLink) -
     assert answer.json()["user"]["settings"] == {"language": "sv"}
 
 
-def test_link_works_once(api: API, signup_link: SignupLink) -> None:
+def test_link_works_once(api, signup_link):
     api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
 
     again = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
@@ -44,7 +42,7 @@ def test_link_works_once(api: API, signup_link: SignupLink) -> None:
     assert (again.status_code, again.json()) == (400, {"error": "invalid or expired token"})
 
 
-def test_expired_link_is_refused(api: API, signup_link: SignupLink) -> None:
+def test_expired_link_is_refused(api, signup_link):
     with time_machine.travel(timezone.now() + signup_link.life() + timedelta(seconds=1)):
         answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
 
@@ -52,7 +50,7 @@ def test_expired_link_is_refused(api: API, signup_link: SignupLink) -> None:
 
 
 @pytest.mark.parametrize("change", ["cut", "longer", "other", "empty row", "not base64"])
-def test_forged_token_is_refused(api: API, signup_link: SignupLink, change: str) -> None:
+def test_forged_token_is_refused(api, signup_link, change):
     token = signup_link.token
     forged = {
         "cut": token[:-1],
@@ -68,9 +66,7 @@ def test_forged_token_is_refused(api: API, signup_link: SignupLink, change: str)
     assert not Account.objects.exists()
 
 
-def test_taken_address_is_a_conflict_and_leaves_no_company(
-    api: API, signup_link: SignupLink, ada: User
-) -> None:
+def test_taken_address_is_a_conflict_and_leaves_no_company(api, signup_link, ada):
     User.objects.filter(pk=ada.pk).update(email=signup_link.email)
 
     answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
@@ -90,9 +86,7 @@ def test_taken_address_is_a_conflict_and_leaves_no_company(
         ("token", None),
     ],
 )
-def test_bad_field_is_named_and_uses_nothing_up(
-    api: API, signup_link: SignupLink, field: str, value: object
-) -> None:
+def test_bad_field_is_named_and_uses_nothing_up(api, signup_link, field, value):
     answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token, field: value})
 
     assert answer.status_code == 400
@@ -101,8 +95,8 @@ def test_bad_field_is_named_and_uses_nothing_up(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_thirty_completions_of_one_link_make_one_company(signup_link: SignupLink) -> None:
-    def complete(_: int) -> int:
+def test_thirty_completions_of_one_link_make_one_company(signup_link):
+    def complete(_):
         answer = API().post("/auth/complete-signup", PERSON | {"token": signup_link.token})
         close_connections()
         return int(answer.status_code)

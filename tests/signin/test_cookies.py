@@ -1,12 +1,9 @@
 """Cookies that somebody else may have planted or sent: not read, and cleared only where ours."""
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
 from accounts import tokens
-from accounts.models import User
 from signin.cookies import CookieGuard, is_foreign, origin_of
 from tests.conftest import API, bearer
 
@@ -22,22 +19,22 @@ OURS = [
 
 
 @pytest.fixture(autouse=True)
-def addresses(settings: Any) -> None:
+def addresses(settings):
     settings.SERVICE_URL = "https://api.example.com"
     settings.FRONTEND_URL = "https://App.Example.com:443/consulting"
     settings.CORS_ALLOWED_ORIGINS = ["https://partner.example.com:8443"]
 
 
 @pytest.fixture
-def token(ada: User) -> str:
+def token(ada):
     return str(tokens.issue(ada)[1])
 
 
-def refresh(cookies: str, body: Any = None, **headers: str) -> Any:
+def refresh(cookies, body=None, **headers):
     return API(cookie=cookies, **headers).post("/auth/refresh", body)
 
 
-def test_planted_second_cookie_signs_nobody_in(token: str, eve: User) -> None:
+def test_planted_second_cookie_signs_nobody_in(token, eve):
     planted = str(tokens.issue(eve)[1])
 
     for cookies in (
@@ -51,21 +48,21 @@ def test_planted_second_cookie_signs_nobody_in(token: str, eve: User) -> None:
         assert answer.cookies["service_refresh"]["max-age"] == 0
 
 
-def test_planted_cookies_leave_the_body_its_say(token: str) -> None:
+def test_planted_cookies_leave_the_body_its_say(token):
     answer = refresh("service_refresh=a; service_refresh=b", {"refresh_token": token})
 
     assert answer.status_code == 200
     assert "service_refresh" not in answer.cookies
 
 
-def test_other_cookies_do_not_matter(token: str) -> None:
+def test_other_cookies_do_not_matter(token):
     cookies = f"a=1; a=2; xservice_refresh=1; service_refresh={token}; ; ;"
 
     assert refresh(cookies).status_code == 200
 
 
 @pytest.mark.parametrize("origin", FOREIGN)
-def test_cookie_of_a_foreign_page_is_neither_read_nor_cleared(token: str, origin: str) -> None:
+def test_cookie_of_a_foreign_page_is_neither_read_nor_cleared(token, origin):
     for value in (token, "nonsense"):
         answer = refresh(f"service_refresh={value}", origin=origin)
 
@@ -74,7 +71,7 @@ def test_cookie_of_a_foreign_page_is_neither_read_nor_cleared(token: str, origin
 
 
 @pytest.mark.parametrize("origin", FOREIGN)
-def test_foreign_page_clears_no_cookie_by_logging_out(ada: User, origin: str) -> None:
+def test_foreign_page_clears_no_cookie_by_logging_out(ada, origin):
     for path in ("/auth/logout", "/auth/logout-everywhere"):
         answer = bearer(ada).post(path, headers={"origin": origin})
 
@@ -82,25 +79,25 @@ def test_foreign_page_clears_no_cookie_by_logging_out(ada: User, origin: str) ->
 
 
 @pytest.mark.parametrize("origin", OURS)
-def test_cookie_of_our_own_pages_is_read_and_renewed(token: str, origin: str) -> None:
+def test_cookie_of_our_own_pages_is_read_and_renewed(token, origin):
     answer = refresh(f"service_refresh={token}", origin=origin)
 
     assert answer.status_code == 200
     assert answer.cookies["service_refresh"]["max-age"] > 0
 
 
-def test_foreign_page_may_bring_a_token_of_its_own(token: str) -> None:
+def test_foreign_page_may_bring_a_token_of_its_own(token):
     answer = refresh("service_refresh=x", {"refresh_token": token}, origin="https://evil.test")
 
     assert (answer.status_code, len(answer.cookies)) == (200, 0)
 
 
-def test_own_host_over_the_other_scheme_is_foreign(rf: Any) -> None:
+def test_own_host_over_the_other_scheme_is_foreign(rf):
     assert is_foreign(rf.get("/", headers={"origin": "https://testserver"}))
     assert not is_foreign(rf.get("/", headers={"origin": "https://testserver"}, secure=True))
 
 
-def test_host_that_is_not_ours_makes_no_origin_ours(rf: Any, settings: Any) -> None:
+def test_host_that_is_not_ours_makes_no_origin_ours(rf, settings):
     settings.ALLOWED_HOSTS = ["api.example.com"]
     headers = {"origin": "http://evil.test", "host": "evil.test"}
 
@@ -115,11 +112,11 @@ def test_host_that_is_not_ours_makes_no_origin_ours(rf: Any, settings: Any) -> N
         ("http://a.test:443", "http://a.test:443"),
     ],
 )
-def test_origin_is_written_as_browsers_do(url: str, origin: str) -> None:
+def test_origin_is_written_as_browsers_do(url, origin):
     assert origin_of(url) == origin
 
 
-def test_planted_admin_cookie_signs_nobody_in_and_is_cleared(operator: Client) -> None:
+def test_planted_admin_cookie_signs_nobody_in_and_is_cleared(operator):
     session = operator.cookies["sessionid"].value
     cookies = f"sessionid={session}; sessionid=planted"
 
@@ -130,9 +127,7 @@ def test_planted_admin_cookie_signs_nobody_in_and_is_cleared(operator: Client) -
 
 
 @pytest.mark.parametrize("origin", FOREIGN)
-def test_admin_cookie_of_a_foreign_page_is_neither_read_nor_cleared(
-    operator: Client, origin: str
-) -> None:
+def test_admin_cookie_of_a_foreign_page_is_neither_read_nor_cleared(operator, origin):
     answer = operator.get("/admin/", headers={"origin": origin})
 
     assert answer.status_code == 302
@@ -140,7 +135,7 @@ def test_admin_cookie_of_a_foreign_page_is_neither_read_nor_cleared(
     assert operator.get("/admin/").status_code == 200
 
 
-def test_every_cookie_is_guarded_whatever_its_name(rf: Any) -> None:
+def test_every_cookie_is_guarded_whatever_its_name(rf):
     seen = []
     guard = CookieGuard(lambda request: seen.append(dict(request.COOKIES)))
     cookies = "service_device=a; service_device=b; other=c"

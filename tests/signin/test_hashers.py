@@ -5,7 +5,6 @@ import logging
 import random
 import re
 import threading
-from collections.abc import Callable
 
 import argon2
 import pytest
@@ -25,11 +24,10 @@ FORM = re.compile(r"argon2\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$
 
 
 @pytest.fixture(autouse=True, params=[LIBSODIUM, ARGON2_CFFI], ids=lambda library: library.name)
-def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Library:
+def library(request, monkeypatch):
     """The one that serves."""
     monkeypatch.setattr(OwaspArgon2PasswordHasher, "chosen", request.param)
-    chosen: Library = request.param
-    return chosen
+    return request.param
 
 
 class Stock(Argon2PasswordHasher):
@@ -38,7 +36,7 @@ class Stock(Argon2PasswordHasher):
     time_cost, memory_cost, parallelism = 2, 19 * 1024, 1
 
 
-def passwords() -> list[str]:
+def passwords():
     """Random ones of many lengths and alphabets; the same in each run."""
     dice = random.Random(2)
     letters = [*"abc 09$", "\0", "\x7f", "ß", "é", "\u0301", "Ω", "密", "\U0001f511"]
@@ -47,7 +45,7 @@ def passwords() -> list[str]:
 
 
 @pytest.mark.parametrize("password", ["", *passwords()], ids=len)
-def test_each_library_verifies_the_others_hashes(password: str) -> None:
+def test_each_library_verifies_the_others_hashes(password):
     both = [f"argon2{it.make(password.encode()).decode()}" for it in (LIBSODIUM, ARGON2_CFFI)]
     for encoded in (*both, Stock().encode(password, Stock().salt())):
         assert OURS.verify(password, encoded)
@@ -55,14 +53,14 @@ def test_each_library_verifies_the_others_hashes(password: str) -> None:
         assert not OURS.verify(f"{password}x", encoded)
 
 
-def test_hash_has_djangos_form_and_a_new_salt() -> None:
+def test_hash_has_djangos_form_and_a_new_salt():
     hashes = {make_password("correct horse battery") for _ in range(2)}
 
     assert len(hashes) == 2
     assert all(FORM.fullmatch(encoded) for encoded in hashes)
 
 
-def test_same_salt_gives_the_same_bytes_in_both_libraries() -> None:
+def test_same_salt_gives_the_same_bytes_in_both_libraries():
     salt = "sixteen letters!"
 
     digest = argon2id.kdf(32, b"correct horse", salt.encode(), 2, 19 * 1024 * 1024)
@@ -77,7 +75,7 @@ def test_same_salt_gives_the_same_bytes_in_both_libraries() -> None:
 @pytest.mark.parametrize(
     "change", [{"type": argon2.Type.I}, {"type": argon2.Type.D}, {"hash_len": 64}, {"version": 16}]
 )
-def test_what_libsodium_does_not_read_goes_to_argon2_cffi(change: dict[str, int]) -> None:
+def test_what_libsodium_does_not_read_goes_to_argon2_cffi(change):
     cost = {"time_cost": 2, "memory_cost": 64, "parallelism": 2, "hash_len": 32}
     chosen = cost | {"type": argon2.Type.ID} | change
     hashed = argon2.low_level.hash_secret(b"correct horse", b"s" * 22, **chosen)
@@ -91,10 +89,8 @@ def test_what_libsodium_does_not_read_goes_to_argon2_cffi(change: dict[str, int]
     ("hasher", "renewed"),
     [(Stock, False), (OwaspArgon2PasswordHasher, False), (Argon2PasswordHasher, True)],
 )
-def test_only_older_parameters_are_renewed(
-    hasher: type[Argon2PasswordHasher], renewed: bool
-) -> None:
-    again: list[str] = []
+def test_only_older_parameters_are_renewed(hasher, renewed):
+    again = []
     encoded = hasher().encode("correct horse", hasher().salt())
 
     assert check_password("correct horse", encoded, again.append)
@@ -113,16 +109,14 @@ def test_only_older_parameters_are_renewed(
         lambda hashed: "argon2$argon2id$v=19$",
     ],
 )
-def test_spoilt_hash_is_no_password_of_anybody(spoil: Callable[[str], str]) -> None:
+def test_spoilt_hash_is_no_password_of_anybody(spoil):
     encoded = make_password("correct horse")
 
     assert not OURS.verify("correct horse", spoil(encoded))
 
 
-def test_one_library_makes_and_verifies_for_everybody(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    used: list[str] = []
+def test_one_library_makes_and_verifies_for_everybody(library, monkeypatch):
+    used = []
     told = library._replace(
         make=lambda password: used.append("make") or library.make(password),
         verify=lambda hashed, password: used.append("verify") or library.verify(hashed, password),
@@ -139,9 +133,7 @@ def test_one_library_makes_and_verifies_for_everybody(
 
 
 @pytest.mark.parametrize("turn", [1, -1])
-def test_quicker_one_is_taken_and_named(
-    library: Library, caplog: pytest.LogCaptureFixture, turn: int
-) -> None:
+def test_quicker_one_is_taken_and_named(library, caplog, turn):
     twice = Library(
         "twice", lambda password: library.make(password + library.make(password)), library.verify
     )
@@ -152,11 +144,11 @@ def test_quicker_one_is_taken_and_named(
     assert re.fullmatch(form, caplog.messages[-1])
 
 
-def test_others_run_while_it_hashes() -> None:
+def test_others_run_while_it_hashes():
     """The interpreter's lock is free: this thread counts on during one long hash."""
     done = threading.Event()
 
-    def hash_for_long() -> None:
+    def hash_for_long():
         argon2id.kdf(32, b"correct horse", b"s" * 16, 10, 19 * 1024 * 1024)
         done.set()
 

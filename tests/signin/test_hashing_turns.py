@@ -2,21 +2,17 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import check_password, make_password
 from django.test import Client
 
-from accounts.models import User
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from signin import hashers
 from signin.exceptions import TooManyHashes
-from signin.models import SignupLink
 from tests.conftest import API, PASSWORD
 from tests.signin.conftest import PERSON
 from throttling.models import Lockout
@@ -25,12 +21,12 @@ from throttling.models import Lockout
 class Blocked:
     """A hash that takes until it is released; `running` of them are being made."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.running = 0
         self.begun = threading.Semaphore(0)
         self.released = threading.Event()
 
-    def verify(self, encoded: bytes, password: bytes) -> bool:
+    def verify(self, encoded, password):
         self.running += 1
         self.begun.release()
         assert self.released.wait(30)
@@ -38,16 +34,14 @@ class Blocked:
 
 
 @pytest.fixture
-def blocked(monkeypatch: pytest.MonkeyPatch) -> Blocked:
+def blocked(monkeypatch):
     blocked = Blocked()
     monkeypatch.setattr("signin.hashers.argon2id.verify", blocked.verify)
     return blocked
 
 
 @pytest.fixture
-def no_turn(
-    blocked: Blocked, password_hash: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[], None]]:
+def no_turn(blocked, password_hash, monkeypatch):
     """As many hashes being made as may be, and nobody is patient; what it gives ends them."""
     monkeypatch.setattr(hashers, "PATIENCE", 0.01)
     with ThreadPoolExecutor(hashers.MAX_PARALLEL_HASHES) as threads:
@@ -58,7 +52,7 @@ def no_turn(
         for _ in hashes:
             assert blocked.begun.acquire(timeout=10)
 
-        def end() -> None:
+        def end():
             blocked.released.set()
             assert [one.result() for one in hashes] == [True] * hashers.MAX_PARALLEL_HASHES
 
@@ -66,11 +60,11 @@ def no_turn(
         end()
 
 
-def test_threads_are_left_for_everybody_else(settings: Any) -> None:
+def test_threads_are_left_for_everybody_else(settings):
     assert hashers.MAX_PARALLEL_HASHES == settings.WEB_THREADS // 2
 
 
-def test_others_wait_for_their_turn(blocked: Blocked, password_hash: str) -> None:
+def test_others_wait_for_their_turn(blocked, password_hash):
     with ThreadPoolExecutor(hashers.MAX_PARALLEL_HASHES + 2) as threads:
         hashes = [
             threads.submit(check_password, PASSWORD, password_hash)
@@ -85,13 +79,13 @@ def test_others_wait_for_their_turn(blocked: Blocked, password_hash: str) -> Non
 
 
 @pytest.mark.parametrize("algorithm", ["argon2", "pbkdf2_sha256", "scrypt"])
-def test_every_kind_of_hash_takes_a_turn(no_turn: Callable[[], None], algorithm: str) -> None:
+def test_every_kind_of_hash_takes_a_turn(no_turn, algorithm):
     with pytest.raises(TooManyHashes):
         make_password(PASSWORD, hasher=algorithm)
 
 
-def test_time_spent_in_another_queue_counts() -> None:
-    def make_late() -> None:
+def test_time_spent_in_another_queue_counts():
+    def make_late():
         hashers.waiting_since.set(time.monotonic() - hashers.PATIENCE)
         make_password(PASSWORD)
 
@@ -100,9 +94,7 @@ def test_time_spent_in_another_queue_counts() -> None:
 
 
 @pytest.mark.django_db
-def test_known_and_unknown_addresses_are_told_the_same(
-    no_turn: Callable[[], None], ada: User
-) -> None:
+def test_known_and_unknown_addresses_are_told_the_same(no_turn, ada):
     answers = [
         API().post("/auth/login", {"email": email, "password": PASSWORD})
         for email in ("ada@example.com", "nobody@example.com")
@@ -116,7 +108,7 @@ def test_known_and_unknown_addresses_are_told_the_same(
 
 
 @pytest.mark.django_db
-def test_no_failure_is_counted(no_turn: Callable[[], None], ada: User) -> None:
+def test_no_failure_is_counted(no_turn, ada):
     login = {"email": ada.email, "password": "wrong password"}
 
     for _ in range(6):
@@ -128,9 +120,7 @@ def test_no_failure_is_counted(no_turn: Callable[[], None], ada: User) -> None:
 
 
 @pytest.mark.django_db
-def test_links_are_not_used_up(
-    no_turn: Callable[[], None], api: API, bob: User, ada: User, signup_link: SignupLink
-) -> None:
+def test_links_are_not_used_up(no_turn, api, bob, ada, signup_link):
     invitation = Invitation.objects.create(
         account=ada.account, email="grace@example.com", invited_by=ada
     )
@@ -149,7 +139,7 @@ def test_links_are_not_used_up(
 
 
 @pytest.mark.django_db
-def test_admins_form_is_told_on_a_page(no_turn: Callable[[], None]) -> None:
+def test_admins_form_is_told_on_a_page(no_turn):
     client = Client(raise_request_exception=False)
 
     answer = client.post("/admin/login/", {"username": "ada@example.com", "password": PASSWORD})

@@ -17,14 +17,12 @@ pytestmark = pytest.mark.django_db
 WRONG = (401, {"error": "wrong e-mail or password"})
 
 
-def log_in(
-    api: API, email: str = "ada@example.com", password: str = PASSWORD
-) -> tuple[int, object]:
+def log_in(api, email="ada@example.com", password=PASSWORD):
     answer = api.post("/auth/login", {"email": email, "password": password})
     return answer.status_code, answer.json()
 
 
-def test_gives_a_pair_the_user_and_the_cookie(api: API, ada: User) -> None:
+def test_gives_a_pair_the_user_and_the_cookie(api, ada):
     answer = api.post("/auth/login", {"email": " ADA@Example.com ", "password": PASSWORD})
 
     body = answer.json()
@@ -34,7 +32,7 @@ def test_gives_a_pair_the_user_and_the_cookie(api: API, ada: User) -> None:
     assert api.cookies["service_refresh"].value == body["refresh_token"]
 
 
-def test_cookie_is_bound_to_the_auth_paths_and_hidden_from_scripts(api: API, ada: User) -> None:
+def test_cookie_is_bound_to_the_auth_paths_and_hidden_from_scripts(api, ada):
     log_in(api)
 
     cookie = api.cookies["service_refresh"]
@@ -43,8 +41,8 @@ def test_cookie_is_bound_to_the_auth_paths_and_hidden_from_scripts(api: API, ada
 
 
 def test_wrong_password_unknown_address_inactive_and_passwordless_users_look_alike(
-    api: API, ada: User, bob: User, eve: User
-) -> None:
+    api, ada, bob, eve
+):
     User.objects.filter(pk=bob.pk).update(is_active=False)
     eve.set_unusable_password()
     eve.save()
@@ -65,13 +63,13 @@ def test_wrong_password_unknown_address_inactive_and_passwordless_users_look_ali
 
 
 def test_every_refusal_takes_one_hash_and_the_same_queries(
-    api: API, ada: User, bob: User, django_assert_num_queries: object, monkeypatch: object
-) -> None:
+    api, ada, bob, django_assert_num_queries, monkeypatch
+):
     from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 
     User.objects.filter(pk=bob.pk).update(is_active=False)
     log_in(api, "warm-up@example.com")  # makes the dummy hash
-    hashes: list[str] = []
+    hashes = []
     verify = Hasher.verify
     encode = Hasher.encode
     monkeypatch.setattr(Hasher, "verify", lambda *words: hashes.append("verify") or verify(*words))
@@ -84,9 +82,9 @@ def test_every_refusal_takes_one_hash_and_the_same_queries(
         assert hashes == ["verify"], email
 
 
-def test_unknown_addresses_take_as_long_as_known_ones(api: API, ada: User) -> None:
+def test_unknown_addresses_take_as_long_as_known_ones(api, ada):
     log_in(api, "warm-up@example.com")
-    times: dict[str, list[float]] = {"ada@example.com": [], "nobody@example.com": []}
+    times = {"ada@example.com": [], "nobody@example.com": []}
     with override_settings(LOCKOUT_THRESHOLD=1000):
         for _ in range(12):
             for email, measured in times.items():
@@ -99,7 +97,7 @@ def test_unknown_addresses_take_as_long_as_known_ones(api: API, ada: User) -> No
 
 
 @pytest.mark.parametrize("header", ["Bearer stale.token.here", "Bearer", "Basic eDp5"])
-def test_stale_bearer_header_does_not_block_it(api: API, ada: User, header: str) -> None:
+def test_stale_bearer_header_does_not_block_it(api, ada, header):
     answer = api.post(
         "/auth/login",
         {"email": "ada@example.com", "password": PASSWORD},
@@ -109,18 +107,18 @@ def test_stale_bearer_header_does_not_block_it(api: API, ada: User, header: str)
     assert answer.status_code == 200
 
 
-def test_empty_password_is_refused_for_everybody_alike(api: API, ada: User) -> None:
+def test_empty_password_is_refused_for_everybody_alike(api, ada):
     known, unknown = log_in(api, password=""), log_in(api, "nobody@example.com", "")
 
     assert known == unknown
     assert known[0] == 400
 
 
-def test_spaces_in_a_password_count(api: API, ada: User) -> None:
+def test_spaces_in_a_password_count(api, ada):
     assert log_in(api, password=f" {PASSWORD}") == WRONG
 
 
-def test_old_hash_is_renewed(api: API, ada: User) -> None:
+def test_old_hash_is_renewed(api, ada):
     User.objects.filter(pk=ada.pk).update(
         password=PBKDF2PasswordHasher().encode(PASSWORD, "salt" * 6)
     )
@@ -132,7 +130,7 @@ def test_old_hash_is_renewed(api: API, ada: User) -> None:
     assert check_password(PASSWORD, encoded)
 
 
-def test_success_clears_the_failures(api: API, ada: User) -> None:
+def test_success_clears_the_failures(api, ada):
     log_in(api, password="wrong password")
 
     log_in(api)
@@ -141,8 +139,8 @@ def test_success_clears_the_failures(api: API, ada: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_parallel_right_log_ins_all_succeed(ada: User) -> None:
-    def attempt(_: int) -> int:
+def test_parallel_right_log_ins_all_succeed(ada):
+    def attempt(_):
         status, _body = log_in(API())
         close_connections()
         return status
@@ -152,8 +150,8 @@ def test_parallel_right_log_ins_all_succeed(ada: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_parallel_guesses_meet_the_lock_and_then_so_does_the_right_password(ada: User) -> None:
-    def guess(number: int) -> int:
+def test_parallel_guesses_meet_the_lock_and_then_so_does_the_right_password(ada):
+    def guess(number):
         status, _body = log_in(API(), password=f"wrong password {number}")
         close_connections()
         return status

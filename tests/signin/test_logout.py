@@ -2,14 +2,13 @@
 
 import pytest
 
-from accounts.models import User
 from tests.conftest import API, PASSWORD, bearer
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("path", ["/auth/logout", "/auth/logout-everywhere"])
-def test_clears_the_cookie_with_its_own_attributes(as_ada: API, path: str) -> None:
+def test_clears_the_cookie_with_its_own_attributes(as_ada, path):
     answer = as_ada.post(path)
 
     cookie = answer.cookies["service_refresh"]
@@ -19,19 +18,17 @@ def test_clears_the_cookie_with_its_own_attributes(as_ada: API, path: str) -> No
 
 
 @pytest.mark.parametrize("path", ["/auth/logout", "/auth/logout-everywhere"])
-def test_needs_a_bearer(api: API, db: None, path: str) -> None:
+def test_needs_a_bearer(api, db, path):
     assert api.post(path).status_code == 401
 
 
-def test_access_token_outlives_a_logout(as_ada: API) -> None:
+def test_access_token_outlives_a_logout(as_ada):
     as_ada.post("/auth/logout")
 
     assert as_ada.get("/auth/me").status_code == 200
 
 
-def test_everywhere_ends_every_session_of_the_user_alone(
-    as_ada: API, ada: User, as_bob: API, api: API
-) -> None:
+def test_everywhere_ends_every_session_of_the_user_alone(as_ada, ada, as_bob, api):
     login = api.post("/auth/login", {"email": "ada@example.com", "password": PASSWORD}).json()
 
     as_ada.post("/auth/logout-everywhere")

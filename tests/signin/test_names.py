@@ -1,12 +1,9 @@
 """Names of people and companies hold no links, wherever they come in."""
 
 import pytest
-from django.test import Client
 
-from accounts.models import Account, User
+from accounts.models import Account
 from invitations.models import Invitation
-from signin.models import SignupLink
-from tests.conftest import API
 from tests.signin.conftest import PERSON
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +14,7 @@ REFUSED = ["A name cannot hold a link."]
 
 @pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize("field", ["account_name", "first_name", "last_name"])
-def test_sign_up_refuses_them(api: API, signup_link: SignupLink, field: str, name: str) -> None:
+def test_sign_up_refuses_them(api, signup_link, field, name):
     answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token, field: name})
 
     assert answer.status_code == 400
@@ -30,7 +27,7 @@ def test_sign_up_refuses_them(api: API, signup_link: SignupLink, field: str, nam
 
 
 @pytest.mark.parametrize("field", ["first_name", "last_name"])
-def test_profile_and_acceptance_refuse_them(api: API, as_ada: API, ada: User, field: str) -> None:
+def test_profile_and_acceptance_refuse_them(api, as_ada, ada, field):
     token = Invitation.objects.invite(ada, "charles@example.com").token
     body = PERSON | {"token": token, field: "www.evil.test"}
 
@@ -41,7 +38,7 @@ def test_profile_and_acceptance_refuse_them(api: API, as_ada: API, ada: User, fi
 
 
 @pytest.mark.parametrize("model", ["account", "user", "consultant"])
-def test_admin_site_refuses_them(operator: Client, ada: User, model: str) -> None:
+def test_admin_site_refuses_them(operator, ada, model):
     path = f"/admin/accounts/{model}/" + (f"{ada.pk}/change/" if model == "user" else "add/")
     field = "first_name" if model == "user" else "name"
     answer = operator.post(path, {field: "See www.evil.test", "account": ada.account_id})
@@ -50,5 +47,5 @@ def test_admin_site_refuses_them(operator: Client, ada: User, model: str) -> Non
     assert not Account.objects.filter(name__contains="www").exists()
 
 
-def test_dots_and_colons_are_no_links(as_ada: API) -> None:
+def test_dots_and_colons_are_no_links(as_ada):
     assert as_ada.patch("/auth/me", {"first_name": "J. R. R.: x.y"}).status_code == 200

@@ -1,9 +1,7 @@
 """Every hash of a password is made behind one door, which counts, locks, queues and records."""
 
 import ast
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
@@ -37,27 +35,27 @@ PLACES = {
 }
 
 
-def production() -> list[Path]:
+def production():
     folders = [folder.parent for folder in Path().glob("*/__init__.py")]
     ours = [folder for folder in folders if folder.name not in {"tests", "benchmarks"}]
     return [file for folder in ours for file in folder.rglob("*.py")]
 
 
-def names_in(file: Path) -> set[str]:
+def names_in(file):
     """The names that the code uses or imports; one that it defines is none of them."""
     nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
     used = {getattr(node, "id", getattr(node, "attr", "")) for node in nodes}
     return used | {node.name for node in nodes if isinstance(node, ast.alias)}
 
 
-def test_nothing_else_hashes_a_password() -> None:
+def test_nothing_else_hashes_a_password():
     found = {str(file): names_in(file) & HASHING for file in production()}
 
     assert len(found) > 100
     assert {file: names for file, names in found.items() if names} == PLACES
 
 
-def test_door_comes_before_the_hash() -> None:
+def test_door_comes_before_the_hash():
     tree = ast.parse(Path(backends.__file__).read_text(encoding="utf-8"))
     code = {one.name: ast.unparse(one) for one in tree.body if isinstance(one, ast.FunctionDef)}
     hashing = [name for name in code if {"= check_password(", "make_password("} & parts(code[name])]
@@ -74,7 +72,7 @@ def test_door_comes_before_the_hash() -> None:
     assert check.index("admit(") < check.index("dummy_hash()") < check.index("= check_password(")
 
 
-def parts(code: str) -> set[str]:
+def parts(code):
     return {part for part in ("= check_password(", "make_password(") if part in code}
 
 
@@ -82,23 +80,23 @@ NAMES = {"first_name": "Charles", "last_name": "Babbage"}
 NEW = "charles@example.com"
 
 
-def typed(path: str, email: str, name: str) -> Callable[[], Any]:
+def typed(path, email, name):
     """A form of a page that asks for a password; a browser of its own fills it in."""
     return lambda: Client().post(path, {name: email, "password": PASSWORD})
 
 
-def redeemed(path: str, link: Any, **more: str) -> Callable[[], Any]:
+def redeemed(path, link, **more):
     return lambda: API().post(path, {"token": link.token, "password": PASSWORD} | more)
 
 
-def consent() -> Callable[[], Any]:
+def consent():
     redirect = "http://127.0.0.1:3030/callback"
     person = Person(request_of(Assistant.objects.create(name="x", redirect_uris=[redirect])))
     return lambda: person.sign_in("ada@example.com")
 
 
 # Each way to have a password hashed, made for the owner of an address.
-WAYS: dict[str, tuple[str, Callable[[User], Callable[[], Any]]]] = {
+WAYS = {
     "log-in": (
         "ada@example.com",
         lambda ada: lambda: API().post("/auth/login", {"email": ada.email, "password": PASSWORD}),
@@ -126,7 +124,7 @@ WAYS: dict[str, tuple[str, Callable[[User], Callable[[], Any]]]] = {
 
 
 @pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest, ada: User) -> tuple[str, Callable[[], Any]]:
+def way(request, ada):
     """An address, and a call that has a password hashed for it."""
     User.objects.filter(pk=ada.pk).update(is_staff=True)
     email, make = WAYS[request.param]
@@ -134,23 +132,20 @@ def way(request: pytest.FixtureRequest, ada: User) -> tuple[str, Callable[[], An
 
 
 @pytest.fixture
-def hashes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def hashes(monkeypatch):
     """One entry for each hash that is made from here on."""
-    made: list[bool] = []
+    made = []
     turn = hashers.hash_slot
     monkeypatch.setattr(hashers, "hash_slot", lambda: made.append(True) or turn())
     return made
 
 
-def counted() -> bytes | None:
+def counted():
     """How many requests the credential tier has counted from here."""
-    count: bytes | None = servers.REDIS.client.get("throttle:credential:127.0.0.1")
-    return count
+    return servers.REDIS.client.get("throttle:credential:127.0.0.1")
 
 
-def test_every_way_is_counted_queued_and_recorded(
-    way: tuple[str, Callable[[], Any]], hashes: list[bool]
-) -> None:
+def test_every_way_is_counted_queued_and_recorded(way, hashes):
     email, call = way
     before = Record.objects.count()
     answer = call()
@@ -162,18 +157,14 @@ def test_every_way_is_counted_queued_and_recorded(
     assert Record.objects.order_by("-pk")[0].subject == email
 
 
-def test_no_way_hashes_for_whoever_has_spent_the_limit(
-    way: tuple[str, Callable[[], Any]], hashes: list[bool], settings: Any
-) -> None:
+def test_no_way_hashes_for_whoever_has_spent_the_limit(way, hashes, settings):
     settings.RATE_LIMIT_CREDENTIAL = 0
 
     assert way[1]().status_code == 429
     assert hashes == []
 
 
-def test_no_way_hashes_for_a_locked_address(
-    way: tuple[str, Callable[[], Any]], hashes: list[bool]
-) -> None:
+def test_no_way_hashes_for_a_locked_address(way, hashes):
     for _ in range(5):
         Lockout.objects.record_failure(way[0])
 
@@ -182,9 +173,7 @@ def test_no_way_hashes_for_a_locked_address(
     assert Lockout.objects.get().refusals == 1
 
 
-def test_django_s_own_authenticate_passes_the_door(
-    ada: User, hashes: list[bool], settings: Any
-) -> None:
+def test_django_s_own_authenticate_passes_the_door(ada, hashes, settings):
     request = RequestFactory().post("/anywhere")
     PublicThrottle().allow_request(request)  # another tier's count is not this one's
     settings.RATE_LIMIT_CREDENTIAL = 1

@@ -21,16 +21,16 @@ REFUSED = (401, {"error": "invalid or expired refresh token"})
 
 
 @pytest.fixture
-def token(ada: User) -> str:
+def token(ada):
     return str(tokens.issue(ada)[1])
 
 
-def refresh(api: API, token: object) -> tuple[int, dict]:
+def refresh(api, token):
     answer = api.post("/auth/refresh", {"refresh_token": token})
     return answer.status_code, answer.json()
 
 
-def test_body_token_gives_a_new_pair_and_no_cookie(api: API, token: str, ada: User) -> None:
+def test_body_token_gives_a_new_pair_and_no_cookie(api, token, ada):
     status, body = refresh(api, token)
 
     assert (status, body["user"]["id"]) == (200, str(ada.pk))
@@ -38,7 +38,7 @@ def test_body_token_gives_a_new_pair_and_no_cookie(api: API, token: str, ada: Us
     assert not api.cookies
 
 
-def test_cookie_comes_first_and_is_renewed(api: API, token: str) -> None:
+def test_cookie_comes_first_and_is_renewed(api, token):
     api.cookies["service_refresh"] = token
 
     answer = api.post("/auth/refresh", {"refresh_token": "nonsense"})
@@ -48,18 +48,18 @@ def test_cookie_comes_first_and_is_renewed(api: API, token: str) -> None:
 
 
 @pytest.mark.parametrize("body", [None, b"no json", b'{"refresh_token": 7}'])
-def test_cookie_needs_no_body(api: API, token: str, body: bytes | None) -> None:
+def test_cookie_needs_no_body(api, token, body):
     api.cookies["service_refresh"] = token
 
     assert api.post("/auth/refresh", body).status_code == 200
 
 
 @pytest.mark.parametrize("wrong", ["", "nonsense", "a.b.c", "é"])
-def test_wrong_token_is_401(api: API, db: None, wrong: str) -> None:
+def test_wrong_token_is_401(api, db, wrong):
     assert refresh(api, wrong) == REFUSED
 
 
-def sign(user: User, prefix: str, **changes: object) -> str:
+def sign(user, prefix, **changes):
     """A refresh token under such a kid, with other claims."""
     refresh = tokens.issue(user)[1]
     key = folder.key_ring().signing_key()
@@ -67,7 +67,7 @@ def sign(user: User, prefix: str, **changes: object) -> str:
     return jwt.encode(claims, key.private, "RS256", {"kid": prefix + key.kid})
 
 
-def test_token_issued_before_is_good_until_it_ends(api: API, ada: User) -> None:
+def test_token_issued_before_is_good_until_it_ends(api, ada):
     token = sign(ada, "")
 
     assert refresh(api, token)[0] == 200
@@ -90,15 +90,13 @@ AUDIENCE = "consulting-management/auth/refresh"
         ("", {"token_type": "access"}),
     ],
 )
-def test_kid_and_audience_of_no_refresh_token_are_refused(
-    api: API, ada: User, prefix: str, claims: dict
-) -> None:
+def test_kid_and_audience_of_no_refresh_token_are_refused(api, ada, prefix, claims):
     assert refresh(api, sign(ada, "refresh-", aud=AUDIENCE))[0] == 200
 
     assert refresh(api, sign(ada, prefix, **claims)) == REFUSED
 
 
-def test_no_token_at_all_is_401(api: API, db: None) -> None:
+def test_no_token_at_all_is_401(api, db):
     answer = api.post("/auth/refresh", {})
 
     assert (answer.status_code, answer.json()) == REFUSED
@@ -106,11 +104,11 @@ def test_no_token_at_all_is_401(api: API, db: None) -> None:
 
 
 @pytest.mark.parametrize("wrong", [7, ["x"], {}, True, None, "a\0", "\ud800"])
-def test_token_that_is_no_text_is_400(api: API, db: None, wrong: object) -> None:
+def test_token_that_is_no_text_is_400(api, db, wrong):
     assert refresh(api, wrong)[0] == 400
 
 
-def test_refused_cookie_is_cleared_with_its_own_attributes(api: API, db: None) -> None:
+def test_refused_cookie_is_cleared_with_its_own_attributes(api, db):
     api.cookies["service_refresh"] = "nonsense"
 
     answer = api.post("/auth/refresh")
@@ -120,12 +118,12 @@ def test_refused_cookie_is_cleared_with_its_own_attributes(api: API, db: None) -
     assert (cookie["path"], cookie["secure"], cookie["samesite"]) == ("/auth", True, "Lax")
 
 
-def test_expired_token_is_refused(api: API, token: str) -> None:
+def test_expired_token_is_refused(api, token):
     with time_machine.travel(timezone.now() + timedelta(seconds=86400 + 6)):
         assert refresh(api, token) == REFUSED
 
 
-def test_sign_in_cannot_be_prolonged_past_its_greatest_age(api: API, ada: User) -> None:
+def test_sign_in_cannot_be_prolonged_past_its_greatest_age(api, ada):
     begun = int(time.time()) - 2592000
     young, old = (str(tokens.issue(ada, begun + age)[1]) for age in (60, -60))
 
@@ -136,7 +134,7 @@ def test_sign_in_cannot_be_prolonged_past_its_greatest_age(api: API, ada: User) 
 
 
 @override_settings(SESSION_MAX_SECONDS=100)
-def test_lowered_greatest_age_applies_to_tokens_that_are_out(api: API, ada: User) -> None:
+def test_lowered_greatest_age_applies_to_tokens_that_are_out(api, ada):
     with override_settings(SESSION_MAX_SECONDS=2592000):
         old = str(tokens.issue(ada, int(time.time()) - 101)[1])
 
@@ -144,21 +142,19 @@ def test_lowered_greatest_age_applies_to_tokens_that_are_out(api: API, ada: User
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"token_version": 9}])
-def test_user_whose_sessions_ended_cannot_refresh(
-    api: API, token: str, ada: User, change: dict
-) -> None:
+def test_user_whose_sessions_ended_cannot_refresh(api, token, ada, change):
     User.objects.filter(pk=ada.pk).update(**change)
 
     assert refresh(api, token) == REFUSED
 
 
-def test_deleted_user_cannot_refresh(api: API, token: str, ada: User) -> None:
+def test_deleted_user_cannot_refresh(api, token, ada):
     ada.delete()
 
     assert refresh(api, token) == REFUSED
 
 
-def test_role_is_the_users_of_now(api: API, token: str, ada: User) -> None:
+def test_role_is_the_users_of_now(api, token, ada):
     User.objects.filter(pk=ada.pk).update(role="member")
 
     _, body = refresh(api, token)
@@ -167,8 +163,8 @@ def test_role_is_the_users_of_now(api: API, token: str, ada: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_sixteen_refreshes_with_one_token_all_succeed(token: str) -> None:
-    def attempt(_: int) -> int:
+def test_sixteen_refreshes_with_one_token_all_succeed(token):
+    def attempt(_):
         status, _body = refresh(API(), token)
         close_connections()
         return status

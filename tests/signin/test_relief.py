@@ -31,37 +31,37 @@ KEYS = "publishedkey"  # asked for every few seconds, whoever calls
 
 
 @pytest.fixture(autouse=True)
-def relief(settings) -> None:
+def relief(settings):
     settings.LOCKOUT_RELIEF = True
 
 
-def log_in(client: API, email: str, password: str = PASSWORD):
+def log_in(client, email, password=PASSWORD):
     return client.post("/auth/login", {"email": email, "password": password})
 
 
-def guess(email: str, times: int = 5) -> list[int]:
+def guess(email, times=5):
     return [log_in(API(), email, "a wrong guess").status_code for _ in range(times)]
 
 
 @pytest.fixture
-def known(ada) -> API:
+def known(ada):
     """Ada's browser."""
     client = API()
     assert log_in(client, ada.email).status_code == 200
     return client
 
 
-def forged_entries() -> str:
+def forged_entries():
     """As much of a cookie as is looked at, by somebody without the key."""
     entries = [Entry(bytes([n]) * 12, today(), bytes(32)) for n in range(MOST_EMAILS)]
     return ".".join(entry.write() for entry in entries)
 
 
-def device(client: API) -> str:
+def device(client):
     return client.cookies[NAME].value
 
 
-def seen(answer) -> tuple:
+def seen(answer):
     headers = {name: name in VARYING or value for name, value in answer.headers.items()}
     return answer.status_code, answer.content, headers, NAME in answer.cookies
 
@@ -222,7 +222,7 @@ class TestKnownDevices:
 
 class TestUnlockByMail:
     @pytest.fixture
-    def link(self, ada) -> UnlockLink:
+    def link(self, ada):
         guess(ada.email)
         Worker().round()
         return UnlockLink.objects.get()

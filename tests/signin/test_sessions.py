@@ -1,7 +1,5 @@
 """What ends sessions ends them for good: tokens after a restore, and the admin site's too."""
 
-from collections.abc import Callable
-
 import pytest
 from django.core.management import call_command
 from django.test import Client
@@ -14,19 +12,19 @@ pytestmark = pytest.mark.django_db
 NEW_PASSWORD = "another battery staple"
 
 
-def redeem(user: User, api: object) -> None:
+def redeem(user, api):
     api.post("/password-changes", {"email": user.email})
     token = mailed_token()
     api.post("/password-changes/redeem", {"token": token, "password": NEW_PASSWORD})
 
 
-def set_password(user: User, api: object) -> None:
+def set_password(user, api):
     user.refresh_from_db()
     user.set_password(NEW_PASSWORD)
     user.save()
 
 
-ENDINGS: list[Callable[[User, object], object]] = [
+ENDINGS = [
     lambda user, api: user.sign_out(),
     lambda user, api: call_command("signout", "--everybody"),
     lambda user, api: user.update_role_or_active(None, is_active=False),
@@ -72,7 +70,7 @@ def test_version_has_room_for_the_next_centuries(bob, time_machine):
 
 
 @pytest.fixture
-def officer(ada, api) -> tuple[User, Client]:
+def officer(ada, api):
     """Somebody of the staff, and a browser in which they are signed in to the admin site."""
     User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
     browser = Client()

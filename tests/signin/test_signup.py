@@ -1,21 +1,17 @@
 """POST /auth/signup."""
 
-from typing import Any
-
 import pytest
 from django.core import mail
 from django.test import override_settings
 
-from accounts.models import User
 from mail.outbox import OutgoingMail
 from mail.worker import Worker
 from signin.models import SignupLink
-from tests.conftest import API
 
 pytestmark = pytest.mark.django_db
 
 
-def test_free_address_is_mailed_a_link(api: API) -> None:
+def test_free_address_is_mailed_a_link(api):
     api.post("/auth/signup", {"email": "new@example.com"})
     Worker().round()
 
@@ -23,7 +19,7 @@ def test_free_address_is_mailed_a_link(api: API) -> None:
     assert SignupLink.objects.get().url in mail.outbox[0].body
 
 
-def test_registered_address_gets_the_same_answer_and_no_mail(api: API, ada: User) -> None:
+def test_registered_address_gets_the_same_answer_and_no_mail(api, ada):
     free = api.post("/auth/signup", {"email": "new@example.com"})
     registered = api.post("/auth/signup", {"email": "ADA@example.com"})
     Worker().round()
@@ -34,7 +30,7 @@ def test_registered_address_gets_the_same_answer_and_no_mail(api: API, ada: User
     assert [message.to for message in mail.outbox] == [["new@example.com"]]
 
 
-def test_costs_two_inserts_and_looks_nobody_up(api: API, django_assert_num_queries: Any) -> None:
+def test_costs_two_inserts_and_looks_nobody_up(api, django_assert_num_queries):
     with django_assert_num_queries(2) as captured:
         api.post("/auth/signup", {"email": "new@example.com"})
 
@@ -42,7 +38,7 @@ def test_costs_two_inserts_and_looks_nobody_up(api: API, django_assert_num_queri
     assert tables == ["mail_mailbudget", "mail_outgoingmail"]
 
 
-def test_link_begins_to_age_when_its_mail_is_sent(api: API) -> None:
+def test_link_begins_to_age_when_its_mail_is_sent(api):
     api.post("/auth/signup", {"email": "new@example.com"})
     Worker().round()
 
@@ -51,14 +47,14 @@ def test_link_begins_to_age_when_its_mail_is_sent(api: API) -> None:
 
 
 @pytest.mark.parametrize(("accept", "subject"), [("de-AT,de;q=0.9", "de"), ("tlh", "en")])
-def test_language_is_the_browsers(api: API, accept: str, subject: str) -> None:
+def test_language_is_the_browsers(api, accept, subject):
     api.post("/auth/signup", {"email": "new@example.com"}, headers={"accept-language": accept})
 
     assert OutgoingMail.objects.get().language == subject
 
 
 @override_settings(MAIL_PER_ADDRESS_PER_HOUR=2)
-def test_address_gets_its_mails_of_the_hour_and_no_more(api: API) -> None:
+def test_address_gets_its_mails_of_the_hour_and_no_more(api):
     answers = {api.post("/auth/signup", {"email": "new@example.com"}).content for _ in range(4)}
     Worker().round()
 

@@ -1,17 +1,15 @@
 """From sign-up to sign-out, as a company's first user walks it."""
 
-from typing import Any
-
 import pytest
 
-from tests.conftest import API, PASSWORD, mailed_token
+from tests.conftest import PASSWORD, mailed_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_whole_walk(api: API) -> None:
+def test_whole_walk(api):
     assert api.post("/auth/signup", {"email": "Ada@Example.com"}).status_code == 200
-    person: dict[str, Any] = {"account_name": "Engines", "first_name": "Ada", "last_name": "L"}
+    person = {"account_name": "Engines", "first_name": "Ada", "last_name": "L"}
     completed = api.post(
         "/auth/complete-signup", person | {"token": mailed_token(), "password": PASSWORD}
     )

@@ -7,14 +7,10 @@ import selectors
 import signal
 import socket
 import socketserver
-import ssl
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPResponse
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -43,7 +39,7 @@ ALL_CREDENTIAL_PATHS = [
 CREDENTIAL_PATHS = [p for p in ALL_CREDENTIAL_PATHS if resolve(p).func.cls is not NotFoundView]
 
 
-def limits(answer: Any) -> dict[str, str]:
+def limits(answer):
     """The headers of an answer that tell of limits."""
     names = ("x-ratelimit-", "retry-after")
     return {k.lower(): v for k, v in answer.headers.items() if k.lower().startswith(names)}
@@ -52,10 +48,10 @@ def limits(answer: Any) -> dict[str, str]:
 class Clock:
     """Stands in for `time` in counter and breaker: it moves only when it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 1000.0
 
-    def monotonic(self) -> float:
+    def monotonic(self):
         return self.now
 
 
@@ -65,9 +61,9 @@ class FakeRedis(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, reply: bytes, pause: float = 0, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, reply, pause=0, tls=None):
         class Handler(socketserver.BaseRequestHandler):
-            def handle(self) -> None:
+            def handle(self):
                 while self.request.recv(65536):
                     time.sleep(self.server.pause)
                     if not self.server.reply:
@@ -80,7 +76,7 @@ class FakeRedis(socketserver.ThreadingTCPServer):
         self.connections = 0
         self.tls = tls
 
-    def get_request(self) -> tuple[socket.socket, Any]:
+    def get_request(self):
         peer, address = super().get_request()
         self.connections += 1
         return self.tls.wrap_socket(peer, server_side=True) if self.tls else peer, address
@@ -89,10 +85,10 @@ class FakeRedis(socketserver.ThreadingTCPServer):
 class Bytes:
     """What HTTPResponse takes for a socket."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content):
         self.content = content
 
-    def makefile(self, mode: str) -> io.BytesIO:
+    def makefile(self, mode):
         return io.BytesIO(self.content)
 
 
@@ -102,17 +98,17 @@ class Answer:
 
     content: bytes
 
-    def __post_init__(self) -> None:
-        response = HTTPResponse(Bytes(self.content))  # type: ignore[arg-type]
+    def __post_init__(self):
+        response = HTTPResponse(Bytes(self.content))
         response.begin()
         self.status_code, self.body = response.status, response.read()
         self.headers = dict(response.getheaders())
 
-    def json(self) -> Any:
+    def json(self):
         return json.loads(self.body)
 
 
-def message(method: str, path: str, body: Any = None, **headers: str | bytes) -> bytes:
+def message(method, path, body=None, **headers):
     """A request as its bytes; a header's underscores are hyphens. A body of bytes is a form's."""
     payload = (
         body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
@@ -128,7 +124,7 @@ def message(method: str, path: str, body: Any = None, **headers: str | bytes) ->
     return b"".join(lines) + b"\r\n" + payload
 
 
-def at_once(service: Service, messages: list[bytes]) -> list[Answer]:
+def at_once(service, messages):
     """Send requests on a connection each, all of them before the first answer is read.
 
     A connection is closed as soon as it has been answered: the server waits for that.
@@ -152,12 +148,12 @@ def at_once(service: Service, messages: list[bytes]) -> list[Answer]:
     return [Answer(content) for content in read]
 
 
-def ask(service: Service, method: str, path: str, body: Any = None, **headers: Any) -> Answer:
+def ask(service, method, path, body=None, **headers):
     """One request on a connection of its own, which any of the processes may take."""
     return at_once(service, [message(method, path, body, **headers)])[0]
 
 
-def shared_service(folder: Path, **environment: str) -> Service:
+def shared_service(folder, **environment):
     """A service on the tests' own database and keys: what a test makes, the service sees."""
     environment = {
         "DATABASE_URL": servers.POSTGRES.url(connection.settings_dict["NAME"]),
@@ -166,19 +162,19 @@ def shared_service(folder: Path, **environment: str) -> Service:
     return Service(folder, **environment)
 
 
-def use_store(settings, url: str) -> None:
+def use_store(settings, url):
     settings.REDIS_URL = url
     settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": url}}
     limiter.reset()
 
 
 @pytest.fixture(autouse=True)
-def high_credential_limit() -> None:
+def high_credential_limit():
     """This folder is about the limits: it meets the real ones."""
 
 
 @pytest.fixture
-def clock(monkeypatch) -> Clock:
+def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(counter, "time", clock)
     monkeypatch.setattr(breaker, "time", clock)
@@ -194,18 +190,18 @@ def redis(settings):
 
 
 @pytest.fixture
-def quick_passwords(monkeypatch) -> None:
+def quick_passwords(monkeypatch):
     """Compares passwords without hashing, for tests of many guesses: a hash takes 34 ms."""
     monkeypatch.setattr(backends, "check_password", lambda typed, *_: typed == PASSWORD)
 
 
 @pytest.fixture
-def in_process(settings) -> None:
+def in_process(settings):
     settings.REDIS_URL = None
 
 
 @pytest.fixture
-def store(settings) -> Iterator[RedisServer]:
+def store(settings):
     """A redis-server that this test alone uses, and may stop."""
     server = RedisServer()
     use_store(settings, server.url)
@@ -215,25 +211,23 @@ def store(settings) -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def redis_of_store(store) -> Iterator[Redis]:
+def redis_of_store(store):
     """A client of the store that this test alone uses."""
     with Redis(port=store.port) as client:
         yield client
 
 
 @pytest.fixture
-def absent_store(settings) -> None:
+def absent_store(settings):
     use_store(settings, f"redis://127.0.0.1:{free_port()}/0")
 
 
 @pytest.fixture
-def fake_store(settings) -> Iterator:
+def fake_store(settings):
     """Makes a store that always replies the same: `fake_store(reply, pause=seconds)`."""
     servers = []
 
-    def make(
-        reply: bytes, pause: float = 0, login: str = "", database: int = 0, **tls: Any
-    ) -> FakeRedis:
+    def make(reply, pause=0, login="", database=0, **tls):
         server = FakeRedis(reply, pause, tls.get("context"))
         servers.append(server)
         threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()

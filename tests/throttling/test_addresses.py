@@ -9,7 +9,7 @@ from throttling.addresses import UNKNOWN, client_address
 LONG = "9" * 10_240
 
 
-def address(peer: str = "192.0.2.1", forwarded: str | None = None) -> str:
+def address(peer="192.0.2.1", forwarded=None):
     request = RequestFactory().get("/")
     request.META["REMOTE_ADDR"] = peer
     if forwarded is not None:

@@ -5,7 +5,7 @@ import pytest
 from throttling import checks
 
 
-def ids(found) -> list[str]:
+def ids(found):
     assert all(message.hint for message in found)
     return [message.id for message in found]
 

@@ -8,7 +8,7 @@ from throttling import counter
 from throttling.counter import limiter
 
 
-def count(limit: int = 10, caller: str = "203.0.113.9") -> counter.Decision:
+def count(limit=10, caller="203.0.113.9"):
     return limiter.count("credential", caller, limit, strict=True)
 
 

@@ -1,7 +1,5 @@
 """The admin site's log-in form: one count with the API's calls, and the same lockout."""
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
@@ -15,28 +13,28 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis", "quick_pas
 
 
 @pytest.fixture
-def root(ada: User) -> User:
+def root(ada):
     """Ada as an operator."""
     User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
     return User.objects.get(pk=ada.pk)
 
 
-def log_in(email: str = "ada@example.com", password: str = PASSWORD, **options: Any) -> Any:
+def log_in(email="ada@example.com", password=PASSWORD, **options):
     client = options.pop("client", None) or Client()
     form = {"username": email, "password": password}
     return client.post("/admin/login/?next=/admin/", form, **options)
 
 
-def guess(times: int, email: str = "ada@example.com") -> list[int]:
+def guess(times, email="ada@example.com"):
     return [log_in(email, "wrong password").status_code for _ in range(times)]
 
 
-def page(answer: Any) -> tuple[bytes, list[tuple[str, str]]]:
+def page(answer):
     """Content and headers, but for the request's random id."""
     return answer.content, [item for item in answer.items() if item[0] != "X-Request-ID"]
 
 
-def test_right_log_in_opens_a_session(root: User, client: Client) -> None:
+def test_right_log_in_opens_a_session(root, client):
     answer = log_in(" ADA@example.com ", client=client)
 
     assert (answer.status_code, answer["Location"]) == (302, "/admin/")
@@ -44,7 +42,7 @@ def test_right_log_in_opens_a_session(root: User, client: Client) -> None:
     assert answer.cookies["sessionid"]["httponly"]
 
 
-def test_form_and_api_share_one_count(root: User) -> None:
+def test_form_and_api_share_one_count(root):
     for _ in range(5):
         log_in()
         API().post("/auth/signup", {})
@@ -54,14 +52,14 @@ def test_form_and_api_share_one_count(root: User) -> None:
     assert log_in().status_code == 429
 
 
-def test_form_spends_the_apis_calls(root: User) -> None:
+def test_form_spends_the_apis_calls(root):
     log_in()
     log_in(password="wrong password")
 
     assert limits(API().post("/auth/login", {}))["x-ratelimit-remaining"] == "7"
 
 
-def test_refusal_is_a_page_for_people(root: User, settings: Any) -> None:
+def test_refusal_is_a_page_for_people(root, settings):
     settings.RATE_LIMIT_CREDENTIAL = 1
     log_in()
     answer = log_in()
@@ -73,9 +71,7 @@ def test_refusal_is_a_page_for_people(root: User, settings: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["get", "head", "options", "put"])
-def test_looks_at_the_form_are_counted_in_the_public_tier(
-    client: Client, redis: Any, settings: Any, method: str
-) -> None:
+def test_looks_at_the_form_are_counted_in_the_public_tier(client, redis, settings, method):
     settings.RATE_LIMIT_PUBLIC = 2
     answers = [getattr(client, method)("/admin/login/") for _ in range(3)]
 
@@ -85,7 +81,7 @@ def test_looks_at_the_form_are_counted_in_the_public_tier(
     assert redis.keys("throttle:*") == [b"throttle:public:127.0.0.1"]
 
 
-def test_look_too_many_is_refused_by_a_page(client: Client, settings: Any) -> None:
+def test_look_too_many_is_refused_by_a_page(client, settings):
     settings.RATE_LIMIT_PUBLIC = 0
     answer = client.get("/admin/login/")
 
@@ -93,21 +89,21 @@ def test_look_too_many_is_refused_by_a_page(client: Client, settings: Any) -> No
     assert b"Too many attempts; please try again later." in answer.content
 
 
-def test_looks_spend_no_guess(root: User, client: Client, settings: Any) -> None:
+def test_looks_spend_no_guess(root, client, settings):
     settings.RATE_LIMIT_PUBLIC = 0
     client.get("/admin/login/")
 
     assert log_in().status_code == 302
 
 
-def test_form_of_a_throttled_caller_can_be_looked_at(client: Client, settings: Any) -> None:
+def test_form_of_a_throttled_caller_can_be_looked_at(client, settings):
     settings.RATE_LIMIT_CREDENTIAL = 0
 
     assert client.get("/admin/login/").status_code == 200
     assert client.get("/admin/").status_code == 302
 
 
-def test_session_outlives_a_throttle_and_a_lock(root: User, client: Client, settings: Any) -> None:
+def test_session_outlives_a_throttle_and_a_lock(root, client, settings):
     log_in(client=client)
     settings.RATE_LIMIT_CREDENTIAL = 0
     for _ in range(5):
@@ -117,12 +113,12 @@ def test_session_outlives_a_throttle_and_a_lock(root: User, client: Client, sett
 
 
 @pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
-def test_form_is_locked_at_the_threshold(root: User, email: str) -> None:
+def test_form_is_locked_at_the_threshold(root, email):
     assert guess(6, email) == [200] * 5 + [429]
     assert log_in(email).status_code == 429
 
 
-def test_failures_at_both_doors_add_up(root: User) -> None:
+def test_failures_at_both_doors_add_up(root):
     assert guess(3) == [200] * 3
     body = {"email": "ada@example.com", "password": "wrong password"}
     statuses = [API().post("/auth/login", body).status_code for _ in range(3)]
@@ -133,9 +129,7 @@ def test_failures_at_both_doors_add_up(root: User) -> None:
 
 @pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
 @pytest.mark.parametrize("password", [PASSWORD, "wrong password"])
-def test_lock_and_throttle_are_the_same_page(
-    root: User, redis: Any, email: str, password: str
-) -> None:
+def test_lock_and_throttle_are_the_same_page(root, redis, email, password):
     for _ in range(5):
         Lockout.objects.record_failure(email)
     redis.set("throttle:credential:127.0.0.1", 1, px=17_000)
@@ -148,7 +142,7 @@ def test_lock_and_throttle_are_the_same_page(
     assert limits(locked) == {"retry-after": "17"}
 
 
-def test_page_is_the_same_in_every_language(root: User) -> None:
+def test_page_is_the_same_in_every_language(root):
     for _ in range(5):
         Lockout.objects.record_failure(root.email)
     german = {"accept-language": "de"}
@@ -160,14 +154,14 @@ def test_page_is_the_same_in_every_language(root: User) -> None:
     assert locked["Content-Language"] == "de"
 
 
-def test_success_clears_the_count(root: User) -> None:
+def test_success_clears_the_count(root):
     guess(4)
     assert log_in().status_code == 302
 
     assert not Lockout.objects.exists()
 
 
-def test_inactive_user_is_a_failure_like_any_other(root: User, bob: User) -> None:
+def test_inactive_user_is_a_failure_like_any_other(root, bob):
     User.objects.update(is_active=False)
     answers = [log_in(), log_in(password="wrong password"), log_in("nobody@example.com")]
 
@@ -179,7 +173,7 @@ def test_inactive_user_is_a_failure_like_any_other(root: User, bob: User) -> Non
     }
 
 
-def test_user_who_is_no_staff_is_told_what_a_guesser_is_told(ada: User, client: Client) -> None:
+def test_user_who_is_no_staff_is_told_what_a_guesser_is_told(ada, client):
     right, wrong = log_in(client=client), log_in(password="wrong password")
 
     assert right.status_code == wrong.status_code == 200
@@ -191,7 +185,7 @@ def test_user_who_is_no_staff_is_told_what_a_guesser_is_told(ada: User, client: 
 
 
 @pytest.mark.parametrize("email", ["", "no address", "a@b", "ada@example.com\x00", "k" * 10_240])
-def test_what_is_no_address_is_no_failure_and_no_error(root: User, email: str) -> None:
+def test_what_is_no_address_is_no_failure_and_no_error(root, email):
     assert log_in(email).status_code == 200
     assert not Lockout.objects.exists()
 
@@ -205,19 +199,19 @@ def test_what_is_no_address_is_no_failure_and_no_error(root: User, email: str) -
         "kate\uff20example.com",
     ],
 )
-def test_look_alike_counts_against_nobody(email: str) -> None:
+def test_look_alike_counts_against_nobody(email):
     assert log_in(email).status_code == 200
     assert not Lockout.objects.exists()
 
 
-def test_answer_tells_of_its_tier(root: User) -> None:
+def test_answer_tells_of_its_tier(root):
     expected = {"x-ratelimit-limit": "10", "x-ratelimit-reset": "60"}
     for number, answer in enumerate([log_in(), log_in(password="x"), log_in(email="")]):
         answer_limits = limits(answer) | {"x-ratelimit-reset": "60"}
         assert answer_limits == expected | {"x-ratelimit-remaining": str(9 - number)}
 
 
-def test_form_without_its_token_is_refused_but_counted(root: User, redis: Any) -> None:
+def test_form_without_its_token_is_refused_but_counted(root, redis):
     answer = log_in(client=Client(enforce_csrf_checks=True))
 
     assert answer.status_code == 403
@@ -225,13 +219,13 @@ def test_form_without_its_token_is_refused_but_counted(root: User, redis: Any) -
     assert redis.get("throttle:credential:127.0.0.1") == b"1"
 
 
-def test_throttled_form_without_its_token_is_429(root: User, settings: Any) -> None:
+def test_throttled_form_without_its_token_is_429(root, settings):
     settings.RATE_LIMIT_CREDENTIAL = 0
 
     assert log_in(client=Client(enforce_csrf_checks=True)).status_code == 429
 
 
-def test_form_with_its_token_logs_in(root: User) -> None:
+def test_form_with_its_token_logs_in(root):
     client = Client(enforce_csrf_checks=True)
     client.get("/admin/login/")
     form = {"username": "ada@example.com", "password": PASSWORD, "next": "/admin/"}
@@ -241,7 +235,7 @@ def test_form_with_its_token_logs_in(root: User) -> None:
 
 
 @pytest.mark.parametrize("form", [{}, {"username": "ada@example.com"}, {"password": "x"}])
-def test_incomplete_form_is_counted_as_a_call_alone(form: dict[str, str], redis: Any) -> None:
+def test_incomplete_form_is_counted_as_a_call_alone(form, redis):
     assert Client().post("/admin/login/", form).status_code == 200
 
     assert redis.get("throttle:credential:127.0.0.1") == b"1"

@@ -2,7 +2,6 @@
 
 import base64
 import json
-from typing import Any
 
 import pytest
 import time_machine
@@ -15,25 +14,25 @@ from tests.throttling.conftest import limits
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 
 
-def base64url(content: bytes) -> str:
+def base64url(content):
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
-def access_token(user: User) -> str:
+def access_token(user):
     return str(tokens.issue(user)[0])
 
 
-def me(token: str | None = None, peer: str = "203.0.113.1", **headers: str) -> Any:
+def me(token=None, peer="203.0.113.1", **headers):
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
     return API().get("/auth/me", REMOTE_ADDR=peer, headers=headers)
 
 
-def left(answer: Any) -> int:
+def left(answer):
     return int(limits(answer)["x-ratelimit-remaining"])
 
 
-def forged(token: str) -> str:
+def forged(token):
     """The token of somebody else who changed its subject."""
     head, payload, signature = token.split(".")
     claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
@@ -41,17 +40,17 @@ def forged(token: str) -> str:
     return f"{head}.{base64url(json.dumps(claims).encode())}.{signature}"
 
 
-def test_user_is_counted_from_wherever_he_calls(ada: User) -> None:
+def test_user_is_counted_from_wherever_he_calls(ada):
     peers = ["203.0.113.1", "198.51.100.7", "2001:db8::1"]
 
     assert [left(me(access_token(ada), peer)) for peer in peers] == [299, 298, 297]
 
 
-def test_neighbours_have_counts_of_their_own(ada: User, bob: User) -> None:
+def test_neighbours_have_counts_of_their_own(ada, bob):
     assert [left(me(access_token(user))) for user in (ada, bob, ada)] == [299, 299, 298]
 
 
-def test_refused_user_is_refused_everywhere_and_alone(ada: User, bob: User, settings: Any) -> None:
+def test_refused_user_is_refused_everywhere_and_alone(ada, bob, settings):
     settings.RATE_LIMIT_AUTHENTICATED = 1
     me(access_token(ada))
 
@@ -64,9 +63,7 @@ def test_refused_user_is_refused_everywhere_and_alone(ada: User, bob: User, sett
     "change",
     [{"is_active": False}, {"token_version": 9}],
 )
-def test_token_that_holds_counts_for_its_user_though_he_may_not_enter(
-    ada: User, change: dict[str, Any]
-) -> None:
+def test_token_that_holds_counts_for_its_user_though_he_may_not_enter(ada, change):
     token = access_token(ada)
     User.objects.filter(pk=ada.pk).update(**change)
     answers = [me(token), me(token, "198.51.100.7")]
@@ -74,7 +71,7 @@ def test_token_that_holds_counts_for_its_user_though_he_may_not_enter(
     assert [(answer.status_code, left(answer)) for answer in answers] == [(401, 299), (401, 298)]
 
 
-def test_token_of_a_deleted_user_counts_for_him(ada: User) -> None:
+def test_token_of_a_deleted_user_counts_for_him(ada):
     token = access_token(ada)
     ada.delete()
     answers = [me(token), me(token, "198.51.100.7")]
@@ -82,7 +79,7 @@ def test_token_of_a_deleted_user_counts_for_him(ada: User) -> None:
     assert [(answer.status_code, left(answer)) for answer in answers] == [(401, 299), (401, 298)]
 
 
-def test_token_that_does_not_hold_counts_for_its_address(ada: User) -> None:
+def test_token_that_does_not_hold_counts_for_its_address(ada):
     with time_machine.travel("2020-01-01"):
         expired = access_token(ada)
     refresh = str(tokens.issue(ada)[1])
@@ -96,7 +93,7 @@ def test_token_that_does_not_hold_counts_for_its_address(ada: User) -> None:
     assert left(me(access_token(ada))) == 299
 
 
-def test_forger_spends_nobody_elses_count(ada: User, settings: Any) -> None:
+def test_forger_spends_nobody_elses_count(ada, settings):
     settings.RATE_LIMIT_AUTHENTICATED = 2
     for _ in range(5):
         me(forged(access_token(ada)))
@@ -135,7 +132,7 @@ def test_forger_spends_nobody_elses_count(ada: User, settings: Any) -> None:
         ", Bearer a.b.c",
     ],
 )
-def test_broken_header_counts_for_its_address(header: str) -> None:
+def test_broken_header_counts_for_its_address(header):
     answer = me(authorization=header)
 
     assert (answer.status_code, answer.json()) == (401, {"error": "missing or invalid token"})
@@ -167,7 +164,7 @@ def test_broken_header_counts_for_its_address(header: str) -> None:
         b"NaN",
     ],
 )
-def test_odd_token_counts_for_its_address(head: bytes) -> None:
+def test_odd_token_counts_for_its_address(head):
     for payload in (head, b"{}"):
         answer = me(f"{base64url(head)}.{base64url(payload)}.{base64url(b'x' * 256)}")
 
@@ -193,7 +190,7 @@ CLAIMS = [
 ]
 
 
-def call(forwarded: str, peer: str = "203.0.113.1") -> int:
+def call(forwarded, peer="203.0.113.1"):
     api = API()
     answers = [
         api.get("/nope", REMOTE_ADDR=peer, headers={"x-forwarded-for": forwarded}),
@@ -204,19 +201,19 @@ def call(forwarded: str, peer: str = "203.0.113.1") -> int:
     return left(answers[1])
 
 
-def test_without_a_trusted_proxy_no_claim_changes_anything() -> None:
+def test_without_a_trusted_proxy_no_claim_changes_anything():
     assert [call(claim) for claim in CLAIMS] == list(range(9, -1, -1))
 
 
 @pytest.mark.parametrize("name", ["x-real-ip", "forwarded", "x-client-ip", "cf-connecting-ip"])
-def test_other_headers_are_never_believed(settings: Any, name: str) -> None:
+def test_other_headers_are_never_believed(settings, name):
     settings.TRUSTED_PROXY_COUNT = 1
     answers = [API().get("/nope", headers={name: claim}) for claim in ("1.1.1.1", "for=2.2.2.2")]
 
     assert [left(answer) for answer in answers] == [299, 298]
 
 
-def test_behind_one_proxy_only_its_own_word_counts(settings: Any) -> None:
+def test_behind_one_proxy_only_its_own_word_counts(settings):
     settings.TRUSTED_PROXY_COUNT = 1
     last = ["198.51.100.7", "198.51.100.7:4711", " ::ffff:198.51.100.7", "198.51.100.7 "]
     claims = [f"{claim},{hop}" for claim, hop in zip(CLAIMS, last * 2, strict=False)]
@@ -225,19 +222,19 @@ def test_behind_one_proxy_only_its_own_word_counts(settings: Any) -> None:
     assert call("1.2.3.4, 198.51.100.8") == 9
 
 
-def test_what_the_proxy_says_and_is_no_address_counts_for_the_proxy(settings: Any) -> None:
+def test_what_the_proxy_says_and_is_no_address_counts_for_the_proxy(settings):
     settings.TRUSTED_PROXY_COUNT = 1
     junk = ["", "9" * 10_240, "\u00e9", "1.1.1.1,unknown", ","]
 
     assert [call(claim) for claim in junk] == [9, 8, 7, 6, 5]
 
 
-def test_ipv6_caller_is_its_network(settings: Any) -> None:
+def test_ipv6_caller_is_its_network(settings):
     settings.TRUSTED_PROXY_COUNT = 1
     hops = ["2001:db8::1", "[2001:db8::2]:443", "2001:DB8:0:0:ffff::", "2001:db8:0:1::1"]
 
     assert [call(hop) for hop in hops] == [9, 8, 7, 9]
 
 
-def test_callers_without_an_address_share_a_count() -> None:
+def test_callers_without_an_address_share_a_count():
     assert [call("1.1.1.1", peer="") for _ in range(2)] == [9, 8]

@@ -1,28 +1,24 @@
 """A request is counted before anything is done for it, and counting costs one round trip."""
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
 
 import pytest
-from django.test import Client
 
 from accounts import tokens
-from accounts.models import User
 from config.parsers import StrictJSONParser
-from tests.conftest import API, PASSWORD
+from tests.conftest import PASSWORD
 from tests.throttling.conftest import CREDENTIAL_PATHS
 from throttling.counter import limiter
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 
 
-def never(*_: Any, **__: Any) -> NoReturn:
+def never(*_, **__):
     raise AssertionError("work was done for a refused request")
 
 
 @pytest.fixture
-def idle(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def idle(settings, monkeypatch):
     """Nobody may do anything any more, and whoever tries to work on a request fails."""
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 0
     settings.RATE_LIMIT_CREDENTIAL = 0
@@ -32,17 +28,17 @@ def idle(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def commands(redis: Any) -> Iterator[Callable[[Callable[[], Any]], list[str]]]:
+def commands(redis):
     """Gives what clients send to the store while something is called; scripts' own calls aside."""
     with redis.monitor() as monitor:
 
-        def until(mark: str) -> list[str]:
+        def until(mark):
             redis.echo(mark)
             entries = iter(monitor.next_command, None)
             seen = itertools.takewhile(lambda entry: entry["command"] != f"ECHO {mark}", entries)
             return [entry["command"].split()[0] for entry in seen if entry["client_type"] != "lua"]
 
-        def watch(call: Callable[[], Any]) -> list[str]:
+        def watch(call):
             until("begin")
             call()
             return until("end")
@@ -52,9 +48,7 @@ def commands(redis: Any) -> Iterator[Callable[[Callable[[], Any]], list[str]]]:
 
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
-def test_refused_credential_call_costs_nothing(
-    ada: User, api: API, path: str, django_assert_num_queries: Any
-) -> None:
+def test_refused_credential_call_costs_nothing(ada, api, path, django_assert_num_queries):
     body = {"email": ada.email, "password": PASSWORD, "refresh_token": str(tokens.issue(ada)[1])}
     with django_assert_num_queries(0):
         assert api.post(path, body).status_code == 429
@@ -62,9 +56,7 @@ def test_refused_credential_call_costs_nothing(
 
 
 @pytest.mark.usefixtures("idle")
-def test_refused_refresh_by_cookie_costs_nothing(
-    ada: User, api: API, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_refresh_by_cookie_costs_nothing(ada, api, django_assert_num_queries, monkeypatch):
     monkeypatch.setattr(tokens.RefreshToken, "__init__", never)
     with django_assert_num_queries(0):
         answer = api.post("/auth/refresh", headers={"cookie": "service_refresh=a.b.c"})
@@ -74,24 +66,20 @@ def test_refused_refresh_by_cookie_costs_nothing(
 
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("path", ["/auth/me", "/auth/logout", "/nope", "/.well-known/jwks.json"])
-def test_refused_ordinary_call_costs_nothing(
-    as_ada: API, path: str, django_assert_num_queries: Any
-) -> None:
+def test_refused_ordinary_call_costs_nothing(as_ada, path, django_assert_num_queries):
     with django_assert_num_queries(0):
         assert as_ada.post(path, b"{").status_code == 429
         assert as_ada.get(path, headers={"host": "evil.example"}).status_code == 429
 
 
 @pytest.mark.usefixtures("idle")
-def test_refused_admin_log_in_costs_nothing(
-    ada: User, client: Client, django_assert_num_queries: Any
-) -> None:
+def test_refused_admin_log_in_costs_nothing(ada, client, django_assert_num_queries):
     form = {"username": ada.email, "password": PASSWORD}
     with django_assert_num_queries(0):
         assert client.post("/admin/login/", form).status_code == 429
 
 
-def test_token_is_read_once(as_ada: API, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_is_read_once(as_ada, monkeypatch):
     reads = []
     decode = tokens.KeyRingBackend.decode
     monkeypatch.setattr(
@@ -103,9 +91,7 @@ def test_token_is_read_once(as_ada: API, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
-def test_credential_call_costs_one_round_trip(
-    ada: User, api: API, commands: Any, path: str
-) -> None:
+def test_credential_call_costs_one_round_trip(ada, api, commands, path):
     body = {"email": ada.email, "password": PASSWORD, "refresh_token": str(tokens.issue(ada)[1])}
     api.post(path, body)
 
@@ -113,9 +99,7 @@ def test_credential_call_costs_one_round_trip(
 
 
 @pytest.mark.parametrize("limit", [0, 10])
-def test_other_calls_cost_one_round_trip_too(
-    api: API, client: Client, commands: Any, settings: Any, limit: int
-) -> None:
+def test_other_calls_cost_one_round_trip_too(api, client, commands, settings, limit):
     limiter.count("public", "198.51.100.1", 10, strict=False)  # connects, and loads the script
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = limit
     settings.RATE_LIMIT_CREDENTIAL = limit
@@ -127,11 +111,11 @@ def test_other_calls_cost_one_round_trip_too(
 
 
 @pytest.mark.parametrize("path", ["/health", "/static/admin/css/base.css"])
-def test_what_is_not_counted_costs_none(client: Client, commands: Any, path: str) -> None:
+def test_what_is_not_counted_costs_none(client, commands, path):
     assert commands(lambda: client.get(path).close()) == []
 
 
-def test_look_at_the_admins_form_costs_one(client: Client, commands: Any) -> None:
+def test_look_at_the_admins_form_costs_one(client, commands):
     limiter.count("public", "198.51.100.1", 10, strict=False)  # connects, and loads the script
 
     assert commands(lambda: client.get("/admin/login/")) == ["EVALSHA"]

@@ -1,16 +1,11 @@
 """Every answer of a counted path tells of its tier; what is not counted tells of none."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import time_machine
 from django.db import OperationalError
-from django.test import Client
 
-from accounts.models import User
 from accounts.views import MeView
-from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
+from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
 from tests.throttling.conftest import CREDENTIAL_PATHS, limits
 from throttling.exceptions import RateLimited
 
@@ -20,7 +15,7 @@ TIERS = {"public": "300", "authenticated": "300", "credential": "10"}
 CREDENTIALS = {"email": "ada@example.com", "password": PASSWORD}
 
 
-def first(tier: str) -> dict[str, str]:
+def first(tier):
     """The headers of the first answer in a window."""
     limit = TIERS[tier]
     return {
@@ -31,11 +26,11 @@ def first(tier: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
+def broken(monkeypatch):
     """Makes the view of GET /auth/me fail."""
 
-    def fail_with(error: Exception) -> None:
-        def fail(*_: Any) -> None:
+    def fail_with(error):
+        def fail(*_):
             raise error
 
         monkeypatch.setattr(MeView, "get", fail)
@@ -67,9 +62,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
         (415, "credential", ("post", "/auth/login", {"content_type": "text/plain", "body": b"x"})),
     ],
 )
-def test_answer_tells_of_its_tier(
-    api: API, ada: User, status: int, tier: str, call: tuple[str, str, dict[str, Any]]
-) -> None:
+def test_answer_tells_of_its_tier(api, ada, status, tier, call):
     method, path, options = call
     answer = api.call(method, path, **options)
 
@@ -81,14 +74,14 @@ def test_answer_tells_of_its_tier(
     ("status", "method", "path"),
     [(200, "get", "/auth/me"), (204, "post", "/auth/logout"), (405, "put", "/auth/me")],
 )
-def test_answer_to_a_user_tells_of_it(as_ada: API, status: int, method: str, path: str) -> None:
+def test_answer_to_a_user_tells_of_it(as_ada, status, method, path):
     answer = as_ada.call(method, path)
 
     assert answer.status_code == status
     assert limits(answer) == first("authenticated")
 
 
-def test_403_tells_of_it(as_bob: API) -> None:
+def test_403_tells_of_it(as_bob):
     answer = as_bob.get("/users")
 
     assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
@@ -96,7 +89,7 @@ def test_403_tells_of_it(as_bob: API) -> None:
 
 
 @pytest.mark.parametrize(("error", "status"), [(KeyError("x"), 500), (OperationalError(), 503)])
-def test_server_error_tells_of_it(as_ada: API, broken, error: Exception, status: int) -> None:
+def test_server_error_tells_of_it(as_ada, broken, error, status):
     as_ada.client.raise_request_exception = False
     broken(error)
     answer = as_ada.get("/auth/me")
@@ -105,7 +98,7 @@ def test_server_error_tells_of_it(as_ada: API, broken, error: Exception, status:
     assert limits(answer) == first("authenticated")
 
 
-def test_409_tells_of_it(api: API, ada: User) -> None:
+def test_409_tells_of_it(api, ada):
     from signin.models import SignupLink
 
     link = SignupLink.objects.create(email=ada.email)
@@ -119,7 +112,7 @@ def test_409_tells_of_it(api: API, ada: User) -> None:
 # ---- Counting down, and what is refused --------------------------------------------------------
 
 
-def test_credential_calls_share_one_count(api: API) -> None:
+def test_credential_calls_share_one_count(api):
     left = [
         api.post(path, {}).headers["x-ratelimit-remaining"]
         for path in [*CREDENTIAL_PATHS, "/auth/login", "/auth/login"]
@@ -130,7 +123,7 @@ def test_credential_calls_share_one_count(api: API) -> None:
 
 
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
-def test_credential_refusal_says_only_when_to_come_back(api: API, settings: Any, path: str) -> None:
+def test_credential_refusal_says_only_when_to_come_back(api, settings, path):
     settings.RATE_LIMIT_CREDENTIAL = 1
     api.post("/auth/login", {})
     answer = api.post(path, {})
@@ -140,7 +133,7 @@ def test_credential_refusal_says_only_when_to_come_back(api: API, settings: Any,
 
 
 @pytest.mark.parametrize("method", ["get", "head", "put", "delete", "options"])
-def test_refusal_does_not_depend_on_the_method(api: API, settings: Any, method: str) -> None:
+def test_refusal_does_not_depend_on_the_method(api, settings, method):
     settings.RATE_LIMIT_CREDENTIAL = 1
     api.post("/auth/login", {})
     answer = api.call(method, "/auth/login")
@@ -149,7 +142,7 @@ def test_refusal_does_not_depend_on_the_method(api: API, settings: Any, method: 
     assert limits(answer) == {"retry-after": "60"}
 
 
-def test_ordinary_refusal_says_that_nothing_remains(as_ada: API, api: API, settings: Any) -> None:
+def test_ordinary_refusal_says_that_nothing_remains(as_ada, api, settings):
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 1
     for client, path in [(api, "/nope"), (api, "/auth/me"), (as_ada, "/auth/me")]:
         client.get(path)
@@ -160,7 +153,7 @@ def test_ordinary_refusal_says_that_nothing_remains(as_ada: API, api: API, setti
         assert limits(answer) == {"retry-after": "60", "x-ratelimit-remaining": "0"}
 
 
-def test_tiers_do_not_share_a_count(api: API, settings: Any) -> None:
+def test_tiers_do_not_share_a_count(api, settings):
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 1
     settings.RATE_LIMIT_CREDENTIAL = 1
 
@@ -169,7 +162,7 @@ def test_tiers_do_not_share_a_count(api: API, settings: Any) -> None:
     assert api.post("/auth/login", {}).status_code == 400
 
 
-def test_seconds_are_those_of_the_callers_own_window(api: API, redis: Any, settings: Any) -> None:
+def test_seconds_are_those_of_the_callers_own_window(api, redis, settings):
     settings.RATE_LIMIT_CREDENTIAL = 2
     redis.set("throttle:credential:127.0.0.1", 1, px=7_400)
 
@@ -178,7 +171,7 @@ def test_seconds_are_those_of_the_callers_own_window(api: API, redis: Any, setti
 
 
 @pytest.mark.usefixtures("in_process")
-def test_window_in_process_ends_and_begins_anew(api: API, settings: Any, clock: Any) -> None:
+def test_window_in_process_ends_and_begins_anew(api, settings, clock):
     settings.RATE_LIMIT_CREDENTIAL = 1
     api.post("/auth/login", {})
     clock.now += 59.5
@@ -189,14 +182,14 @@ def test_window_in_process_ends_and_begins_anew(api: API, settings: Any, clock: 
     assert limits(api.post("/auth/login", {}))["x-ratelimit-reset"] == "60"
 
 
-def test_shortest_window_is_one_second(api: API, settings: Any) -> None:
+def test_shortest_window_is_one_second(api, settings):
     settings.RATE_LIMIT_WINDOW_SECONDS = 1
 
     assert limits(api.get("/nope"))["x-ratelimit-reset"] == "1"
 
 
 @pytest.mark.usefixtures("ada")
-def test_wall_clock_moves_no_window(api: API) -> None:
+def test_wall_clock_moves_no_window(api):
     with time_machine.travel(0, tick=False):
         api.get("/nope")
 
@@ -217,7 +210,7 @@ def test_wall_clock_moves_no_window(api: API) -> None:
         "/admin/accounts/user/",
     ],
 )
-def test_page_or_file_is_not_counted(client: Client, redis: Any, path: str) -> None:
+def test_page_or_file_is_not_counted(client, redis, path):
     answer = client.get(path)
     answer.close()
 
@@ -228,7 +221,7 @@ def test_page_or_file_is_not_counted(client: Client, redis: Any, path: str) -> N
 
 @pytest.mark.parametrize("path", ["/auth/login", "/auth/me", "/nope"])
 @pytest.mark.parametrize("origin", ["https://app.example.com", "https://evil.example", "null"])
-def test_preflight_is_not_counted(api: API, redis: Any, path: str, origin: str) -> None:
+def test_preflight_is_not_counted(api, redis, path, origin):
     asked = {"origin": origin, "access-control-request-method": "POST"}
     answer = api.call("options", path, headers=asked)
 
@@ -236,7 +229,7 @@ def test_preflight_is_not_counted(api: API, redis: Any, path: str, origin: str) 
     assert redis.keys("throttle:*") == []
 
 
-def test_missing_file_is_an_unknown_path(api: API) -> None:
+def test_missing_file_is_an_unknown_path(api):
     answer = api.get("/static/no/such.css")
 
     assert answer.status_code == 404

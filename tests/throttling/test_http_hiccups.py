@@ -5,29 +5,25 @@ import signal
 import statistics
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import Service
 from tests.servers import RedisServer
-from tests.throttling.conftest import Answer, at_once, message, shared_service
+from tests.throttling.conftest import at_once, message, shared_service
 
 LIMIT = 50
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(scope="module")
-def own_store() -> Iterator[RedisServer]:
+def own_store():
     server = RedisServer()
     yield server
     server.stop()
 
 
 @pytest.fixture(scope="module")
-def four(
-    own_store: RedisServer, django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Service]:
+def four(own_store, django_db_setup, tmp_path_factory):
     """Four processes behind one trusted proxy, so that each burst has an address of its own."""
     service = shared_service(
         tmp_path_factory.mktemp("four"),
@@ -40,15 +36,15 @@ def four(
     service.stop()
 
 
-def burst(service: Service, address: str) -> list[Answer]:
+def burst(service, address):
     return at_once(service, [message("POST", "/auth/login", {}, X_Forwarded_For=address)] * 300)
 
 
-def allowed(answers: list[Answer]) -> int:
+def allowed(answers):
     return sum(answer.status_code != 429 for answer in answers)
 
 
-def stop_twice(store: RedisServer, after: float) -> None:
+def stop_twice(store, after):
     """150 ms each; a fifth of a second lies between."""
     for pause in (after, 0.2):
         time.sleep(pause)
@@ -57,28 +53,26 @@ def stop_twice(store: RedisServer, after: float) -> None:
         store.process.send_signal(signal.SIGCONT)
 
 
-def longest(log: str) -> float:
+def longest(log):
     """Seconds that the slowest of the logged requests took in its thread."""
     return max(float(ms) for ms in re.findall(r"ms=([\d.]+)", log)) / 1000
 
 
-def until_found(service: Service) -> None:
+def until_found(service):
     deadline = time.monotonic() + 15
     while service.log.count("store is lost") > service.log.count("answers again"):
         assert time.monotonic() < deadline, "the store is not found again"
         time.sleep(0.05)
 
 
-def test_undisturbed_bursts_let_exactly_the_limit_through(four: Service) -> None:
+def test_undisturbed_bursts_let_exactly_the_limit_through(four):
     passed = [allowed(burst(four, f"192.0.2.{number}")) for number in range(3)]
 
     assert statistics.mode(passed) == LIMIT  # this machine may stop for a moment by itself
     assert max(passed) <= LIMIT + 2
 
 
-def test_store_that_stops_in_a_burst_gives_nobody_more(
-    four: Service, own_store: RedisServer
-) -> None:
+def test_store_that_stops_in_a_burst_gives_nobody_more(four, own_store):
     passed, slowest = [], []
     for number in range(10):
         until_found(four)

@@ -1,8 +1,5 @@
 """A locked address: every way to sign in as it is closed, from anywhere, and no other address's."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import pytest
 import time_machine
 
@@ -24,51 +21,51 @@ PERSON = {
 
 
 @pytest.fixture(autouse=True)
-def many_calls(settings: Any) -> None:
+def many_calls(settings):
     """This file is about locks: no caller runs out of calls."""
     settings.RATE_LIMIT_CREDENTIAL = 1000
 
 
 @pytest.fixture
-def time() -> Iterator[Any]:
+def time():
     with time_machine.travel("2026-11-21T12:00:00Z", tick=False) as coordinates:
         yield coordinates
 
 
-def call(path: str, body: dict[str, Any], peer: str = "203.0.113.1") -> Any:
+def call(path, body, peer="203.0.113.1"):
     return API().post(path, body, REMOTE_ADDR=peer)
 
 
-def log_in(email: str = "ada@example.com", password: str = PASSWORD, **options: str) -> Any:
+def log_in(email="ada@example.com", password=PASSWORD, **options):
     return call("/auth/login", {"email": email, "password": password}, **options)
 
 
-def guess(times: int, email: str = "ada@example.com") -> list[int]:
+def guess(times, email="ada@example.com"):
     return [log_in(email, "wrong password").status_code for _ in range(times)]
 
 
-def refresh(user: User) -> Callable[..., Any]:
+def refresh(user):
     body = {"refresh_token": str(tokens.issue(user)[1])}
     return lambda **options: call("/auth/refresh", body, **options)
 
 
-def complete(path: str, email: str) -> Callable[..., Any]:
+def complete(path, email):
     link = SignupLink.objects.create(email=email)
     return lambda **options: call(path, PERSON | {"token": link.token}, **options)
 
 
-def is_refusal(answer: Any) -> bool:
+def is_refusal(answer):
     return (answer.status_code, answer.json()) == (429, TOO_MANY_ATTEMPTS)
 
 
 @pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
-def test_threshold_th_failure_is_the_last_401(ada: User, email: str) -> None:
+def test_threshold_th_failure_is_the_last_401(ada, email):
     assert guess(7, email) == [401] * 5 + [429] * 2
     assert is_refusal(log_in(email))
 
 
 @pytest.mark.parametrize("peer", ["203.0.113.1", "198.51.100.7", "2001:db8::1", ""])
-def test_every_way_in_is_closed_from_anywhere(ada: User, peer: str) -> None:
+def test_every_way_in_is_closed_from_anywhere(ada, peer):
     ways = [log_in, refresh(ada), complete("/auth/complete-signup", ada.email)]
     ways.append(complete("/auth/register", ada.email))
     guess(5)
@@ -79,7 +76,7 @@ def test_every_way_in_is_closed_from_anywhere(ada: User, peer: str) -> None:
     assert all("Set-Cookie" not in answer for answer in answers)
 
 
-def test_refresh_by_cookie_is_closed_and_the_cookie_is_left_alone(ada: User) -> None:
+def test_refresh_by_cookie_is_closed_and_the_cookie_is_left_alone(ada):
     guess(5)
     cookie = f"service_refresh={tokens.issue(ada)[1]}"
     answer = API().post("/auth/refresh", headers={"cookie": cookie})
@@ -88,7 +85,7 @@ def test_refresh_by_cookie_is_closed_and_the_cookie_is_left_alone(ada: User) -> 
     assert not answer.cookies
 
 
-def test_dead_token_or_link_says_so_though_its_address_is_locked(ada: User, time: Any) -> None:
+def test_dead_token_or_link_says_so_though_its_address_is_locked(ada, time):
     old, link = refresh(ada), complete("/auth/complete-signup", ada.email)
     SignupLink.objects.update(expires_at="2026-11-21T12:00:01Z")
     time.shift(86_400 + 6)
@@ -98,7 +95,7 @@ def test_dead_token_or_link_says_so_though_its_address_is_locked(ada: User, time
     assert (link().status_code, link().json()) == (400, {"error": "invalid or expired token"})
 
 
-def test_locked_link_is_not_used_up(time: Any) -> None:
+def test_locked_link_is_not_used_up(time):
     way = complete("/auth/complete-signup", "charles@example.com")
     guess(5, "charles@example.com")
     assert is_refusal(way())
@@ -108,13 +105,13 @@ def test_locked_link_is_not_used_up(time: Any) -> None:
     assert way().status_code == 200
 
 
-def test_access_token_is_no_way_in_and_still_works(ada: User, as_ada: API) -> None:
+def test_access_token_is_no_way_in_and_still_works(ada, as_ada):
     guess(5)
 
     assert as_ada.get("/auth/me").status_code == 200
 
 
-def test_lock_ends_after_its_seconds_and_failures_do_not_prolong_it(ada: User, time: Any) -> None:
+def test_lock_ends_after_its_seconds_and_failures_do_not_prolong_it(ada, time):
     guess(5)
     time.shift(890)
     assert guess(20) == [429] * 20
@@ -127,14 +124,14 @@ def test_lock_ends_after_its_seconds_and_failures_do_not_prolong_it(ada: User, t
     assert guess(6) == [401] * 5 + [429]
 
 
-def test_count_begins_anew_after_a_lock(ada: User, time: Any) -> None:
+def test_count_begins_anew_after_a_lock(ada, time):
     guess(5)
     time.shift(900)
 
     assert guess(6) == [401] * 5 + [429]
 
 
-def test_log_in_clears_the_count(ada: User) -> None:
+def test_log_in_clears_the_count(ada):
     guess(4)
     assert log_in().status_code == 200
 
@@ -142,7 +139,7 @@ def test_log_in_clears_the_count(ada: User) -> None:
     assert log_in().status_code == 200
 
 
-def test_refresh_does_not_clear_the_count(ada: User) -> None:
+def test_refresh_does_not_clear_the_count(ada):
     open_tab = refresh(ada)
     assert guess(4) == [401] * 4
     assert open_tab().status_code == 200
@@ -151,7 +148,7 @@ def test_refresh_does_not_clear_the_count(ada: User) -> None:
     assert is_refusal(open_tab())
 
 
-def test_completion_clears_the_count() -> None:
+def test_completion_clears_the_count():
     way = complete("/auth/register", "charles@example.com")
     guess(4, "charles@example.com")
 
@@ -160,14 +157,14 @@ def test_completion_clears_the_count() -> None:
     assert guess(4, "charles@example.com") == [401] * 4
 
 
-def test_completion_that_fails_clears_nothing(ada: User) -> None:
+def test_completion_that_fails_clears_nothing(ada):
     guess(4)
     assert complete("/auth/register", ada.email)().status_code == 409
 
     assert guess(2) == [401, 429]
 
 
-def test_bad_input_is_no_failure(ada: User) -> None:
+def test_bad_input_is_no_failure(ada):
     for body in [{}, {"email": ada.email}, {"email": ada.email, "password": ""}, {"email": 7}]:
         assert call("/auth/login", body).status_code == 400
     call("/auth/login", {"email": ada.email, "password": "x" * 257})
@@ -175,20 +172,20 @@ def test_bad_input_is_no_failure(ada: User) -> None:
     assert not Lockout.objects.exists()
 
 
-def test_throttled_guess_is_no_failure(ada: User, settings: Any) -> None:
+def test_throttled_guess_is_no_failure(ada, settings):
     settings.RATE_LIMIT_CREDENTIAL = 2
 
     assert guess(6) == [401, 401, 429, 429, 429, 429]
     assert Lockout.objects.get().failures == 2
 
 
-def test_neighbour_is_not_locked(ada: User, bob: User) -> None:
+def test_neighbour_is_not_locked(ada, bob):
     guess(5)
 
     assert log_in("bob@example.com").status_code == 200
 
 
-def test_colleague_is_not_locked_by_a_lock_of_the_admin(ada: User, as_bob: API) -> None:
+def test_colleague_is_not_locked_by_a_lock_of_the_admin(ada, as_bob):
     guess(5)
 
     assert as_bob.get("/auth/me").status_code == 200
@@ -198,7 +195,7 @@ def test_colleague_is_not_locked_by_a_lock_of_the_admin(ada: User, as_bob: API) 
 # ---- Spellings of an address --------------------------------------------------------------------
 
 
-def test_spellings_of_one_address_are_one_counter(ada: User) -> None:
+def test_spellings_of_one_address_are_one_counter(ada):
     spellings = ["ada@example.com", " ada@example.com  ", "ADA@example.com", "ada@EXAMPLE.Com"]
     spellings.append("\u2003Ada@Example.COM\u00a0")
     answers = [log_in(email, "wrong password") for email in spellings]
@@ -242,7 +239,7 @@ def test_spellings_of_one_address_are_one_counter(ada: User) -> None:
         "@",
     ],
 )
-def test_look_alike_is_refused_and_nobody_is_counted(email: str) -> None:
+def test_look_alike_is_refused_and_nobody_is_counted(email):
     answer = log_in(email, "wrong password")
 
     assert answer.status_code == 400
@@ -261,7 +258,7 @@ def test_look_alike_is_refused_and_nobody_is_counted(email: str) -> None:
         ("k.ate@example.com", "k.ate@example.com"),
     ],
 )
-def test_other_address_has_a_counter_of_its_own(email: str, counted: str) -> None:
+def test_other_address_has_a_counter_of_its_own(email, counted):
     assert log_in(email, "wrong password").status_code == 401
 
     assert list(Lockout.objects.values_list("email", flat=True)) == [counted]

@@ -3,14 +3,11 @@
 import signal
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
-from tests.conftest import Service
 from tests.servers import RedisServer, free_port
-from tests.throttling.conftest import Answer, ask, at_once, limits, message
+from tests.throttling.conftest import ask, at_once, limits, message
 
 ORDINARY = message("GET", "/nope"), message("GET", "/auth/me")
 LOG_IN = message("POST", "/auth/login", {})
@@ -19,7 +16,7 @@ FULL = {"x-ratelimit-limit": "1000", "x-ratelimit-remaining": "1000", "x-ratelim
 
 
 @pytest.fixture
-def own_store() -> Iterator[RedisServer]:
+def own_store():
     """A redis-server that the test may break."""
     server = RedisServer()
     yield server
@@ -28,10 +25,10 @@ def own_store() -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def two(new_service: Callable[..., Service]) -> Callable[[str], Service]:
+def two(new_service):
     """Starts two processes that count in the store of an address; a share is four log-ins."""
 
-    def start(url: str) -> Service:
+    def start(url):
         service = new_service(
             REDIS_URL=url,
             WEB_CONCURRENCY="2",
@@ -44,7 +41,7 @@ def two(new_service: Callable[..., Service]) -> Callable[[str], Service]:
     return start
 
 
-def until(condition: Callable[[], Any], seconds: float) -> float:
+def until(condition, seconds):
     """Call until it is true, and give how long that took; fails when it takes longer."""
     begin = time.monotonic()
     while not condition():
@@ -53,10 +50,10 @@ def until(condition: Callable[[], Any], seconds: float) -> float:
     return time.monotonic() - begin
 
 
-def call_until_logged(service: Service, line: str) -> None:
+def call_until_logged(service, line):
     """Make ordinary calls until both processes have logged the line."""
 
-    def logged() -> bool:
+    def logged():
         answers = at_once(service, [*ORDINARY] * 4)
         assert {answer.status_code for answer in answers} == {401, 404}
         return service.log.count(line) >= 2
@@ -64,27 +61,27 @@ def call_until_logged(service: Service, line: str) -> None:
     until(logged, 20)
 
 
-def health(service: Service) -> list[dict[str, str]]:
+def health(service):
     """What /health says, asked often enough that each process is likely to be asked."""
     answers = at_once(service, [message("GET", "/health")] * 8)
     assert {answer.status_code for answer in answers} == {200}
     return [answer.json() for answer in answers]
 
 
-def log_ins(service: Service, count: int) -> list[Answer]:
+def log_ins(service, count):
     answers = at_once(service, [LOG_IN] * count)
     assert {answer.status_code for answer in answers} <= {400, 429}
     return answers
 
 
-def assert_serves_without_store(service: Service) -> None:
+def assert_serves_without_store(service):
     """Ordinary calls pass, credential calls are counted by each process: 2 x (8 // 2)."""
     for answer in at_once(service, [*ORDINARY] * 20):
         assert answer.status_code in {401, 404}
         assert limits(answer) == FULL
     assert all(said["limiter"] == "fallback" for said in health(service))
     assert all(said["status"] == "degraded" for said in health(service))
-    counted: list[Answer] = []
+    counted = []
     until(lambda: counted.extend(log_ins(service, 4)) or len(allowed(counted)) == 8, 20)
     counted += log_ins(service, 20)
     left = sorted(answer.headers["x-ratelimit-remaining"] for answer in allowed(counted))
@@ -92,11 +89,11 @@ def assert_serves_without_store(service: Service) -> None:
     assert {answer.headers["x-ratelimit-limit"] for answer in allowed(counted)} == {"4"}
 
 
-def allowed(answers: list[Answer]) -> list[Answer]:
+def allowed(answers):
     return [answer for answer in answers if answer.status_code != 429]
 
 
-def assert_found_again(service: Service) -> None:
+def assert_found_again(service):
     """Within six seconds, by /health alone; then the store's count is the one that holds."""
     ok = {"status": "ok", "database": "ok", "limiter": "ok", "keys": "ok"}
     until(lambda: health(service) and service.log.count(FOUND) == 2, 6)
@@ -106,7 +103,7 @@ def assert_found_again(service: Service) -> None:
     assert (service.log.count(LOST), service.log.count(FOUND)) == (2, 2)
 
 
-def test_killed_store_is_done_without_and_found_again(two: Any, own_store: RedisServer) -> None:
+def test_killed_store_is_done_without_and_found_again(two, own_store):
     service = two(own_store.url)
     until(lambda: limits(ask(service, "GET", "/nope")) != FULL, 5)
     own_store.stop()
@@ -117,7 +114,7 @@ def test_killed_store_is_done_without_and_found_again(two: Any, own_store: Redis
     assert_found_again(service)
 
 
-def test_store_that_is_absent_at_start_is_found_later(two: Any) -> None:
+def test_store_that_is_absent_at_start_is_found_later(two):
     port = free_port()
     service = two(f"redis://127.0.0.1:{port}/0")
 
@@ -130,7 +127,7 @@ def test_store_that_is_absent_at_start_is_found_later(two: Any) -> None:
         store.stop()
 
 
-def test_health_knows_at_the_start_and_without_requests(two: Any, own_store: RedisServer) -> None:
+def test_health_knows_at_the_start_and_without_requests(two, own_store):
     own_store.stop()
     service = two(own_store.url)
     until(lambda: service.log.count(LOST) == 2, 5)
@@ -142,7 +139,7 @@ def test_health_knows_at_the_start_and_without_requests(two: Any, own_store: Red
     until(lambda: service.log.count(LOST) == 4, 5)  # by both processes, that nobody has called
 
 
-def durations(service: Service, calls: int) -> list[float]:
+def durations(service, calls):
     """Seconds that ordinary calls took, one after another."""
     took = []
     for _ in range(calls):
@@ -153,7 +150,7 @@ def durations(service: Service, calls: int) -> list[float]:
     return took
 
 
-def test_hanging_store_slows_nobody_down(two: Any, own_store: RedisServer) -> None:
+def test_hanging_store_slows_nobody_down(two, own_store):
     service = two(own_store.url)
     at_once(service, [*ORDINARY] * 8)
     before = statistics.median(durations(service, 200))

@@ -2,16 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 from django.core.cache import cache
 
 from accounts import tokens
-from accounts.models import User
-from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS, Service
+from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
 from tests.throttling.conftest import (
-    Answer,
     ask,
     at_once,
     limits,
@@ -27,7 +24,7 @@ SHARE = "2"  # of ten credential calls, for one of four processes without a stor
 
 
 @pytest.fixture(scope="module")
-def four(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def four(django_db_setup, tmp_path_factory):
     """Four processes behind one trusted proxy, so that a test can call from many addresses."""
     folder = tmp_path_factory.mktemp("four")
     service = shared_service(folder, WEB_CONCURRENCY="4", TRUSTED_PROXY_COUNT="1", **LIMITS)
@@ -36,26 +33,26 @@ def four(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture(scope="module")
-def one(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def one(django_db_setup, tmp_path_factory):
     """One process with many threads, which counts in its own memory."""
     service = shared_service(tmp_path_factory.mktemp("one"), REDIS_URL="", **LIMITS)
     yield service.start()
     service.stop()
 
 
-def access_token(user: User) -> str:
+def access_token(user):
     return str(tokens.issue(user)[0])
 
 
-def log_in(email: str = "ada@example.com", password: str = PASSWORD, **headers: str) -> bytes:
+def log_in(email="ada@example.com", password=PASSWORD, **headers):
     return message("POST", "/auth/login", {"email": email, "password": password}, **headers)
 
 
-def statuses(answers: list[Answer]) -> dict[int, int]:
+def statuses(answers):
     return dict(Counter(answer.status_code for answer in answers))
 
 
-def burst(service: Service, calls: list[bytes]) -> list[Answer]:
+def burst(service, calls):
     """The answers to calls that are made at once.
 
     A store that this machine kept waiting for 100 ms has let calls through, as it should; such
@@ -70,12 +67,12 @@ def burst(service: Service, calls: list[bytes]) -> list[Answer]:
     return answers
 
 
-def uncounted(headers: dict[str, str]) -> bool:
+def uncounted(headers):
     limit = headers.get("x-ratelimit-limit", "")
     return limit == SHARE or (limit != "" and headers["x-ratelimit-remaining"] == limit)
 
 
-def assert_counted_down(answers: list[Answer], limit: int) -> None:
+def assert_counted_down(answers, limit):
     """Each place in the window was given to one request, and each header is in its range."""
     allowed = [limits(answer) for answer in answers if answer.status_code != 429]
     refused = [limits(answer) for answer in answers if answer.status_code == 429]
@@ -87,9 +84,7 @@ def assert_counted_down(answers: list[Answer], limit: int) -> None:
 
 
 @pytest.mark.parametrize("where", ["four", "one"])
-def test_of_300_public_calls_the_limit_is_let_through(
-    request: pytest.FixtureRequest, where: str
-) -> None:
+def test_of_300_public_calls_the_limit_is_let_through(request, where):
     answers = burst(request.getfixturevalue(where), [message("GET", "/nope")] * 300)
 
     assert statuses(answers) == {404: 100, 429: 200}
@@ -97,9 +92,7 @@ def test_of_300_public_calls_the_limit_is_let_through(
 
 
 @pytest.mark.parametrize("where", ["four", "one"])
-def test_of_300_calls_of_a_user_the_limit_is_let_through(
-    request: pytest.FixtureRequest, where: str, ada: User
-) -> None:
+def test_of_300_calls_of_a_user_the_limit_is_let_through(request, where, ada):
     mine = {"Authorization": f"Bearer {access_token(ada)}"}
     calls = [message("GET", "/auth/me", X_Forwarded_For=f"192.0.2.{n % 200}", **mine)
              for n in range(300)]  # fmt: skip
@@ -110,9 +103,7 @@ def test_of_300_calls_of_a_user_the_limit_is_let_through(
 
 
 @pytest.mark.parametrize("where", ["four", "one"])
-def test_of_300_credential_calls_the_limit_is_let_through(
-    request: pytest.FixtureRequest, where: str, ada: User
-) -> None:
+def test_of_300_credential_calls_the_limit_is_let_through(request, where, ada):
     refresh = {"refresh_token": str(tokens.issue(ada)[1])}
     answers = burst(
         request.getfixturevalue(where), [message("POST", "/auth/refresh", refresh)] * 300
@@ -122,9 +113,7 @@ def test_of_300_credential_calls_the_limit_is_let_through(
     assert_counted_down(answers, 10)
 
 
-def test_fifty_parallel_guesses_from_fifty_addresses_meet_the_lock(
-    four: Service, ada: User
-) -> None:
+def test_fifty_parallel_guesses_from_fifty_addresses_meet_the_lock(four, ada):
     guesses = [log_in(password=f"guess {n}", X_Forwarded_For=f"192.0.2.{n}") for n in range(50)]
 
     assert statuses(at_once(four, guesses)) == {401: 5, 429: 45}
@@ -132,7 +121,7 @@ def test_fifty_parallel_guesses_from_fifty_addresses_meet_the_lock(
     assert (right.status_code, right.json()) == (429, TOO_MANY_ATTEMPTS)
 
 
-def test_twenty_four_parallel_right_log_ins_all_succeed(four: Service, ada: User) -> None:
+def test_twenty_four_parallel_right_log_ins_all_succeed(four, ada):
     calls = [log_in(X_Forwarded_For=f"192.0.2.{n}") for n in range(24)]
 
     assert statuses(at_once(four, calls)) == {200: 24}
@@ -141,7 +130,7 @@ def test_twenty_four_parallel_right_log_ins_all_succeed(four: Service, ada: User
 # ---- A lock and a throttle ---------------------------------------------------------------------
 
 
-def without_date(answer: Answer) -> bytes:
+def without_date(answer):
     """The answer's bytes, in which the date and the request's random id alone may differ."""
     content = answer.content
     for name in ("Date", "X-Request-ID"):
@@ -151,7 +140,7 @@ def without_date(answer: Answer) -> bytes:
     return content
 
 
-def refusals(four: Service, redis, call: bytes) -> list[Answer]:
+def refusals(four, redis, call):
     """Of a caller who has used up his calls, and of one who has not: each has 17 s left."""
     answers = []
     for caller, used in [("203.0.113.1", 10), ("203.0.113.2", 1)]:
@@ -163,9 +152,7 @@ def refusals(four: Service, redis, call: bytes) -> list[Answer]:
 
 @pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
 @pytest.mark.parametrize("password", [PASSWORD, "wrong password"])
-def test_lock_and_throttle_answer_the_same_bytes(
-    four: Service, redis, ada: User, email: str, password: str
-) -> None:
+def test_lock_and_throttle_answer_the_same_bytes(four, redis, ada, email, password):
     for _ in range(5):
         Lockout.objects.record_failure(email)
     throttled, locked = refusals(four, redis, log_in(email, password))
@@ -176,7 +163,7 @@ def test_lock_and_throttle_answer_the_same_bytes(
     assert locked.json() == TOO_MANY_ATTEMPTS
 
 
-def test_lock_of_a_refresh_token_answers_the_same_bytes(four: Service, redis, ada: User) -> None:
+def test_lock_of_a_refresh_token_answers_the_same_bytes(four, redis, ada):
     for _ in range(5):
         Lockout.objects.record_failure(ada.email)
     cookie = f"service_refresh={tokens.issue(ada)[1]}"
@@ -186,7 +173,7 @@ def test_lock_of_a_refresh_token_answers_the_same_bytes(four: Service, redis, ad
     assert "Set-Cookie" not in locked.headers
 
 
-def test_admin_form_answers_the_same_bytes(four: Service, redis, ada: User) -> None:
+def test_admin_form_answers_the_same_bytes(four, redis, ada):
     for _ in range(5):
         Lockout.objects.record_failure(ada.email)
     form = f"username={ada.email}&password=wrong&csrfmiddlewaretoken={'a' * 32}".encode()
@@ -201,11 +188,11 @@ def test_admin_form_answers_the_same_bytes(four: Service, redis, ada: User) -> N
 # ---- What callers say about themselves ---------------------------------------------------------
 
 
-def left(answer: Answer) -> int:
+def left(answer):
     return int(answer.headers["x-ratelimit-remaining"])
 
 
-def test_only_the_last_of_several_forwarded_headers_counts(four: Service) -> None:
+def test_only_the_last_of_several_forwarded_headers_counts(four):
     twice = b"X-Forwarded-For: %s\r\nX-Forwarded-For: 203.0.113.9\r\n"
     call = message("GET", "/nope")
     calls = [
@@ -215,7 +202,7 @@ def test_only_the_last_of_several_forwarded_headers_counts(four: Service) -> Non
     assert [left(at_once(four, [one])[0]) for one in calls] == [99, 98]
 
 
-def test_header_spelled_with_underscores_changes_nothing(four: Service) -> None:
+def test_header_spelled_with_underscores_changes_nothing(four):
     spoofed = message("GET", "/nope").replace(b"\r\n", b"\r\nX_Forwarded_For: 203.0.113.9\r\n", 1)
     answers = [at_once(four, [spoofed])[0], ask(four, "GET", "/nope")]
 

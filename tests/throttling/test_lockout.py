@@ -51,7 +51,7 @@ def time(time_machine):
     return time_machine
 
 
-def fail(times: int, email: str = ADA) -> list[bool]:
+def fail(times, email=ADA):
     return [Lockout.objects.record_failure(email) for _ in range(times)]
 
 
@@ -237,7 +237,7 @@ def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypat
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("earlier", [0, 3])
 def test_parallel_guesses_are_counted_one_by_one(earlier):
-    def guess(_: int) -> bool:
+    def guess(_):
         try:
             return Lockout.objects.record_failure(ADA)
         finally:
@@ -253,7 +253,7 @@ def test_parallel_guesses_are_counted_one_by_one(earlier):
 
 @pytest.mark.django_db(transaction=True)
 def test_parallel_successes_all_succeed():
-    def succeed(_: int) -> bool:
+    def succeed(_):
         try:
             return Lockout.objects.clear_unless_locked(ADA)
         finally:
@@ -275,7 +275,7 @@ def test_sqlite_counts_the_same(tmp_path):
     assert output.splitlines() == ["5", "True", "True", "1 None", "True 0"]
 
 
-def refuse(times: int) -> None:
+def refuse(times):
     for _ in range(times):
         Lockout.objects.record_refusal(ADA)
 

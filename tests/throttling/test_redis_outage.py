@@ -7,8 +7,6 @@ import socket
 import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 import redis as redis_py
@@ -24,27 +22,27 @@ from throttling.store import Server, Store
 FULL = Decision(allowed=True, limit=300, remaining=300, reset=60)
 
 
-def ordinary() -> Decision:
+def ordinary():
     return limiter.count("public", "203.0.113.9", 300, strict=False)
 
 
-def credential(limit: int = 10) -> Decision:
+def credential(limit=10):
     return limiter.count("credential", "203.0.113.9", limit, strict=True)
 
 
-def seconds(function) -> float:
+def seconds(function):
     begin = time.perf_counter()
     function()
     return time.perf_counter() - begin
 
 
-def standing() -> list[Any]:
+def standing():
     """The connections that nobody uses."""
     servers = limiter.store.servers.values()
     return [connection for server in servers for connection in server.standing]
 
 
-def messages(caplog) -> list[str]:
+def messages(caplog):
     return [record.message for record in caplog.records if record.name == "throttling"]
 
 
@@ -210,7 +208,7 @@ def test_connections_stand_before_they_are_needed(store, settings):
 COUNT = b"*2\r\n:1\r\n:60000\r\n"
 
 
-def certified(folder: Path) -> dict[str, Any]:
+def certified(folder):
     """A server's TLS context, and the file by which a client knows the server."""
     authority, key = self_signed(folder, x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -219,7 +217,7 @@ def certified(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def tls(tmp_path) -> dict[str, Any]:
+def tls(tmp_path):
     return certified(tmp_path)
 
 
@@ -403,7 +401,7 @@ def test_lost_store_is_met_on_new_connections(store):
 def test_watch_goes_on_whatever_losing_the_store_raises(absent_store, monkeypatch):
     pauses, losses = iter("12"), []
 
-    def fail(store: Store) -> None:
+    def fail(store):
         losses.append(store)
         raise OSError("no file descriptor is left")
 

@@ -8,12 +8,12 @@ from throttling.counter import limiter
 KEY = "throttle:public:203.0.113.9"
 
 
-def count(limit: int = 2) -> counter.Decision:
+def count(limit=2):
     return limiter.count("public", "203.0.113.9", limit, strict=False)
 
 
 @pytest.fixture
-def exhausted(redis, clock) -> None:
+def exhausted(redis, clock):
     for _ in range(3):
         refused = count()
     assert not refused.allowed

@@ -17,14 +17,14 @@ pytestmark = pytest.mark.usefixtures("redis")
 class Page(CountedView):
     authentication_classes = []
 
-    def get(self, request: Request) -> Response:
+    def get(self, request):
         return Response({})
 
 
 class Protected(Page):
     throttle_classes = [AuthenticatedThrottle]
 
-    def subject(self, request: Request) -> str | None:
+    def subject(self, request):
         return request.headers.get("X-Subject")
 
 
@@ -32,12 +32,12 @@ class LogIn(Page):
     throttle_classes = [CredentialThrottle]
 
 
-def get(view: type[Page], peer: str = "203.0.113.9", **headers: str):
+def get(view, peer="203.0.113.9", **headers):
     request = RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers)
     return view.as_view()(request).render()
 
 
-def headers(response) -> dict[str, str]:
+def headers(response):
     names = ("x-ratelimit-", "retry-after")
     return {k.lower(): v for k, v in response.items() if k.lower().startswith(names)}
 

@@ -17,7 +17,7 @@ LOCKOUTS = "/admin/throttling/lockout/"
 
 
 @pytest.fixture
-def locked() -> str:
+def locked():
     for _ in range(5):
         Lockout.objects.record_failure("ada@example.com")
     return "ada@example.com"
@@ -88,7 +88,7 @@ def test_admin_site_neither_adds_nor_changes_nor_deletes(locked, site):
 
 
 @pytest.fixture
-def guessed(api, db) -> str:
+def guessed(api, db):
     """An address that was locked from one client address; another failed once, at another."""
     for client in ["203.0.113.7"] * 5 + ["198.51.100.9"]:
         token = current.set(Origin(client))

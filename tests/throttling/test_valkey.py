@@ -1,25 +1,24 @@
 """Valkey serves as the limiter's store as Redis does."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.servers import VALKEY, RedisServer
 from tests.throttling.conftest import use_store
-from throttling import counter, store
+from throttling import store
 from throttling.counter import limiter
 
 
 @pytest.fixture
-def valkey(settings) -> Iterator[RedisServer]:
+def valkey(settings):
     server = RedisServer(program=VALKEY)
     use_store(settings, server.url)
     yield server
     server.stop()
 
 
-def count(limit: int = 10) -> counter.Decision:
+def count(limit=10):
     return limiter.count("credential", "203.0.113.9", limit, strict=True)
 
 

@@ -18,46 +18,46 @@ class Clock:
     servers can read them that run as another user.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.library = folder, folder / "clock.so"
         if shutil.which("gcc") is None:
             pytest.fail("there is no `gcc` (Debian's gcc and libc6-dev)")
         build = ["gcc", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC"]
         subprocess.run([*build, "-o", str(self.library), str(SOURCE)], check=True)
         self.ahead = 0  # seconds
-        self.wrong: dict[str, int] = {}
+        self.wrong = {}
 
-    def environment(self, place: str) -> dict[str, str]:
+    def environment(self, place):
         """What the processes of a place are started with."""
         self.wrong.setdefault(place, 0)
         self.file(place).touch(0o644)
         self.tell()
         return {"LD_PRELOAD": str(self.library), "CLOCK_FILE": str(self.file(place))}
 
-    def file(self, place: str) -> Path:
+    def file(self, place):
         return self.folder / f"clock-{place}"
 
-    def tell(self) -> None:
+    def tell(self):
         for place, wrong in self.wrong.items():
             with self.file(place).open("r+b") as file:
                 file.write(struct.pack("q", self.ahead + wrong))
 
-    def now(self) -> datetime:
+    def now(self):
         return datetime.now(UTC) + timedelta(seconds=self.ahead)
 
-    def set(self, moment: datetime) -> None:
+    def set(self, moment):
         """Go forward to a moment, which must be one to come unless nothing has begun yet."""
         ahead = round((moment - datetime.now(UTC)).total_seconds())
         assert ahead >= self.ahead or not self.ahead, "no clock here goes back"
         self.ahead = ahead
         self.tell()
 
-    def go_on(self, **time: float) -> None:
+    def go_on(self, **time):
         """Go forward by so much: `minutes=1`."""
         self.ahead += round(timedelta(**time).total_seconds())
         self.tell()
 
-    def misset(self, place: str, seconds: int) -> None:
+    def misset(self, place, seconds):
         """Let a place be wrong from now on, or right again by 0."""
         self.wrong[place] = seconds
         self.tell()

@@ -1,7 +1,5 @@
 """One year for all of its months, which come one after the other: run them in whole (`-x`)."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests import servers
@@ -9,7 +7,7 @@ from tests.year.year import Year
 
 
 @pytest.fixture(scope="package")
-def year(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Year]:
+def year(tmp_path_factory):
     year = Year(tmp_path_factory.mktemp("year"), servers.FOLDER)
     try:
         year.places.set_up()

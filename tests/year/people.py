@@ -4,7 +4,7 @@ import base64
 import itertools
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
@@ -13,7 +13,6 @@ from signin.factors import totp
 from tests.assistants.conftest import CHALLENGE, REDIRECT, VERIFIER, hidden
 from tests.hosts.conftest import Balancer
 from tests.releases.fill import PASSWORD
-from tests.requests import Answer
 from tests.year.clock import Clock
 from tests.year.places import SHARED
 from tests.year.post import Post
@@ -41,10 +40,10 @@ class Session:
     signed_in: datetime
     ended: bool = False
 
-    def opens(self, now: datetime) -> bool:
+    def opens(self, now):
         return not self.ended and now < self.made + ACCESS
 
-    def goes_on(self, now: datetime) -> bool:
+    def goes_on(self, now):
         return not self.ended and now < min(self.made + REFRESH, self.signed_in + SESSION)
 
 
@@ -62,45 +61,45 @@ class Person:
     assistants: list["Assistant"] = field(default_factory=list, repr=False)
     address: str = field(default_factory=lambda: next(addresses))
 
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+    def ask(self, method, path, body=None, **headers):
         return self.world.balancer.ask(self.address, method, path, body, **headers)
 
-    def call(self, method: str, path: str, body: Any = None) -> Answer:
+    def call(self, method, path, body=None):
         """With the newest access token, renewed where it is too old."""
         if not (self.sessions and self.sessions[-1].opens(self.now)):
             self.comes()
         return self.ask(method, path, body, Authorization=f"Bearer {self.sessions[-1].access}")
 
-    def must(self, method: str, path: str, body: Any = None) -> Any:
+    def must(self, method, path, body=None):
         answer = self.call(method, path, body)
         assert answer.status in {200, 201, 204}, (self.email, path, answer.status, answer.body)
         return answer.json() if answer.body else None
 
     @property
-    def now(self) -> datetime:
+    def now(self):
         return self.world.clock.now()
 
     # Sessions
 
-    def keep(self, answer: Answer, signed_in: datetime | None = None) -> None:
+    def keep(self, answer, signed_in=None):
         """The pair of an answer that signs in, or goes on with a sign-in of then."""
         assert answer.status == 200, (self.email, answer.status, answer.body)
         pair, now = answer.json(), self.now
         session = Session(pair["access_token"], pair["refresh_token"], now, signed_in or now)
         self.sessions = [*self.sessions, session][-OLDEST_KEPT:]
 
-    def body(self) -> dict[str, str]:
+    def body(self):
         """What the person signs in with."""
         proof = {"code": self.code()} if self.secret else {}
         return {"email": self.email, "password": self.password} | proof
 
-    def log_in(self) -> None:
+    def log_in(self):
         self.keep(self.ask("POST", "/auth/login", self.body()))
 
-    def refreshes(self, session: Session) -> Answer:
+    def refreshes(self, session):
         return self.ask("POST", "/auth/refresh", {"refresh_token": session.refresh})
 
-    def comes(self) -> None:
+    def comes(self):
         """Go on with the newest session; sign in where it is over, which must be as expected."""
         newest = self.sessions[-1] if self.sessions else None
         if newest is not None:
@@ -112,12 +111,12 @@ class Person:
         self.world.clock.go_on(minutes=5)  # or 30 days later it would be a matter of seconds
         self.log_in()
 
-    def end_sessions(self) -> None:
+    def end_sessions(self):
         """Note that all of them have been ended, and the grants of assistants with them."""
         for session in [*self.sessions, *(assistant.session for assistant in self.assistants)]:
             session.ended = True
 
-    def check(self) -> None:
+    def check(self):
         """What every pair of tokens that is still at hand is good for."""
         for session in self.sessions:
             bearer = f"Bearer {session.access}"
@@ -130,26 +129,26 @@ class Person:
 
     # What people do
 
-    def code(self) -> str:
+    def code(self):
         """A code of the app that no sign-in has had: the year goes on by a step before it."""
         assert self.secret is not None
         self.world.clock.go_on(seconds=30)
         return totp.app(self.secret).generate(int(self.now.timestamp())).decode()
 
-    def adds_app(self) -> None:
+    def adds_app(self):
         begun = self.must("POST", "/auth/factors/totp", {"password": self.password})
         self.secret = base64.b32decode(begun["secret"])
         self.must("POST", "/auth/factors/totp/confirm", {"id": begun["id"], "code": self.code()})
         self.world.post.expect(self.email, "An authenticator app was added")
 
-    def changes_password(self) -> None:
+    def changes_password(self):
         self.asks_for_a_new_password()
         self.changes_it()
 
-    def asks_for_a_new_password(self) -> None:
+    def asks_for_a_new_password(self):
         self.ask("POST", "/password-changes", {"email": self.email})
 
-    def changes_it(self) -> None:
+    def changes_it(self):
         """By the link in the mail, which has not been waited for yet."""
         token = self.world.post.token(self.email, "Change your password")
         self.password += "!"
@@ -159,14 +158,14 @@ class Person:
         self.keep(self.ask("POST", "/password-changes/redeem", body))
         self.world.post.expect(self.email, "Your password was changed")
 
-    def signs_out_everywhere(self) -> None:
+    def signs_out_everywhere(self):
         self.must("POST", "/auth/logout-everywhere")
         self.end_sessions()
 
-    def invites(self, email: str) -> None:
+    def invites(self, email):
         self.must("POST", "/invitations", {"email": email})
 
-    def deactivates(self, other: "Person") -> None:
+    def deactivates(self, other):
         people = self.must("GET", "/users?per_page=100")["items"]
         (found,) = [person["id"] for person in people if person["email"] == other.email]
         self.must("PATCH", f"/users/{found}", {"is_active": False})
@@ -175,7 +174,7 @@ class Person:
         self.world.post.expect(other.email, "Your account was deactivated")
 
 
-def signs_up(world: World, email: str, company: str) -> Person:
+def signs_up(world, email, company):
     """The admin of a new company."""
     person = Person(world, email)
     person.ask("POST", "/auth/signup", {"email": email})
@@ -186,7 +185,7 @@ def signs_up(world: World, email: str, company: str) -> Person:
     return person
 
 
-def accepts(world: World, email: str, token: str) -> Person:
+def accepts(world, email, token):
     """Somebody who was invited."""
     person = Person(world, email)
     body = {"token": token, "first_name": "Bob", "last_name": "Boole", "password": PASSWORD}
@@ -206,7 +205,7 @@ class Assistant:
     session: Session
 
     @classmethod
-    def connect(cls, person: Person) -> "Assistant":
+    def connect(cls, person):
         uris = {"redirect_uris": [REDIRECT], "client_name": f"Claudia {next(numbers)}"}
         client = person.ask("POST", "/oauth/register", uris).json()["client_id"]
         code = allowed(person, client)
@@ -215,10 +214,10 @@ class Assistant:
         person.world.post.expect(person.email, "An assistant may act for you")
         return cls(person, client, pair(person, answer, person.now))
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.person.assistants.append(self)
 
-    def asks(self) -> int:
+    def asks(self):
         """What a call of a tool is answered."""
         params = {"name": "whoami", "arguments": {}}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -226,11 +225,11 @@ class Assistant:
         bearer = f"Bearer {self.session.access}"
         return self.person.ask("POST", "/mcp", message, Authorization=bearer, **headers).status
 
-    def goes_on(self) -> bool:
+    def goes_on(self):
         """An assistant's refresh token lives as long as the grant, its access token an hour."""
         return not self.session.ended and self.person.now < self.session.signed_in + SESSION
 
-    def comes(self) -> None:
+    def comes(self):
         """Refresh, and use a tool; connect anew where that is over, which must be as expected."""
         goes_on = self.goes_on()
         form = {"grant_type": "refresh_token", "refresh_token": self.session.refresh}
@@ -244,24 +243,24 @@ class Assistant:
             self.person.assistants.remove(again)
             self.client, self.session = again.client, again.session
 
-    def check(self) -> None:
+    def check(self):
         opens = self.session.opens(self.person.now) and self.goes_on()
         assert self.asks() == (200 if opens else 401), (self.person.email, self.session)
 
 
-def pair(person: Person, answer: Answer, signed_in: datetime) -> Session:
+def pair(person, answer, signed_in):
     assert answer.status == 200, (person.email, answer.body)
     body = answer.json()
     return Session(body["access_token"], body["refresh_token"], person.now, signed_in)
 
 
-def exchange(person: Person, client: str, form: dict[str, str]) -> Answer:
+def exchange(person, client, form):
     body = urlencode(form | {"client_id": client}).encode()
     kind = {"Content_Type": "application/x-www-form-urlencoded"}
     return person.ask("POST", "/oauth/token", body, **kind)
 
 
-def allowed(person: Person, client: str) -> str:
+def allowed(person, client):
     """The code that a person's yes on the consent page leads to, in a browser of its own."""
     query = {
         "response_type": "code",

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests import servers
@@ -15,7 +14,6 @@ from tests.conftest import Service, query
 from tests.hosts.conftest import Balancer, wait_until
 from tests.releases.fill import SECRET_KEY
 from tests.year import releases
-from tests.year.clock import Clock
 from tests.year.post import Post
 
 METRICS_TOKEN = "the year's scraper"
@@ -34,14 +32,14 @@ SHARED = PRODUCTION | {
 class Host(Service):
     """One host: a gunicorn, a mail worker and a key folder of its own, in its own time."""
 
-    def __init__(self, folder: Path, name: str, release: Path, **environment: str) -> None:
+    def __init__(self, folder, name, release, **environment):
         super().__init__(folder, **(SHARED | environment))
         self.name, self.release = name, release
         self.environment["DATA_DIR"] = str(folder)
         self.environment["PYTHONDONTWRITEBYTECODE"] = "1"
         self.keys = folder / "keys"
 
-    def spawn(self, *command: str) -> "subprocess.Popen[bytes]":
+    def spawn(self, *command):
         with self.log_path.open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, *command],
@@ -53,7 +51,7 @@ class Host(Service):
         self.processes.append(process)
         return process
 
-    def manage(self, *words: str) -> str:
+    def manage(self, *words):
         done = subprocess.run(
             [sys.executable, "manage.py", *words],
             env=self.environment,
@@ -65,12 +63,12 @@ class Host(Service):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def start(self) -> "Host":
+    def start(self):
         super().start()
         self.mail_worker = self.spawn("manage.py", "sendmail")
         return self
 
-    def end(self) -> None:
+    def end(self):
         """Both programs, as systemd ends them."""
         for process in (self.server, self.mail_worker):
             process.terminate()
@@ -81,7 +79,7 @@ class Host(Service):
 class Places:
     """The hosts `a` and `b`, PostgreSQL, Redis, the mail server and the operators' shells."""
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder, clock):
         self.folder, self.clock, self.post = folder, clock, Post()
         self.database = servers.PostgresServer("year", more=clock.environment("database"))
         self.store = servers.RedisServer(more=clock.environment("store"))
@@ -91,7 +89,7 @@ class Places:
         self.hosts = [self.host(name) for name in ("a", "b")]
         self.balancer = Balancer(list(self.hosts))
 
-    def host(self, name: str) -> Host:
+    def host(self, name):
         (self.folder / name).mkdir(exist_ok=True)
         return Host(
             self.folder / name,
@@ -103,7 +101,7 @@ class Places:
             **self.clock.environment(name),
         )
 
-    def operators(self, script: str, **more: str) -> str:
+    def operators(self, script, **more):
         """Commands of the guide in the operators' shell of the first host."""
         told = {name: self.hosts[0].environment[name] for name in SHARED}
         told |= self.clock.environment("a") | {"REDIS_URL": self.store.url}
@@ -111,7 +109,7 @@ class Places:
         script = f"cd {self.release}\n{script}"
         return self.shells.as_operator(script, **(told | more)).stdout
 
-    def set_up(self) -> None:
+    def set_up(self):
         """By the guide, on the database of 1.0.0 and its people: the first upgrade."""
         self.shells.as_postgres(block("as `postgres`, the role that owns the tables"))
         self.operators(f'psql -q "$OWNER_URL" -v ON_ERROR_STOP=1 -f {DUMP}')
@@ -122,7 +120,7 @@ class Places:
         for host in self.hosts:
             host.start()
 
-    def stop(self) -> None:
+    def stop(self):
         try:
             for host in self.hosts:
                 host.stop()
@@ -133,14 +131,14 @@ class Places:
 
     # Keys
 
-    def rotate(self, *words: str) -> str:
+    def rotate(self, *words):
         """A new key on the first host, as `rotatekeys` is told to; the name of its file."""
         before = set(self.hosts[0].keys.iterdir())
         self.hosts[0].manage("rotatekeys", *words)
         (new,) = set(self.hosts[0].keys.iterdir()) - before
         return new.name
 
-    def copy_keys(self) -> None:
+    def copy_keys(self):
         """As `rsync -a --delete` of the folder does."""
         here, there = (host.keys for host in self.hosts)
         for path in here.iterdir():
@@ -152,12 +150,12 @@ class Places:
 
     # Backups
 
-    def back_up(self) -> Path:
+    def back_up(self):
         """By the guide; the dump."""
         self.operators(block("by the role that serves (a dump only reads)"))
         return max(self.shells.folder.glob("*.dump"), key=lambda path: path.name)
 
-    def restore(self, dump: Path) -> None:
+    def restore(self, dump):
         """By the guide, from stopping all hosts to starting them again."""
         for host in self.hosts:
             host.end()
@@ -169,13 +167,13 @@ class Places:
 
     # Releases
 
-    def migrate_to(self, release: Path) -> None:
+    def migrate_to(self, release):
         """The guide's steps before the restarts."""
         self.release = release
         (line,) = re.findall(r"(?m)^    (DATABASE_URL=\"\$OWNER_URL\" PGOPTIONS.*)$", GUIDE)
         self.operators(f".venv/bin/python manage.py check --deploy --fail-level WARNING\n{line}")
 
-    def restart(self, host: Host) -> None:
+    def restart(self, host):
         """With the present release, out of the balancer meanwhile."""
         self.balancer.hosts = [other for other in self.hosts if other is not host]
         host.end()
@@ -184,7 +182,7 @@ class Places:
         self.balancer.hosts = list(self.hosts)
 
     @contextlib.contextmanager
-    def without(self, host: Host) -> Iterator[None]:
+    def without(self, host):
         """A host is down; the balancer notices."""
         self.balancer.hosts = [other for other in self.hosts if other is not host]
         host.end()
@@ -196,7 +194,7 @@ class Places:
 
     # What there is
 
-    def write_mail(self, kind: str, email: str) -> None:
+    def write_mail(self, kind, email):
         """A mail as a release that knows the kind has it written."""
         query(
             self.shells.service,
@@ -207,32 +205,32 @@ class Places:
             email,
         )
 
-    def wait_until_mails_are_tried(self) -> None:
+    def wait_until_mails_are_tried(self):
         """Until each mail that is due and of a known kind is sent, or put off."""
         due = "SELECT 1 FROM mail_outgoingmail WHERE state IN ('requested', 'ready')"
         due += f" AND due_at <= now() AND kind <> '{releases.MAIL_OF_TOMORROW}'"
         wait_until(lambda: not query(self.shells.service, due), 20)
 
-    def prune(self) -> None:
+    def prune(self):
         """What a mail worker does hourly, of whose hours the year has too few. Twice, since what is
         kept for the sake of other rows goes an hour after them."""
         for host in self.hosts:
             host.manage("prune")
 
-    def wait_until_well(self) -> None:
+    def wait_until_well(self):
         wait_until(lambda: all(host_is_well(host) for host in self.hosts), 30)
 
-    def clean_up(self) -> None:
+    def clean_up(self):
         """Keep the backups of the last weeks."""
         for old in sorted(self.shells.folder.glob("*.dump"))[:-6]:
             old.unlink()
 
 
-def host_is_well(host: Host) -> bool:
+def host_is_well(host):
     answer = Balancer([host]).ask("192.0.2.1", "GET", "/health")
     return bool(answer.json()["status"] == "ok")
 
 
-def keys_of(host: Host) -> bytes:
+def keys_of(host):
     """The public keys as a host gives them."""
     return Balancer([host]).ask("192.0.2.1", "GET", "/.well-known/jwks.json").body

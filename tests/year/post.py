@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from email.message import EmailMessage
 
 from tests.hosts.conftest import wait_until
 from tests.mail.test_mail import MailServer
@@ -11,25 +10,25 @@ from tests.mail.test_mail import MailServer
 class Post(MailServer):
     """A mail server that is told by the calendar which mails there should be."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.expected: Counter[tuple[str, str]] = Counter()  # (address, subject)
+        self.expected = Counter()  # (address, subject)
         self.start()
 
-    def arrived(self) -> Counter[tuple[str, str]]:
+    def arrived(self):
         return Counter((message["To"], message["Subject"]) for message in self.messages)
 
-    def expect(self, email: str, subject: str) -> None:
+    def expect(self, email, subject):
         self.expected[email, subject] += 1
 
-    def wait_for_all(self) -> None:
+    def wait_for_all(self):
         """Until as many mails have come as should; which, and whether each is there once."""
         wait_until(lambda: len(self.messages) >= self.expected.total(), 60)
         assert self.arrived() == self.expected
         ids = Counter(message["Message-ID"] for message in self.messages)
         assert not [name for name, times in ids.items() if times > 1]
 
-    def token(self, email: str, subject: str) -> str:
+    def token(self, email, subject):
         """Wait for an expected mail, and give the token of its link."""
         self.expect(email, subject)
         wait_until(lambda: self.arrived()[email, subject] >= self.expected[email, subject], 30)
@@ -37,7 +36,7 @@ class Post(MailServer):
         return token_in(found[-1])
 
 
-def token_in(message: EmailMessage) -> str:
+def token_in(message):
     text = message.get_body(("plain",))
     assert text is not None
     found = re.search(r"#token=(\S+)", text.get_content())

@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
 """
 
 
-def copy(to: Path, version: str) -> Path:
+def copy(to, version):
     """This release in a folder, under another version."""
     for part in PARTS:
         shutil.copytree(part, to / part, ignore=shutil.ignore_patterns("__pycache__"))
@@ -34,7 +34,7 @@ def copy(to: Path, version: str) -> Path:
     return to
 
 
-def later(before: Path, to: Path, version: str) -> Path:
+def later(before, to, version):
     """The release after another: it adds a column and a table, as migrations here do."""
     shutil.copytree(before, to, ignore=shutil.ignore_patterns("__pycache__"))
     text = (to / "pyproject.toml").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def later(before: Path, to: Path, version: str) -> Path:
     return to
 
 
-def with_new_mail(release: Path) -> Path:
+def with_new_mail(release):
     """The release also knows a kind of mail that those before do not."""
     name = release / "templates/emails" / MAIL_OF_TOMORROW.removeprefix("notice.")
     for ending, text in {

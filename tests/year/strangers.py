@@ -2,50 +2,46 @@
 
 import itertools
 import time
-from pathlib import Path
-from typing import Any
 
 import jwt
 
 from tests.hosts.conftest import Balancer
-from tests.year.people import Person, World
-from tests.year.places import Host
 
 numbers = itertools.count()
 
 
-def ask(world: World, method: str, path: str, body: Any = None, **headers: str) -> int:
+def ask(world, method, path, body=None, **headers):
     """The answer to a stranger, who never comes from the same network twice."""
     number = next(numbers)
     client = f"203.{number // 65536 % 250}.{number // 256 % 256}.{number % 256}"
     return world.balancer.ask(client, method, path, body, **headers).status
 
 
-def guess(world: World, email: str) -> int:
+def guess(world, email):
     body = {"email": email, "password": f"guess {next(numbers)}"}
     return ask(world, "POST", "/auth/login", body)
 
 
-def spray(world: World, times: int) -> None:
+def spray(world, times):
     """One password after another at addresses that nobody knows."""
     answers = [guess(world, f"somebody{next(numbers)}@example.net") for _ in range(times)]
     assert set(answers) == {401}
 
 
-def lock(world: World, person: Person) -> None:
+def lock(world, person):
     """Guess at somebody's password until nobody is let in, the owner for a while neither."""
     assert [guess(world, person.email) for _ in range(6)] == [401] * 5 + [429]
     body = {"email": person.email, "password": person.password}
     assert person.ask("POST", "/auth/login", body).status == 429
 
 
-def try_known_password(world: World, person: Person) -> None:
+def try_known_password(world, person):
     """The right password, and no code of the app's."""
     wrong = {"email": person.email, "password": person.password, "code": "000000"}
     assert ask(world, "POST", "/auth/login", wrong) == 401
 
 
-def forge(key: Path, token: str, world: World) -> str:
+def forge(key, token, world):
     """A token that somebody signs with a key that has leaked, as whose token this is."""
     claims = jwt.decode(token, options={"verify_signature": False})
     now = int(world.clock.now().timestamp())
@@ -54,7 +50,7 @@ def forge(key: Path, token: str, world: World) -> str:
     return jwt.encode(claims, key.read_bytes(), algorithm="RS256", headers={"kid": kid})
 
 
-def answers(hosts: list[Host], token: str) -> list[int]:
+def answers(hosts, token):
     """What each host answers to the bearer of a token."""
     bearer = f"Bearer {token}"
     return [

@@ -28,7 +28,7 @@ GONE = {
 }
 
 
-def figures() -> dict[str, tuple[int, bool]]:
+def figures():
     """The most bytes of a row of each table of the guide, and whether its rows go in the end."""
     found = {}
     part = GUIDE.partition("| table | bytes a row |")[2].partition("\n\n")[0]
@@ -40,7 +40,7 @@ def figures() -> dict[str, tuple[int, bool]]:
     return found
 
 
-def too_old(url: str) -> dict[str, int]:
+def too_old(url):
     """How many rows there are in which table that should have gone."""
     kept = {name for name, (_, goes) in figures().items() if goes}
     assert kept == GONE.keys()
@@ -51,12 +51,12 @@ def too_old(url: str) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def rows(url: str) -> dict[str, int]:
+def rows(url):
     counts = (f"SELECT '{name}', count(*) FROM {name}" for name in figures())
     return dict(query(url, " UNION ALL ".join(counts)))
 
 
-def too_large(url: str, most_rows: dict[str, int]) -> dict[str, str]:
+def too_large(url, most_rows):
     """Which tables take more room than the guide's bytes for the most rows that they ever had."""
     found = {}
     for name, (size, _) in figures().items():

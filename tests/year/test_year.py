@@ -6,12 +6,11 @@ from tests.hosts.conftest import wait_until
 from tests.year import strangers
 from tests.year.people import Person, accepts
 from tests.year.releases import MAIL_OF_TOMORROW, with_new_mail
-from tests.year.year import Year
 
 pytestmark = pytest.mark.year
 
 
-def test_january_begins_with_what_the_first_release_left(year: Year) -> None:
+def test_january_begins_with_what_the_first_release_left(year):
     year.people += [Person(year, "ada@example.com"), Person(year, "bob@example.com")]
     year.post.expect("grace@example.com", "Your invitation")
     year.post.expect("new@example.com", "Registrierung abschließen")
@@ -24,7 +23,7 @@ def test_january_begins_with_what_the_first_release_left(year: Year) -> None:
     year.month_ends()
 
 
-def test_february_has_a_mail_server_that_is_away(year: Year) -> None:
+def test_february_has_a_mail_server_that_is_away(year):
     year.until(2, 1)
     year.newcomers(2)
     year.old_hands(2)
@@ -41,7 +40,7 @@ def test_february_has_a_mail_server_that_is_away(year: Year) -> None:
     year.month_ends()
 
 
-def test_march_brings_a_release_and_a_key_that_is_late_at_one_host(year: Year) -> None:
+def test_march_brings_a_release_and_a_key_that_is_late_at_one_host(year):
     year.until(3, 1)
     year.newcomers(3)
     year.old_hands(3)
@@ -53,7 +52,7 @@ def test_march_brings_a_release_and_a_key_that_is_late_at_one_host(year: Year) -
     year.month_ends()
 
 
-def test_april_loses_the_database_for_a_while(year: Year) -> None:
+def test_april_loses_the_database_for_a_while(year):
     year.until(4, 1)
     year.newcomers(4)
     year.old_hands(4)
@@ -69,7 +68,7 @@ def test_april_loses_the_database_for_a_while(year: Year) -> None:
     year.month_ends()
 
 
-def test_may_has_the_backup_of_a_sunday_restored_and_a_store_that_is_away(year: Year) -> None:
+def test_may_has_the_backup_of_a_sunday_restored_and_a_store_that_is_away(year):
     year.until(5, 1)
     year.newcomers(5)
     year.old_hands(5)
@@ -93,7 +92,7 @@ def test_may_has_the_backup_of_a_sunday_restored_and_a_store_that_is_away(year: 
     year.month_ends()
 
 
-def test_june_is_a_month_of_guesses(year: Year) -> None:
+def test_june_is_a_month_of_guesses(year):
     year.until(6, 1)
     year.newcomers(6)
     year.old_hands(6)
@@ -109,7 +108,7 @@ def test_june_is_a_month_of_guesses(year: Year) -> None:
     year.month_ends()
 
 
-def test_july_brings_a_release_and_a_clock_that_is_wrong(year: Year) -> None:
+def test_july_brings_a_release_and_a_clock_that_is_wrong(year):
     year.until(7, 1)
     year.newcomers(7)
     year.old_hands(7)
@@ -124,7 +123,7 @@ def test_july_brings_a_release_and_a_clock_that_is_wrong(year: Year) -> None:
     year.month_ends()
 
 
-def test_august_meets_somebody_with_a_list_of_passwords(year: Year) -> None:
+def test_august_meets_somebody_with_a_list_of_passwords(year):
     year.until(8, 1)
     year.newcomers(8)
     year.old_hands(8)
@@ -143,7 +142,7 @@ def test_august_meets_somebody_with_a_list_of_passwords(year: Year) -> None:
     year.month_ends()
 
 
-def test_september_has_a_key_leak(year: Year) -> None:
+def test_september_has_a_key_leak(year):
     year.until(9, 1)
     year.newcomers(9)
     year.old_hands(9)
@@ -160,7 +159,7 @@ def test_september_has_a_key_leak(year: Year) -> None:
     year.month_ends()
 
 
-def test_october_brings_a_release_that_is_taken_back_and_made_again(year: Year) -> None:
+def test_october_brings_a_release_that_is_taken_back_and_made_again(year):
     year.until(10, 1)
     year.newcomers(10)
     year.old_hands(10)
@@ -180,7 +179,7 @@ def test_october_brings_a_release_that_is_taken_back_and_made_again(year: Year) 
     year.month_ends()
 
 
-def test_november_has_a_host_that_is_down_and_a_restore(year: Year) -> None:
+def test_november_has_a_host_that_is_down_and_a_restore(year):
     year.until(11, 1)
     year.newcomers(11)
     year.old_hands(11)
@@ -198,7 +197,7 @@ def test_november_has_a_host_that_is_down_and_a_restore(year: Year) -> None:
     year.month_ends()
 
 
-def test_december_has_mails_that_nobody_takes(year: Year) -> None:
+def test_december_has_mails_that_nobody_takes(year):
     year.until(12, 1)
     year.newcomers(12)
     year.old_hands(12)
@@ -224,7 +223,7 @@ def test_december_has_mails_that_nobody_takes(year: Year) -> None:
     year.month_ends()
 
 
-def test_year_has_had_one_alert_by_the_day(year: Year) -> None:
+def test_year_has_had_one_alert_by_the_day(year):
     """Nobody rotated keys from April to September."""
     assert year.daily.verdict(year.folder, "SigningKeyOld") == ""
     assert len(year.daily.samples) >= 360

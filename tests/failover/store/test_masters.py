@@ -2,20 +2,17 @@
 
 import signal
 import time
-from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from tests.certificates import self_signed
-from tests.conftest import Service
-from tests.failover.store.conftest import FOUND, KINDS, LIMIT, LOST, Load, Tls, let_through, until
+from tests.failover.store.conftest import FOUND, KINDS, LIMIT, LOST, Load, let_through, until
 
 pytestmark = pytest.mark.failover
 
 
-def seconds_to_connect(servers: Any) -> float:
+def seconds_to_connect(servers):
     """What this machine takes now for what the two processes do first: eight connections each to
     the new master."""
     begin = time.monotonic()
@@ -25,7 +22,7 @@ def seconds_to_connect(servers: Any) -> float:
     return time.monotonic() - begin
 
 
-def fail_over(service: Service, servers: Any, number: signal.Signals) -> Load:
+def fail_over(service, servers, number):
     """Lose the master under load until the new one is counted on; gives what was answered."""
     with Load(service) as load:
         time.sleep(0.3)
@@ -48,7 +45,7 @@ def fail_over(service: Service, servers: Any, number: signal.Signals) -> Load:
     ],
     indirect=["engine", "store_servers"],
 )
-def test_new_master_is_counted_on(two: Any, store_servers: Any, number: signal.Signals) -> None:
+def test_new_master_is_counted_on(two, store_servers, number):
     service = two(store_servers.url)
     assert let_through(service, "198.51.100.1") == LIMIT
     with Load(service) as quiet:
@@ -65,9 +62,7 @@ def test_new_master_is_counted_on(two: Any, store_servers: Any, number: signal.S
 @pytest.mark.parametrize(
     ("engine", "store_servers"), [("tls", "watched"), ("tls", "cluster")], indirect=True
 )
-def test_servers_of_an_unknown_authority_are_not_believed(
-    two: Any, engine: Tls, store_servers: Any, tmp_path: Path
-) -> None:
+def test_servers_of_an_unknown_authority_are_not_believed(two, engine, store_servers, tmp_path):
     unknown, _ = self_signed(tmp_path, engine.host)
     known = urlencode({"ssl_ca_certs": engine.certificate})
     service = two(store_servers.url.replace(known, urlencode({"ssl_ca_certs": unknown})))
@@ -78,7 +73,7 @@ def test_servers_of_an_unknown_authority_are_not_believed(
     assert FOUND not in service.log
 
 
-def test_old_master_that_wakes_changes_nothing(two: Any, watched: Any) -> None:
+def test_old_master_that_wakes_changes_nothing(two, watched):
     service = two(watched.url)
     fail_over(service, watched, signal.SIGSTOP)
     watched.master.process.send_signal(signal.SIGCONT)

@@ -1,7 +1,5 @@
 """Operators see and clear what is counted in Sentinels' master and in a Cluster."""
 
-from typing import Any
-
 import pytest
 
 from tests.failover.store.conftest import CALLER, KINDS, remaining
@@ -11,7 +9,7 @@ pytestmark = pytest.mark.failover
 
 
 @pytest.mark.parametrize(("engine", "store_servers"), KINDS, indirect=True)
-def test_operator_sees_and_clears_counts(store_servers: Any, counted: None) -> None:
+def test_operator_sees_and_clears_counts(store_servers, counted):
     remaining()
 
     assert store.look_up(CALLER) == {"credential": (1, 60)}

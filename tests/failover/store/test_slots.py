@@ -1,7 +1,5 @@
 """A Cluster's slot moves to another node, and the count goes on."""
 
-from typing import Any
-
 import pytest
 from redis.crc import key_slot
 
@@ -15,7 +13,7 @@ KEY = f"throttle:credential:{CALLER}".encode()
 @pytest.mark.parametrize(
     ("engine", "store_servers"), [("redis", "cluster"), ("tls", "cluster")], indirect=True
 )
-def test_count_goes_on_while_its_slot_moves(cluster: Any, counted: None) -> None:
+def test_count_goes_on_while_its_slot_moves(cluster, counted):
     slot = key_slot(KEY)
     owner = slot * 3 // 16384
     source, target = cluster.clients[owner], cluster.clients[(owner + 1) % 3]

@@ -6,7 +6,6 @@ import json
 import os
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -17,18 +16,18 @@ ORIGIN = "http://localhost:8000"
 UP, UV, AT = 0x01, 0x04, 0x40
 
 
-def b64(data: bytes) -> str:
+def b64(data):
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def unb64(text: str) -> bytes:
+def unb64(text):
     return urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 class Authenticator:
     """One credential; the attributes are what a test may falsify."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.credential_id = os.urandom(32)
         self.handle = b""
@@ -36,18 +35,18 @@ class Authenticator:
         self.flags = UP | UV
         self.origin, self.rp_id = ORIGIN, "localhost"
         self.create, self.get = "webauthn.create", "webauthn.get"
-        self.client: dict[str, Any] = {}
-        self.algorithm: int | None = None
+        self.client = {}
+        self.algorithm = None
 
-    def client_data(self, kind: str, challenge: str) -> bytes:
+    def client_data(self, kind, challenge):
         data = {"type": kind, "challenge": challenge, "origin": self.origin, "crossOrigin": False}
         return json.dumps(data | self.client).encode()
 
-    def data(self, flags: int, more: bytes = b"") -> bytes:
+    def data(self, flags, more=b""):
         rp_id_hash = hashlib.sha256(self.rp_id.encode()).digest()
         return rp_id_hash + struct.pack(">BI", flags, self.count) + more
 
-    def register(self, options: dict[str, Any]) -> dict[str, Any]:
+    def register(self, options):
         """A RegistrationResponseJSON."""
         options = options["publicKey"]
         self.handle = unb64(options["user"]["id"])
@@ -60,7 +59,7 @@ class Authenticator:
         client_data = self.client_data(self.create, options["challenge"])
         return self.credential(clientDataJSON=client_data, attestationObject=attestation)
 
-    def sign(self, options: dict[str, Any]) -> dict[str, Any]:
+    def sign(self, options):
         """An AuthenticationResponseJSON."""
         client_data = self.client_data(self.get, options["publicKey"]["challenge"])
         data = self.data(self.flags)
@@ -73,7 +72,7 @@ class Authenticator:
             userHandle=self.handle,
         )
 
-    def credential(self, **response: bytes) -> dict[str, Any]:
+    def credential(self, **response):
         return {
             "id": b64(self.credential_id),
             "rawId": b64(self.credential_id),

@@ -1,14 +1,12 @@
 """People with second factors."""
 
-from typing import Any
-
 import pytest
 from django.utils import timezone
 
 from accounts.models import User
 from signin.factors import totp
 from signin.factors.models import Factors, RecoveryCode
-from tests.conftest import API, PASSWORD, bearer
+from tests.conftest import PASSWORD, bearer
 from tests.signin.factors.authenticator import Authenticator
 
 SECRET = bytes(range(20))
@@ -16,19 +14,19 @@ NOW = 1_800_000_015  # in the middle of a step
 PROOF = {"password": PASSWORD}
 
 
-def code(steps: int = 0, secret: bytes = SECRET) -> str:
+def code(steps=0, secret=SECRET):
     """The code that the app shows so many steps from now."""
     now = int(timezone.now().timestamp()) // 30 + steps
     return totp.app(secret).generate(now * 30).decode()
 
 
-def wrong_code() -> str:
+def wrong_code():
     """Six digits that are no code of now."""
     right = {code(n) for n in (-2, -1, 0, 1, 2)}
     return next(f"{n:06}" for n in range(10) if f"{n:06}" not in right)
 
 
-def with_app(user: User) -> list[str]:
+def with_app(user):
     """Give somebody an app with SECRET; their recovery codes."""
     factors = Factors.objects.create(user=user)
     User.objects.filter(pk=user.pk).update(has_second_factor=True)
@@ -36,7 +34,7 @@ def with_app(user: User) -> list[str]:
     return RecoveryCode.objects.renew(factors)
 
 
-def with_passkey(user: User) -> Authenticator:
+def with_passkey(user):
     """Give somebody a passkey."""
     api, key = bearer(user), Authenticator()
     options = api.post("/auth/factors/passkeys/options", PROOF).json()
@@ -45,23 +43,22 @@ def with_passkey(user: User) -> Authenticator:
     return key
 
 
-def challenge(api: API) -> dict[str, Any]:
-    options: dict[str, Any] = api.post("/auth/passkeys/options", {}).json()
-    return options
+def challenge(api):
+    return api.post("/auth/passkeys/options", {}).json()
 
 
-def log_in(api: API, user: User, password: str = PASSWORD, **proof: Any) -> tuple[int, Any]:
+def log_in(api, user, password=PASSWORD, **proof):
     answer = api.post("/auth/login", {"email": user.email, "password": password} | proof)
     return answer.status_code, answer.json()
 
 
 @pytest.fixture
-def codes(ada: User) -> list[str]:
+def codes(ada):
     """Ada's recovery codes; she has an app."""
     return with_app(ada)
 
 
 @pytest.fixture
-def key(ada: User) -> Authenticator:
+def key(ada):
     """Ada's passkey."""
     return with_passkey(ada)

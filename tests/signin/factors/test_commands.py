@@ -1,7 +1,6 @@
 """manage.py factors, and what createsuperuser says."""
 
 import io
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -10,26 +9,26 @@ from django.test import Client
 from accounts.models import User
 from audit.models import Kind, Record
 from signin.factors.models import Factors
-from tests.conftest import API, PASSWORD, mailed
+from tests.conftest import PASSWORD, mailed
 from tests.signin.factors.conftest import log_in, with_app
 
 pytestmark = pytest.mark.django_db
 
 
-def said(*words: str, **options: Any) -> str:
+def said(*words, **options):
     out = io.StringIO()
     call_command(*words, stdout=out, **options)
     return out.getvalue()
 
 
-def test_shows_factors(ada: User) -> None:
+def test_shows_factors(ada):
     assert said("factors", ada.email) == "ada@example.com has no second factor\n"
     with_app(ada)
 
     assert said("factors", ada.email) == "totp, never used\nrecovery codes left: 10\n"
 
 
-def test_removes_factors(ada: User, as_ada: API, api: API) -> None:
+def test_removes_factors(ada, as_ada, api):
     with_app(ada)
 
     assert said("factors", ada.email, "--remove").endswith("removed\n")
@@ -40,15 +39,13 @@ def test_removes_factors(ada: User, as_ada: API, api: API) -> None:
     assert Record.objects.get(kind=Kind.FACTORS_RESET).subject == ada.email
 
 
-def test_unknown_address_is_an_error(db: None) -> None:
+def test_unknown_address_is_an_error(db):
     with pytest.raises(CommandError, match="no user"):
         said("factors", "nobody@example.com")
 
 
 @pytest.mark.parametrize(("asked", "words"), [(False, "/profile"), (True, "/admin/")])
-def test_createsuperuser_says_how_to_set_one_up(
-    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, asked: bool, words: str
-) -> None:
+def test_createsuperuser_says_how_to_set_one_up(db, settings, monkeypatch, asked, words):
     settings.STAFF_SECOND_FACTOR = asked
     monkeypatch.setenv("DJANGO_SUPERUSER_EMAIL", "root@example.com")
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
@@ -56,7 +53,7 @@ def test_createsuperuser_says_how_to_set_one_up(
     assert words in said("createsuperuser", interactive=False)
 
 
-def test_superuser_sees_and_removes_a_persons(operator: Client, ada: User) -> None:
+def test_superuser_sees_and_removes_a_persons(operator, ada):
     with_app(ada)
     page = f"/admin/accounts/user/{ada.pk}/change/"
     assert "recovery codes left: 10" in operator.get(page).content.decode()
@@ -67,7 +64,7 @@ def test_superuser_sees_and_removes_a_persons(operator: Client, ada: User) -> No
     assert "reset_factors" not in operator.get(page).content.decode()
 
 
-def test_nobody_removes_their_own_there(operator: Client) -> None:
+def test_nobody_removes_their_own_there(operator):
     op = User.objects.get()
     with_app(op)
 
@@ -76,7 +73,7 @@ def test_nobody_removes_their_own_there(operator: Client) -> None:
     assert Factors.objects.exists()
 
 
-def test_staff_who_are_no_superusers_remove_nobodys(ada: User, new_user: Any) -> None:
+def test_staff_who_are_no_superusers_remove_nobodys(ada, new_user):
     from django.contrib.auth.models import Permission
 
     clerk = new_user(is_staff=True)
@@ -90,11 +87,11 @@ def test_staff_who_are_no_superusers_remove_nobodys(ada: User, new_user: Any) ->
     assert Factors.objects.exists()
 
 
-def test_sign_ins_and_wrong_codes_are_counted_by_method(ada: User, api: API) -> None:
+def test_sign_ins_and_wrong_codes_are_counted_by_method(ada, api):
     from metrics import series
     from tests.signin.factors.conftest import code, wrong_code
 
-    def value(counter: Any, method: str) -> float:
+    def value(counter, method):
         return float(counter.labels(method)._value.get())
 
     with_app(ada)

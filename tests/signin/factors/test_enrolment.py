@@ -1,7 +1,6 @@
 """Companies that require a second factor, and how those without one come to it."""
 
 import base64
-from typing import Any
 
 import pytest
 import time_machine
@@ -25,34 +24,34 @@ NOT_SIGNED_IN = {"error": "missing or invalid token"}
 
 
 @pytest.fixture
-def required(ada: User, bob: User) -> None:
+def required(ada, bob):
     """Ada's company requires one; she has one, Bob has none."""
     with_app(ada)
     Account.objects.filter(pk=ada.account_id).update(second_factor="required")
 
 
-def enrolment(api: API, user: User) -> API:
+def enrolment(api, user):
     """A client that carries the enrolment which a log-in answers with."""
     status, body = log_in(api, user)
     assert (status, body["error"]) == (401, "second factor must be set up")
     return API(authorization=f"Bearer {body['enrolment']}")
 
 
-def add_app(enrolled: API) -> Any:
+def add_app(enrolled):
     begun = enrolled.post("/auth/factors/totp", {}).json()
     secret = base64.b32decode(begun["secret"])
     body = {"id": begun["id"], "code": code(0, secret)}
     return enrolled.post("/auth/factors/totp/confirm", body)
 
 
-def test_password_alone_gets_an_enrolment(api: API, bob: User, required: None) -> None:
+def test_password_alone_gets_an_enrolment(api, bob, required):
     status, body = log_in(api, bob)
 
     assert (status, set(body)) == (401, {"error", "enrolment"})
     assert "service_refresh" not in api.cookies
 
 
-def test_last_call_signs_in(api: API, bob: User, required: None) -> None:
+def test_last_call_signs_in(api, bob, required):
     enrolled = enrolment(api, bob)
 
     answer = add_app(enrolled)
@@ -66,7 +65,7 @@ def test_last_call_signs_in(api: API, bob: User, required: None) -> None:
     assert Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED, actor_id=bob.pk).count() == 1
 
 
-def test_passkey_will_do(api: API, bob: User, required: None) -> None:
+def test_passkey_will_do(api, bob, required):
     enrolled, key = enrolment(api, bob), Authenticator()
     options = enrolled.post("/auth/factors/passkeys/options", {}).json()
 
@@ -76,7 +75,7 @@ def test_passkey_will_do(api: API, bob: User, required: None) -> None:
     assert amr_of(answer.json()["session"]) == [["pwd", "pop", "mfa"]] * 2
 
 
-def test_enrolment_opens_nothing_else(api: API, bob: User, required: None) -> None:
+def test_enrolment_opens_nothing_else(api, bob, required):
     enrolled = enrolment(api, bob)
     others = [("get", "/auth/me"), ("get", "/auth/factors"), ("get", "/account")]
     others += [("post", "/auth/recovery-codes"), ("post", "/auth/logout"), ("post", "/mcp")]
@@ -87,7 +86,7 @@ def test_enrolment_opens_nothing_else(api: API, bob: User, required: None) -> No
     assert {answer.status_code for answer in answers} == {401}
 
 
-def test_enrolment_ends_with_the_first_factor(api: API, bob: User, required: None) -> None:
+def test_enrolment_ends_with_the_first_factor(api, bob, required):
     enrolled = enrolment(api, bob)
     begun = enrolled.post("/auth/factors/passkeys/options", {}).json()
     assert add_app(enrolled).status_code == 200
@@ -101,7 +100,7 @@ def test_enrolment_ends_with_the_first_factor(api: API, bob: User, required: Non
 
 
 @pytest.mark.parametrize("end", ["password", "deactivated", "forged"])
-def test_enrolment_ends_with_the_sessions(api: API, bob: User, required: None, end: str) -> None:
+def test_enrolment_ends_with_the_sessions(api, bob, required, end):
     enrolled = enrolment(api, bob)
     if end == "forged":
         enrolled.headers["authorization"] += "x"
@@ -112,7 +111,7 @@ def test_enrolment_ends_with_the_sessions(api: API, bob: User, required: None, e
     assert enrolled.post("/auth/factors/totp", {}).status_code == 401
 
 
-def test_enrolment_lives_ten_minutes(api: API, bob: User, required: None) -> None:
+def test_enrolment_lives_ten_minutes(api, bob, required):
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         enrolled = enrolment(api, bob)
         clock.shift(599)
@@ -122,7 +121,7 @@ def test_enrolment_lives_ten_minutes(api: API, bob: User, required: None) -> Non
         assert enrolled.post("/auth/factors/totp", {}).status_code == 401
 
 
-def test_enrolment_meets_a_lock_that_falls_meanwhile(api: API, bob: User, required: None) -> None:
+def test_enrolment_meets_a_lock_that_falls_meanwhile(api, bob, required):
     enrolled = enrolment(api, bob)
     fail(5, bob.email)
 
@@ -130,7 +129,7 @@ def test_enrolment_meets_a_lock_that_falls_meanwhile(api: API, bob: User, requir
     assert not Factors.objects.filter(user=bob).exists()
 
 
-def test_who_is_invited_sets_one_up_on_the_way_in(api: API, ada: User, required: None) -> None:
+def test_who_is_invited_sets_one_up_on_the_way_in(api, ada, required):
     Invitation.objects.invite(ada, "new@example.com")
     mailed()
     token = Invitation.objects.get().token
@@ -145,18 +144,18 @@ def test_who_is_invited_sets_one_up_on_the_way_in(api: API, ada: User, required:
 
 
 @pytest.fixture
-def link(ada: User) -> PasswordChange:
+def link(ada):
     return PasswordChange.objects.make(ada)
 
 
 NEW = "a new password"
 
 
-def redeem(api: API, link: PasswordChange, **proof: str) -> Any:
+def redeem(api, link, **proof):
     return api.post("/password-changes/redeem", {"token": link.token, "password": NEW} | proof)
 
 
-def test_mailbox_alone_gets_nobody_in(api: API, ada: User, link: PasswordChange) -> None:
+def test_mailbox_alone_gets_nobody_in(api, ada, link):
     with_app(ada)
 
     answer = redeem(api, link)
@@ -166,7 +165,7 @@ def test_mailbox_alone_gets_nobody_in(api: API, ada: User, link: PasswordChange)
     assert log_in(api, ada, code=code())[0] == 200  # the password is the old one
 
 
-def test_link_and_code_change_the_password(api: API, ada: User, link: PasswordChange) -> None:
+def test_link_and_code_change_the_password(api, ada, link):
     with_app(ada)
     assert redeem(api, link, code=wrong_code()).json() == {"error": "wrong code"}
 
@@ -176,7 +175,7 @@ def test_link_and_code_change_the_password(api: API, ada: User, link: PasswordCh
     assert log_in(api, ada, NEW, code=code(1))[0] == 200
 
 
-def test_wrong_codes_beside_a_link_lock(api: API, ada: User, link: PasswordChange) -> None:
+def test_wrong_codes_beside_a_link_lock(api, ada, link):
     with_app(ada)
     for _ in range(5):
         redeem(api, link, code=wrong_code())
@@ -185,7 +184,7 @@ def test_wrong_codes_beside_a_link_lock(api: API, ada: User, link: PasswordChang
     assert Factors.objects.get().wrong_codes == 5
 
 
-def test_link_to_who_must_set_one_up_changes_nothing(api: API, bob: User, required: None) -> None:
+def test_link_to_who_must_set_one_up_changes_nothing(api, bob, required):
     link = PasswordChange.objects.make(bob)
 
     answer = redeem(api, link)
@@ -194,7 +193,7 @@ def test_link_to_who_must_set_one_up_changes_nothing(api: API, bob: User, requir
     assert PasswordChange.objects.get().used_at is None
 
 
-def test_everybody_sees_the_company(as_bob: API, ada: User) -> None:
+def test_everybody_sees_the_company(as_bob, ada):
     seen = as_bob.get("/account").json()
 
     assert (seen["id"], seen["name"]) == (str(ada.account_id), "Analytical Engines")
@@ -202,11 +201,11 @@ def test_everybody_sees_the_company(as_bob: API, ada: User) -> None:
     assert set(seen) == {"id", "name", "second_factor", "created_at"}
 
 
-def require(api: API, wanted: str = "required") -> Any:
+def require(api, wanted="required"):
     return api.patch("/account", {"second_factor": wanted})
 
 
-def test_admin_must_have_one_to_require_it(as_ada: API) -> None:
+def test_admin_must_have_one_to_require_it(as_ada):
     answer = require(as_ada)
 
     assert (answer.status_code, answer.json()["error"]) == (
@@ -216,20 +215,20 @@ def test_admin_must_have_one_to_require_it(as_ada: API) -> None:
     assert as_ada.get("/account").json()["second_factor"] == "optional"
 
 
-def test_members_do_not_require_it(as_bob: API, bob: User) -> None:
+def test_members_do_not_require_it(as_bob, bob):
     with_app(bob)
 
     assert require(as_bob).status_code == 403
 
 
 @pytest.mark.parametrize("wanted", ["none", "", 1, None, True])
-def test_other_words_are_refused(as_ada: API, wanted: Any) -> None:
+def test_other_words_are_refused(as_ada, wanted):
     assert as_ada.patch("/account", {"second_factor": wanted}).status_code == 400
 
 
 def test_requiring_it_ends_the_sessions_and_grants_of_those_without(
-    as_ada: API, as_bob: API, as_eve: API, ada: User, bob: User, api: API
-) -> None:
+    as_ada, as_bob, as_eve, ada, bob, api
+):
     with_app(ada)
     client = Client.objects.create(name="A", redirect_uris=["http://127.0.0.1/"])
     made = {"client": client, "redirect_uri": "http://127.0.0.1/", "code_challenge": ""}
@@ -249,9 +248,7 @@ def test_requiring_it_ends_the_sessions_and_grants_of_those_without(
     assert log_in(api, bob)[1]["error"] == "second factor must be set up"
 
 
-def test_another_companys_admin_requires_it_of_her_own_people(
-    as_eve: API, as_bob: API, eve: User, ada: User, bob: User, api: API
-) -> None:
+def test_another_companys_admin_requires_it_of_her_own_people(as_eve, as_bob, eve, ada, bob, api):
     with_app(eve)
 
     body = {"second_factor": "required", "id": str(ada.account_id)}
@@ -262,7 +259,7 @@ def test_another_companys_admin_requires_it_of_her_own_people(
     assert log_in(api, bob)[0] == 200
 
 
-def test_requiring_it_twice_ends_nothing_again(as_ada: API, ada: User) -> None:
+def test_requiring_it_twice_ends_nothing_again(as_ada, ada):
     with_app(ada)
     require(as_ada)
 
@@ -270,7 +267,7 @@ def test_requiring_it_twice_ends_nothing_again(as_ada: API, ada: User) -> None:
     assert Record.objects.filter(kind=Kind.COMPANY_CHANGED).count() == 1
 
 
-def test_it_can_be_left_to_them_again(as_ada: API, ada: User, bob: User, api: API) -> None:
+def test_it_can_be_left_to_them_again(as_ada, ada, bob, api):
     with_app(ada)
     require(as_ada)
 
@@ -278,7 +275,7 @@ def test_it_can_be_left_to_them_again(as_ada: API, ada: User, bob: User, api: AP
     assert log_in(api, bob)[0] == 200
 
 
-def test_last_factor_stays_where_one_is_required(as_ada: API, ada: User, required: None) -> None:
+def test_last_factor_stays_where_one_is_required(as_ada, ada, required):
     factor = Factors.objects.get().totp_id
 
     answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": code()})
@@ -290,15 +287,13 @@ def test_last_factor_stays_where_one_is_required(as_ada: API, ada: User, require
     assert as_ada.get("/auth/factors").json()["required"] is True
 
 
-def test_sign_up_makes_a_company_that_leaves_it_to_its_people(signup_link: Any, api: API) -> None:
+def test_sign_up_makes_a_company_that_leaves_it_to_its_people(signup_link, api):
     body = {"token": signup_link.token, "account_name": "X", "first_name": "C", "last_name": "B"}
 
     assert api.post("/auth/complete-signup", body | {"password": PASSWORD}).status_code == 200
 
 
-def test_admin_resets_a_colleagues(
-    as_ada: API, as_bob: API, api: API, ada: User, bob: User
-) -> None:
+def test_admin_resets_a_colleagues(as_ada, as_bob, api, ada, bob):
     with_app(bob)
 
     answer = as_ada.delete(f"/users/{bob.pk}/factors")
@@ -310,18 +305,18 @@ def test_admin_resets_a_colleagues(
     assert Record.objects.get(kind=Kind.FACTORS_RESET).subject == bob.email
 
 
-def test_reset_of_who_has_none_ends_nothing(as_ada: API, as_bob: API, bob: User) -> None:
+def test_reset_of_who_has_none_ends_nothing(as_ada, as_bob, bob):
     assert as_ada.delete(f"/users/{bob.pk}/factors").status_code == 204
     assert as_bob.get("/auth/me").status_code == 200
 
 
-def test_nobody_resets_their_own(as_ada: API, ada: User) -> None:
+def test_nobody_resets_their_own(as_ada, ada):
     answer = as_ada.delete(f"/users/{ada.pk}/factors")
 
     assert (answer.status_code, answer.json()) == (409, {"error": "use your own account page"})
 
 
-def test_nobody_reaches_another_company(as_eve: API, as_bob: API, bob: User, ada: User) -> None:
+def test_nobody_reaches_another_company(as_eve, as_bob, bob, ada):
     with_app(bob)
 
     assert as_eve.delete(f"/users/{bob.pk}/factors").status_code == 404
@@ -329,9 +324,7 @@ def test_nobody_reaches_another_company(as_eve: API, as_bob: API, bob: User, ada
     assert Factors.objects.count() == 1
 
 
-def test_admin_who_is_no_superuser_does_not_reset_staff(
-    as_ada: API, ada: User, new_user: Any
-) -> None:
+def test_admin_who_is_no_superuser_does_not_reset_staff(as_ada, ada, new_user):
     clerk = new_user(account=ada.account, is_staff=True, role=Role.MEMBER)
     with_app(clerk)
 
@@ -339,7 +332,7 @@ def test_admin_who_is_no_superuser_does_not_reset_staff(
     assert Factors.objects.filter(user=clerk).exists()
 
 
-def test_tokens_of_the_release_before_are_refreshed(api: API, ada: User) -> None:
+def test_tokens_of_the_release_before_are_refreshed(api, ada):
     old = tokens.issue(ada)[1]
     del old.payload["amr"]
 

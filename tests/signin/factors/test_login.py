@@ -6,7 +6,7 @@ import pytest
 from accounts.models import User
 from audit.models import Kind, Record
 from signin.factors.models import Factors
-from tests.conftest import API, PASSWORD
+from tests.conftest import PASSWORD
 from tests.signin.factors.conftest import code, log_in, with_app, wrong_code
 from throttling.models import Lockout
 
@@ -17,19 +17,19 @@ WRONG_CODE = (401, {"error": "wrong code"})
 WRONG_PASSWORD = (401, {"error": "wrong e-mail or password"})
 
 
-def amr_of(body: dict[str, str]) -> list[list[str]]:
+def amr_of(body):
     """What both tokens say of how somebody signed in."""
     tokens = (body["access_token"], body["refresh_token"])
     return [jwt.decode(one, options={"verify_signature": False})["amr"] for one in tokens]
 
 
-def test_password_alone_suffices_for_who_has_none(api: API, ada: User) -> None:
+def test_password_alone_suffices_for_who_has_none(api, ada):
     status, body = log_in(api, ada)
 
     assert (status, amr_of(body)) == (200, [["pwd"], ["pwd"]])
 
 
-def test_right_password_is_asked_for_a_factor(api: API, ada: User, codes: list[str]) -> None:
+def test_right_password_is_asked_for_a_factor(api, ada, codes):
     assert log_in(api, ada) == (401, REQUIRED)
     assert "service_refresh" not in api.cookies
 
@@ -37,13 +37,11 @@ def test_right_password_is_asked_for_a_factor(api: API, ada: User, codes: list[s
 @pytest.mark.parametrize(
     ("typed", "status"), [("", 400), (" ", 400), (" - ", 401), ("x" * 65, 400)]
 )
-def test_blank_code_is_no_way_in(
-    api: API, ada: User, codes: list[str], typed: str, status: int
-) -> None:
+def test_blank_code_is_no_way_in(api, ada, codes, typed, status):
     assert log_in(api, ada, code=typed)[0] == status
 
 
-def test_code_signs_in(api: API, ada: User, codes: list[str]) -> None:
+def test_code_signs_in(api, ada, codes):
     status, body = log_in(api, ada, code=code())
 
     assert (status, amr_of(body)) == (200, [["pwd", "otp", "mfa"]] * 2)
@@ -51,23 +49,21 @@ def test_code_signs_in(api: API, ada: User, codes: list[str]) -> None:
 
 
 @pytest.mark.parametrize("steps", [-1, 1])
-def test_steps_beside_the_present_one_count(api: API, ada: User, codes: object, steps: int) -> None:
+def test_steps_beside_the_present_one_count(api, ada, codes, steps):
     assert log_in(api, ada, code=code(steps))[0] == 200
 
 
 @pytest.mark.parametrize("steps", [-3, 3])
-def test_steps_further_off_do_not(api: API, ada: User, codes: list[str], steps: int) -> None:
+def test_steps_further_off_do_not(api, ada, codes, steps):
     assert log_in(api, ada, code=code(steps)) == WRONG_CODE
 
 
-def test_code_may_be_typed_in_two_groups(api: API, ada: User, codes: list[str]) -> None:
+def test_code_may_be_typed_in_two_groups(api, ada, codes):
     assert log_in(api, ada, code=f" {code()[:3]} {code()[3:]} ")[0] == 200
 
 
 @pytest.mark.parametrize("between", ["", " ", "-", "\u2003", "\t"])
-def test_step_is_good_once_however_it_is_spelled(
-    api: API, ada: User, codes: list[str], between: str
-) -> None:
+def test_step_is_good_once_however_it_is_spelled(api, ada, codes, between):
     shown = code()
     log_in(api, ada, code=shown)
 
@@ -77,14 +73,14 @@ def test_step_is_good_once_however_it_is_spelled(
     assert Factors.objects.get().wrong_codes == (status == 401)
 
 
-def test_earlier_step_is_no_good_after_a_later_one(api: API, ada: User, codes: list[str]) -> None:
+def test_earlier_step_is_no_good_after_a_later_one(api, ada, codes):
     earlier, later = code(-1), code(1)
     log_in(api, ada, code=later)
 
     assert log_in(api, ada, code=earlier) == WRONG_CODE
 
 
-def test_recovery_code_signs_in_once(api: API, ada: User, codes: list[str]) -> None:
+def test_recovery_code_signs_in_once(api, ada, codes):
     status, body = log_in(api, ada, code=codes[3].lower().replace("-", " "))
 
     assert (status, amr_of(body)) == (200, [["pwd", "otp", "mfa"]] * 2)
@@ -92,24 +88,20 @@ def test_recovery_code_signs_in_once(api: API, ada: User, codes: list[str]) -> N
     assert log_in(api, ada, code=codes[4])[0] == 200
 
 
-def test_nobody_elses_recovery_code_does(api: API, ada: User, bob: User, codes: list[str]) -> None:
+def test_nobody_elses_recovery_code_does(api, ada, bob, codes):
     others = with_app(bob)
 
     assert log_in(api, ada, code=others[0]) == WRONG_CODE
 
 
-def test_wrong_password_with_a_right_code_uses_nothing_up(
-    api: API, ada: User, codes: list[str]
-) -> None:
+def test_wrong_password_with_a_right_code_uses_nothing_up(api, ada, codes):
     shown = code()
 
     assert log_in(api, ada, "wrong password", code=shown) == WRONG_PASSWORD
     assert log_in(api, ada, code=shown)[0] == 200
 
 
-def test_without_the_password_nobody_learns_who_has_a_factor(
-    api: API, ada: User, bob: User, codes: list[str]
-) -> None:
+def test_without_the_password_nobody_learns_who_has_a_factor(api, ada, bob, codes):
     answers = [
         api.post("/auth/login", {"email": email, "password": "wrong password"} | proof)
         for email in (ada.email, bob.email, "nobody@example.com")
@@ -120,9 +112,7 @@ def test_without_the_password_nobody_learns_who_has_a_factor(
     assert len({tuple(sorted(a.headers)) for a in answers}) == 1
 
 
-def test_missing_code_is_neither_a_failure_nor_a_success(
-    api: API, ada: User, codes: list[str]
-) -> None:
+def test_missing_code_is_neither_a_failure_nor_a_success(api, ada, codes):
     log_in(api, ada, "wrong password")
 
     for _ in range(6):
@@ -131,7 +121,7 @@ def test_missing_code_is_neither_a_failure_nor_a_success(
     assert Lockout.objects.get().failures == 1
 
 
-def test_wrong_codes_lock_like_wrong_passwords(api: API, ada: User, codes: list[str]) -> None:
+def test_wrong_codes_lock_like_wrong_passwords(api, ada, codes):
     for _ in range(5):
         assert log_in(api, ada, code=wrong_code()) == WRONG_CODE
 
@@ -140,7 +130,7 @@ def test_wrong_codes_lock_like_wrong_passwords(api: API, ada: User, codes: list[
     assert Factors.objects.get().wrong_codes == 5
 
 
-def test_success_clears_both_counts(api: API, ada: User, codes: list[str]) -> None:
+def test_success_clears_both_counts(api, ada, codes):
     log_in(api, ada, code=wrong_code())
 
     log_in(api, ada, code=code())
@@ -149,9 +139,7 @@ def test_success_clears_both_counts(api: API, ada: User, codes: list[str]) -> No
     assert Factors.objects.get().wrong_codes == 0
 
 
-def test_hundred_wrong_codes_stop_the_apps_but_no_recovery_code(
-    api: API, ada: User, codes: list[str]
-) -> None:
+def test_hundred_wrong_codes_stop_the_apps_but_no_recovery_code(api, ada, codes):
     Factors.objects.update(wrong_codes=99)
     log_in(api, ada, code=wrong_code())
 
@@ -161,7 +149,7 @@ def test_hundred_wrong_codes_stop_the_apps_but_no_recovery_code(
     assert log_in(api, ada, code=code(1))[0] == 200
 
 
-def test_reset_ends_the_stop_with_the_factors(api: API, ada: User, codes: list[str]) -> None:
+def test_reset_ends_the_stop_with_the_factors(api, ada, codes):
     Factors.objects.update(wrong_codes=100)
     Factors.objects.reset(ada)
     assert log_in(api, ada)[0] == 200
@@ -171,18 +159,14 @@ def test_reset_ends_the_stop_with_the_factors(api: API, ada: User, codes: list[s
     assert log_in(api, ada, code=code())[0] == 200
 
 
-def test_lost_secret_key_costs_the_app_and_no_recovery_code(
-    api: API, ada: User, codes: list[str], settings: object
-) -> None:
+def test_lost_secret_key_costs_the_app_and_no_recovery_code(api, ada, codes, settings):
     settings.SECRET_KEY = "another secret, of 32 characters or more"
 
     assert log_in(api, ada, code=code()) == WRONG_CODE
     assert log_in(api, ada, code=codes[0])[0] == 200
 
 
-def test_older_secret_key_is_read_and_then_needed_no_more(
-    api: API, ada: User, codes: list[str], settings: object
-) -> None:
+def test_older_secret_key_is_read_and_then_needed_no_more(api, ada, codes, settings):
     older, settings.SECRET_KEY = settings.SECRET_KEY, "a newer secret, of 32 characters or more"
     settings.SECRET_KEY_FALLBACKS = [older]
     assert log_in(api, ada, code=code())[0] == 200
@@ -191,27 +175,25 @@ def test_older_secret_key_is_read_and_then_needed_no_more(
     assert log_in(api, ada, code=code(1))[0] == 200
 
 
-def test_inactive_user_is_nobody(api: API, ada: User, codes: list[str]) -> None:
+def test_inactive_user_is_nobody(api, ada, codes):
     User.objects.update(is_active=False)
 
     assert log_in(api, ada, code=code()) == WRONG_PASSWORD
 
 
-def test_refresh_copies_how_somebody_signed_in(api: API, ada: User, codes: list[str]) -> None:
+def test_refresh_copies_how_somebody_signed_in(api, ada, codes):
     log_in(api, ada, code=code())
 
     assert amr_of(api.post("/auth/refresh").json()) == [["pwd", "otp", "mfa"]] * 2
 
 
-def test_password_is_not_asked_for_by_the_code_alone(api: API, codes: list[str]) -> None:
+def test_password_is_not_asked_for_by_the_code_alone(api, codes):
     answer = api.post("/auth/login", {"email": "ada@example.com", "code": code()})
 
     assert (answer.status_code, list(answer.json()["fields"])) == (400, ["password"])
 
 
-def test_costs_one_statement_more_than_without(
-    api: API, ada: User, codes: list[str], django_assert_num_queries: object
-) -> None:
+def test_costs_one_statement_more_than_without(api, ada, codes, django_assert_num_queries):
     body = {"email": ada.email, "password": PASSWORD, "code": code()}
     with django_assert_num_queries(5):  # one more than without: the step is used up
         assert api.post("/auth/login", body).status_code == 200

@@ -2,7 +2,6 @@
 
 import base64
 import re
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -32,19 +31,19 @@ pytestmark = pytest.mark.django_db
 CODES = re.compile(r"(?:[A-Z2-7]{4}-){3}[A-Z2-7]{4}")
 
 
-def enrol(api: API, **proof: str) -> tuple[dict[str, str], bytes]:
+def enrol(api, **proof):
     """What begins an app, and the secret."""
     body = api.post("/auth/factors/totp", PROOF | proof).json()
     return body, base64.b32decode(body["secret"])
 
 
-def test_nobody_begins_with_a_factor(as_ada: API) -> None:
+def test_nobody_begins_with_a_factor(as_ada):
     expected = {"items": [], "recovery_codes_left": 0, "required": False}
 
     assert as_ada.get("/auth/factors").json() == expected
 
 
-def test_app_is_added_by_its_first_code(as_ada: API, ada: User) -> None:
+def test_app_is_added_by_its_first_code(as_ada, ada):
     begun, secret = enrol(as_ada)
     assert as_ada.get("/auth/factors").json()["items"] == []
 
@@ -65,7 +64,7 @@ def test_app_is_added_by_its_first_code(as_ada: API, ada: User) -> None:
     }
 
 
-def test_code_that_confirmed_it_is_used_up(as_ada: API, api: API, ada: User) -> None:
+def test_code_that_confirmed_it_is_used_up(as_ada, api, ada):
     begun, secret = enrol(as_ada)
     first = code(0, secret)
     as_ada.post("/auth/factors/totp/confirm", {"id": begun["id"], "code": first})
@@ -74,7 +73,7 @@ def test_code_that_confirmed_it_is_used_up(as_ada: API, api: API, ada: User) -> 
     assert log_in(api, ada, code=code(1, secret))[0] == 200
 
 
-def test_uri_and_qr_code_hold_the_secret(as_ada: API) -> None:
+def test_uri_and_qr_code_hold_the_secret(as_ada):
     begun, secret = enrol(as_ada)
 
     uri = urlsplit(begun["uri"])
@@ -86,9 +85,7 @@ def test_uri_and_qr_code_hold_the_secret(as_ada: API) -> None:
 
 
 @pytest.mark.parametrize("shown", ["wrong", "old"])
-def test_wrong_code_confirms_nothing_and_blocks_nothing(
-    as_ada: API, api: API, ada: User, shown: str
-) -> None:
+def test_wrong_code_confirms_nothing_and_blocks_nothing(as_ada, api, ada, shown):
     begun, secret = enrol(as_ada)
     typed = {"wrong": "000000", "old": code(-5, secret)}[shown]
 
@@ -98,7 +95,7 @@ def test_wrong_code_confirms_nothing_and_blocks_nothing(
     assert log_in(api, ada)[0] == 200  # a half-made app stands in nobody's way
 
 
-def test_unconfirmed_app_is_forgotten_after_ten_minutes(as_ada: API) -> None:
+def test_unconfirmed_app_is_forgotten_after_ten_minutes(as_ada):
     with time_machine.travel(1_900_000_000, tick=False) as clock:
         as_ada = bearer(User.objects.get())
         begun, secret = enrol(as_ada)
@@ -108,7 +105,7 @@ def test_unconfirmed_app_is_forgotten_after_ten_minutes(as_ada: API) -> None:
         assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 404
 
 
-def test_nobody_confirms_somebody_elses(as_ada: API, as_bob: API) -> None:
+def test_nobody_confirms_somebody_elses(as_ada, as_bob):
     begun, secret = enrol(as_ada)
     body = {"id": begun["id"], "code": code(0, secret)}
 
@@ -116,7 +113,7 @@ def test_nobody_confirms_somebody_elses(as_ada: API, as_bob: API) -> None:
     assert as_bob.post("/auth/factors/totp/confirm", body | {"id": "x"}).status_code == 404
 
 
-def test_pending_secret_is_no_stored_one(as_ada: API, ada: User) -> None:
+def test_pending_secret_is_no_stored_one(as_ada, ada):
     begun, secret = enrol(as_ada)
 
     assert begun["secret"] not in begun["id"]
@@ -124,13 +121,13 @@ def test_pending_secret_is_no_stored_one(as_ada: API, ada: User) -> None:
     assert totp.pending_secret(ada.pk, totp.encrypted(ada.pk, secret)) is None
 
 
-def test_one_app_a_person(as_ada: API, codes: list[str]) -> None:
+def test_one_app_a_person(as_ada, codes):
     answer = as_ada.post("/auth/factors/totp", PROOF | {"code": code()})
 
     assert (answer.status_code, answer.json()) == (409, {"error": "too many factors"})
 
 
-def test_second_app_is_not_confirmed_either(as_ada: API, ada: User) -> None:
+def test_second_app_is_not_confirmed_either(as_ada, ada):
     begun, secret = enrol(as_ada)
     with_app(ada)
     body = {"id": begun["id"], "code": code(0, secret)}
@@ -138,7 +135,7 @@ def test_second_app_is_not_confirmed_either(as_ada: API, ada: User) -> None:
     assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 409
 
 
-def test_passkey_is_added(as_ada: API, ada: User) -> None:
+def test_passkey_is_added(as_ada, ada):
     key = Authenticator()
     options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
     body = {"credential": key.register(options), "name": "Key"}
@@ -160,9 +157,7 @@ def test_passkey_is_added(as_ada: API, ada: User) -> None:
     assert len(key.handle) == 16
 
 
-def test_second_passkey_has_the_same_handle_and_excludes_the_first(
-    as_ada: API, key: Authenticator, api: API
-) -> None:
+def test_second_passkey_has_the_same_handle_and_excludes_the_first(as_ada, key, api):
     proof = PROOF | {"passkey": key.sign(challenge(api))}
 
     options = as_ada.post("/auth/factors/passkeys/options", proof).json()["publicKey"]
@@ -183,7 +178,7 @@ def test_second_passkey_has_the_same_handle_and_excludes_the_first(
         {"client": {"challenge": b64(bytes(72))}},
     ],
 )
-def test_false_registration_is_refused(as_ada: API, falsified: dict[str, Any]) -> None:
+def test_false_registration_is_refused(as_ada, falsified):
     key = Authenticator()
     vars(key).update(falsified)
     options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
@@ -194,9 +189,7 @@ def test_false_registration_is_refused(as_ada: API, falsified: dict[str, Any]) -
     assert not Passkey.objects.exists()
 
 
-def test_registration_of_another_person_or_to_sign_in_is_refused(
-    as_ada: API, as_bob: API, api: API
-) -> None:
+def test_registration_of_another_person_or_to_sign_in_is_refused(as_ada, as_bob, api):
     options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
     theirs = {"credential": Authenticator().register(options)}
     options["publicKey"]["challenge"] = challenge(api)["publicKey"]["challenge"]
@@ -206,9 +199,7 @@ def test_registration_of_another_person_or_to_sign_in_is_refused(
     assert as_ada.post("/auth/factors/passkeys", to_sign_in).status_code == 403
 
 
-def test_registration_is_good_once_and_a_credential_is_one_persons(
-    as_ada: API, as_bob: API, key: Authenticator
-) -> None:
+def test_registration_is_good_once_and_a_credential_is_one_persons(as_ada, as_bob, key):
     options = as_bob.post("/auth/factors/passkeys/options", PROOF).json()
     twin = {"credential": key.register(options)}
 
@@ -216,7 +207,7 @@ def test_registration_is_good_once_and_a_credential_is_one_persons(
     assert not User.objects.get(email="bob@example.com").has_second_factor
 
 
-def test_ten_passkeys_a_person(as_ada: API, ada: User, key: Authenticator, api: API) -> None:
+def test_ten_passkeys_a_person(as_ada, ada, key, api):
     factors = Factors.objects.get()
     for n in range(9):
         factors.add_passkey(credential_id=f"k{n}", credential=b"", handle=b"")
@@ -234,12 +225,12 @@ def test_ten_passkeys_a_person(as_ada: API, ada: User, key: Authenticator, api: 
 MANAGING = ["factors/totp", "factors/passkeys/options", "recovery-codes"]
 
 
-def calls(ada: User) -> list[str]:
+def calls(ada):
     factor = Factors.objects.get(user=ada).items()[0]["id"]
     return [f"/auth/{call}" for call in [*MANAGING, f"factors/{factor}/remove"]]
 
 
-def test_managing_takes_password_and_factor(as_ada: API, ada: User, codes: list[str]) -> None:
+def test_managing_takes_password_and_factor(as_ada, ada, codes):
     asked = {"error": "second factor required", "methods": ["totp", "recovery_code"]}
     for path in calls(ada):
         alone = as_ada.post(path, PROOF)
@@ -252,7 +243,7 @@ def test_managing_takes_password_and_factor(as_ada: API, ada: User, codes: list[
     assert "WWW-Authenticate" not in alone.headers
 
 
-def test_wrong_code_is_a_failure_there_too(as_ada: API, ada: User, codes: list[str]) -> None:
+def test_wrong_code_is_a_failure_there_too(as_ada, ada, codes):
     for path in calls(ada):
         answer = as_ada.post(path, PROOF | {"code": wrong_code()})
         assert (answer.status_code, answer.json()) == (403, {"error": "wrong code"})
@@ -261,9 +252,7 @@ def test_wrong_code_is_a_failure_there_too(as_ada: API, ada: User, codes: list[s
     assert as_ada.post(path, PROOF | {"code": code()}).status_code == 429
 
 
-def test_last_factor_takes_the_recovery_codes_along(
-    as_ada: API, api: API, ada: User, codes: list[str]
-) -> None:
+def test_last_factor_takes_the_recovery_codes_along(as_ada, api, ada, codes):
     factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
 
     answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": code()})
@@ -275,7 +264,7 @@ def test_last_factor_takes_the_recovery_codes_along(
     assert log_in(api, ada)[0] == 200
 
 
-def test_removing_one_of_two_leaves_the_other(as_ada: API, ada: User, key: Authenticator) -> None:
+def test_removing_one_of_two_leaves_the_other(as_ada, ada, key):
     Factors.objects.get().add_totp(totp.secrets.token_bytes(20), 0, "")
     items = as_ada.get("/auth/factors").json()["items"]
     app = next(one["id"] for one in items if one["kind"] == "totp")
@@ -289,7 +278,7 @@ def test_removing_one_of_two_leaves_the_other(as_ada: API, ada: User, key: Authe
     )
 
 
-def test_nobody_reaches_somebody_elses(as_bob: API, ada: User, codes: list[str]) -> None:
+def test_nobody_reaches_somebody_elses(as_bob, ada, codes):
     factor = Factors.objects.get(user=ada).totp_id
 
     assert as_bob.post(f"/auth/factors/{factor}/remove", PROOF).status_code == 404
@@ -298,7 +287,7 @@ def test_nobody_reaches_somebody_elses(as_bob: API, ada: User, codes: list[str])
     assert as_bob.patch(f"/auth/factors/{factor}", {"name": "x"}).status_code == 404
 
 
-def test_factors_are_named(as_ada: API, ada: User, codes: list[str]) -> None:
+def test_factors_are_named(as_ada, ada, codes):
     factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
 
     answer = as_ada.patch(f"/auth/factors/{factor}", {"name": "Old telephone"})
@@ -308,9 +297,7 @@ def test_factors_are_named(as_ada: API, ada: User, codes: list[str]) -> None:
     assert bad.status_code == 400
 
 
-def test_new_recovery_codes_replace_the_older(
-    as_ada: API, api: API, ada: User, codes: list[str]
-) -> None:
+def test_new_recovery_codes_replace_the_older(as_ada, api, ada, codes):
     answer = as_ada.post("/auth/recovery-codes", PROOF | {"code": code()})
 
     fresh = answer.json()["recovery_codes"]
@@ -319,7 +306,7 @@ def test_new_recovery_codes_replace_the_older(
     assert log_in(api, ada, code=fresh[0])[0] == 200
 
 
-def test_trail_is_told_of_every_change(as_ada: API, api: API, ada: User, codes: list[str]) -> None:
+def test_trail_is_told_of_every_change(as_ada, api, ada, codes):
     factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
     as_ada.patch(f"/auth/factors/{factor}", {"name": "Old telephone"})
     as_ada.post("/auth/recovery-codes", PROOF | {"code": codes[0]})
@@ -332,13 +319,13 @@ def test_trail_is_told_of_every_change(as_ada: API, api: API, ada: User, codes: 
     assert (made.to, made.subject) == ([ada.email], "New recovery codes were made")
 
 
-def test_who_has_no_factor_needs_no_recovery_codes(as_ada: API) -> None:
+def test_who_has_no_factor_needs_no_recovery_codes(as_ada):
     assert as_ada.post("/auth/recovery-codes", PROOF).status_code == 409
     assert not RecoveryCode.objects.exists()
 
 
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
-def test_owner_is_mailed_and_the_trail_is_told(as_ada: API, ada: User, language: str) -> None:
+def test_owner_is_mailed_and_the_trail_is_told(as_ada, ada, language):
     User.objects.update(language=language)
     key = with_passkey(User.objects.get())
     added = mailed()
@@ -355,9 +342,7 @@ def test_owner_is_mailed_and_the_trail_is_told(as_ada: API, ada: User, language:
     assert "127.0.0.1" in added.body.replace("\u2060", "")
 
 
-def test_used_recovery_code_is_mailed_with_what_is_left(
-    api: API, ada: User, codes: list[str]
-) -> None:
+def test_used_recovery_code_is_mailed_with_what_is_left(api, ada, codes):
     log_in(api, ada, code=codes[0])
     assert "There are 9 left" in mailed().body
     assert "run out" not in mailed().body
@@ -368,9 +353,7 @@ def test_used_recovery_code_is_mailed_with_what_is_left(
     assert "before they run out" in mailed().body
 
 
-def test_owner_is_warned_once_a_day_of_wrong_codes(
-    api: API, ada: User, codes: list[str], settings: Any
-) -> None:
+def test_owner_is_warned_once_a_day_of_wrong_codes(api, ada, codes, settings):
     settings.LOCKOUT_THRESHOLD = 100
     for _ in range(2):
         log_in(api, ada, code=wrong_code())
@@ -388,9 +371,7 @@ def test_owner_is_warned_once_a_day_of_wrong_codes(
     assert warnings.count() == 2
 
 
-def test_removed_factors_assurance_ends_at_the_next_refresh(
-    as_ada: API, api: API, ada: User, codes: list[str]
-) -> None:
+def test_removed_factors_assurance_ends_at_the_next_refresh(as_ada, api, ada, codes):
     log_in(api, ada, code=code())
     factor = Factors.objects.get().totp_id
     removed = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": codes[0]})
@@ -399,9 +380,7 @@ def test_removed_factors_assurance_ends_at_the_next_refresh(
     assert amr_of(api.post("/auth/refresh").json()) == [["pwd"], ["pwd"]]
 
 
-def test_sign_in_by_a_passkey_that_was_removed_since_is_not_refreshed(
-    as_ada: API, api: API, key: Authenticator
-) -> None:
+def test_sign_in_by_a_passkey_that_was_removed_since_is_not_refreshed(as_ada, api, key):
     api.post("/auth/passkeys/login", {"credential": key.sign(challenge(api))})
     factor = Passkey.objects.get().pk
     proof = {"password": PASSWORD, "passkey": key.sign(challenge(api))}

@@ -1,6 +1,5 @@
 """POST /auth/passkeys/options and /auth/passkeys/login, and passkeys beside a password."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,14 +21,12 @@ WRONG = (401, {"error": "wrong passkey"})
 Options = dict[str, Any]
 
 
-def by_passkey(api: API, credential: Any) -> tuple[int, Any]:
+def by_passkey(api, credential):
     answer = api.post("/auth/passkeys/login", {"credential": credential})
     return answer.status_code, answer.json()
 
 
-def test_options_are_the_same_for_everybody_and_cost_no_row(
-    api: API, key: Authenticator, django_assert_num_queries: Any
-) -> None:
+def test_options_are_the_same_for_everybody_and_cost_no_row(api, key, django_assert_num_queries):
     with django_assert_num_queries(0):
         first, second = challenge(api)["publicKey"], challenge(api)["publicKey"]
 
@@ -41,7 +38,7 @@ def test_options_are_the_same_for_everybody_and_cost_no_row(
     )
 
 
-def test_passkey_signs_in_by_itself(api: API, ada: User, key: Authenticator) -> None:
+def test_passkey_signs_in_by_itself(api, ada, key):
     status, body = by_passkey(api, key.sign(challenge(api)))
 
     assert (status, body["user"]["id"]) == (200, str(ada.pk))
@@ -49,39 +46,39 @@ def test_passkey_signs_in_by_itself(api: API, ada: User, key: Authenticator) -> 
     assert api.cookies["service_refresh"].value == body["refresh_token"]
 
 
-def forged(**falsified: Any) -> Callable[[API, Authenticator], Options]:
+def forged(**falsified):
     """An answer by an authenticator with these attributes."""
 
-    def make(api: API, key: Authenticator) -> Options:
+    def make(api, key):
         vars(key).update(falsified)
         return key.sign(challenge(api))
 
     return make
 
 
-def with_response(**parts: str) -> Callable[[API, Authenticator], Options]:
-    def make(api: API, key: Authenticator) -> Options:
+def with_response(**parts):
+    def make(api, key):
         made = key.sign(challenge(api))
         return made | {"response": made["response"] | parts}
 
     return make
 
 
-def unsigned_challenge(api: API, key: Authenticator) -> Options:
+def unsigned_challenge(api, key):
     return key.sign({"publicKey": {"challenge": b64(bytes(72))}})
 
 
-def challenge_to_add(api: API, key: Authenticator) -> Options:
+def challenge_to_add(api, key):
     made = new_challenge(f"add to {User.objects.get(email='ada@example.com').pk}")
     return key.sign({"publicKey": {"challenge": b64(made)}})
 
 
-def bad_signature(api: API, key: Authenticator) -> Options:
+def bad_signature(api, key):
     first, second = key.sign(challenge(api)), key.sign(challenge(api))
     return first | {"response": first["response"] | {"signature": second["response"]["signature"]}}
 
 
-def other_key(api: API, key: Authenticator) -> Options:
+def other_key(api, key):
     other = Authenticator()
     other.credential_id, other.handle = key.credential_id, key.handle
     return other.sign(challenge(api))
@@ -106,14 +103,14 @@ FORGERIES = {
     "deep JSON": with_response(clientDataJSON=b64(b"[" * 20_000)),
     "empty data": with_response(authenticatorData=""),
     "no base64": with_response(signature="*"),
-    "numbers": with_response(signature=7),  # type: ignore[arg-type]
+    "numbers": with_response(signature=7),
     "empty": lambda api, key: {},
     "long id": lambda api, key: key.sign(challenge(api)) | {"id": "x" * 9000, "rawId": "x" * 9000},
 }
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_forgery_is_refused_and_uses_nothing_up(api: API, key: Authenticator, name: str) -> None:
+def test_forgery_is_refused_and_uses_nothing_up(api, key, name):
     used = UsedChallenge.objects.count()
 
     assert by_passkey(api, FORGERIES[name](api, key)) == WRONG
@@ -122,20 +119,20 @@ def test_forgery_is_refused_and_uses_nothing_up(api: API, key: Authenticator, na
 
 
 @pytest.mark.parametrize("credential", [None, "x", 7, [], "missing"])
-def test_credential_is_an_object(api: API, db: None, credential: Any) -> None:
+def test_credential_is_an_object(api, db, credential):
     body = {} if credential == "missing" else {"credential": credential}
 
     assert api.post("/auth/passkeys/login", body).status_code == 400
 
 
-def test_challenge_is_good_once(api: API, key: Authenticator) -> None:
+def test_challenge_is_good_once(api, key):
     made = key.sign(challenge(api))
 
     assert by_passkey(api, made)[0] == 200
     assert by_passkey(api, made) == WRONG
 
 
-def test_challenges_that_were_asked_for_at_once_all_hold(api: API, key: Authenticator) -> None:
+def test_challenges_that_were_asked_for_at_once_all_hold(api, key):
     """Two tabs: a later challenge takes no earlier one's place."""
     first, second = challenge(api), challenge(api)
 
@@ -144,9 +141,7 @@ def test_challenges_that_were_asked_for_at_once_all_hold(api: API, key: Authenti
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(LIFE - 2, 200), (LIFE + 1, 401)])
-def test_challenge_lives_five_minutes(
-    api: API, key: Authenticator, seconds: int, status: int
-) -> None:
+def test_challenge_lives_five_minutes(api, key, seconds, status):
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         options = challenge(api)
         clock.shift(seconds)
@@ -154,9 +149,7 @@ def test_challenge_lives_five_minutes(
         assert by_passkey(api, key.sign(options))[0] == status
 
 
-def test_challenges_made_under_an_older_secret_hold(
-    api: API, key: Authenticator, settings: Any
-) -> None:
+def test_challenges_made_under_an_older_secret_hold(api, key, settings):
     made = key.sign(challenge(api))
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "a newer secret, of 32 characters or more"
@@ -164,13 +157,13 @@ def test_challenges_made_under_an_older_secret_hold(
     assert by_passkey(api, made)[0] == 200
 
 
-def test_passkey_outlives_a_lost_secret(api: API, key: Authenticator, settings: Any) -> None:
+def test_passkey_outlives_a_lost_secret(api, key, settings):
     settings.SECRET_KEY = "a newer secret, of 32 characters or more"
 
     assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
 
-def test_used_challenges_are_forgotten_in_time(api: API, key: Authenticator) -> None:
+def test_used_challenges_are_forgotten_in_time(api, key):
     by_passkey(api, key.sign(challenge(api)))
     assert UsedChallenge.objects.prune() == 0
 
@@ -179,20 +172,20 @@ def test_used_challenges_are_forgotten_in_time(api: API, key: Authenticator) -> 
     assert UsedChallenge.objects.prune() == 2  # one was to add the passkey
 
 
-def test_inactive_owner_is_nobody(api: API, ada: User, key: Authenticator) -> None:
+def test_inactive_owner_is_nobody(api, ada, key):
     User.objects.filter(pk=ada.pk).update(is_active=False)
 
     assert by_passkey(api, key.sign(challenge(api))) == WRONG
 
 
-def test_count_that_stays_at_nothing_is_a_synced_passkeys(api: API, key: Authenticator) -> None:
+def test_count_that_stays_at_nothing_is_a_synced_passkeys(api, key):
     for _ in range(2):
         assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
     assert not Record.objects.filter(kind=Kind.PASSKEY_COUNT_FELL).exists()
 
 
-def test_count_that_goes_back_is_recorded_and_not_refused(api: API, key: Authenticator) -> None:
+def test_count_that_goes_back_is_recorded_and_not_refused(api, key):
     for key.count in (7, 3):
         assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
@@ -200,23 +193,21 @@ def test_count_that_goes_back_is_recorded_and_not_refused(api: API, key: Authent
     assert Passkey.objects.get().sign_count == 3
 
 
-def test_lock_of_the_address_does_not_hold_a_passkey_up(
-    api: API, ada: User, key: Authenticator
-) -> None:
+def test_lock_of_the_address_does_not_hold_a_passkey_up(api, ada, key):
     fail(5, ada.email)
 
     assert by_passkey(api, key.sign(challenge(api)))[0] == 200
     assert log_in(api, ada)[0] == 429  # the strangers' lock goes on
 
 
-def test_wrong_passkey_locks_nobody(api: API, ada: User, key: Authenticator) -> None:
+def test_wrong_passkey_locks_nobody(api, ada, key):
     for _ in range(6):
         by_passkey(api, bad_signature(api, key))
 
     assert log_in(api, ada, passkey=key.sign(challenge(api)))[0] == 200
 
 
-def test_passkey_beside_the_password_signs_in(api: API, ada: User, key: Authenticator) -> None:
+def test_passkey_beside_the_password_signs_in(api, ada, key):
     assert log_in(api, ada) == (
         401,
         {"error": "second factor required", "methods": ["passkey", "recovery_code"]},
@@ -227,9 +218,7 @@ def test_passkey_beside_the_password_signs_in(api: API, ada: User, key: Authenti
     assert (status, amr_of(body)) == (200, [["pwd", "pop", "mfa"]] * 2)
 
 
-def test_somebody_elses_passkey_is_a_wrong_code(
-    api: API, ada: User, bob: User, key: Authenticator
-) -> None:
+def test_somebody_elses_passkey_is_a_wrong_code(api, ada, bob, key):
     others = with_passkey(bob)
 
     answer = log_in(api, ada, passkey=others.sign(challenge(api)))
@@ -238,7 +227,7 @@ def test_somebody_elses_passkey_is_a_wrong_code(
     assert Factors.objects.get(user=ada).wrong_codes == 1
 
 
-def test_passkey_ends_the_stop_of_the_apps_codes(api: API, ada: User) -> None:
+def test_passkey_ends_the_stop_of_the_apps_codes(api, ada):
     with_app(ada)
     key = Authenticator()
     as_ada = bearer(ada)
@@ -253,18 +242,14 @@ def test_passkey_ends_the_stop_of_the_apps_codes(api: API, ada: User) -> None:
 
 @pytest.mark.parametrize("path", ["/auth/passkeys/options", "/auth/passkeys/login"])
 @pytest.mark.parametrize("path_of_ones_own", ["", "/auth/factors/passkeys"])
-def test_without_a_domain_there_are_no_passkeys(
-    as_ada: API, settings: Any, path: str, path_of_ones_own: str
-) -> None:
+def test_without_a_domain_there_are_no_passkeys(as_ada, settings, path, path_of_ones_own):
     settings.PASSKEYS_RP_ID = ""
 
     assert as_ada.post(path_of_ones_own or path, {}).status_code == 404
     assert as_ada.post("/auth/factors/passkeys/options", {}).status_code == 404
 
 
-def test_password_that_is_empty_does_not_stand_for_the_passkey(
-    api: API, ada: User, key: Authenticator
-) -> None:
+def test_password_that_is_empty_does_not_stand_for_the_passkey(api, ada, key):
     assert log_in(api, ada, "", passkey=key.sign(challenge(api)))[0] == 400
     assert log_in(api, ada, "wrong one", passkey=key.sign(challenge(api)))[0] == 401
     assert log_in(api, ada, PASSWORD, passkey=key.sign(challenge(api)))[0] == 200

@@ -3,11 +3,10 @@
 import base64
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
-from tests.conftest import PASSWORD, Service
+from tests.conftest import PASSWORD
 from tests.requests import ask
 from tests.signin.factors.authenticator import ORIGIN, Authenticator
 from tests.signin.factors.conftest import PROOF, code
@@ -25,9 +24,9 @@ AT_ONCE = 30
 
 
 @pytest.fixture
-def shown(new_service: Any) -> tuple[Service, dict[str, tuple[str, dict[str, Any]]]]:
+def shown(new_service):
     """A service, and what Ada shows of each kind: to which call, with which body."""
-    service: Service = new_service(**ENVIRONMENT)
+    service = new_service(**ENVIRONMENT)
     for command in (["makekey"], ["createsuperuser", "--noinput"]):
         service.manage(*command)
     url, key = service.start().url, Authenticator()
@@ -48,7 +47,7 @@ def shown(new_service: Any) -> tuple[Service, dict[str, tuple[str, dict[str, Any
     }
 
 
-def test_each_is_taken_once(shown: Any) -> None:
+def test_each_is_taken_once(shown):
     service, bodies = shown
     for kind, (path, body) in bodies.items():
         with ThreadPoolExecutor(AT_ONCE) as threads:

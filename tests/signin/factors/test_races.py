@@ -3,7 +3,6 @@ moment has one of the outcomes that one after the other would have."""
 
 from collections import Counter
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -20,15 +19,15 @@ AT_ONCE = TIMES = 30
 
 
 @pytest.fixture(autouse=True)
-def no_lock(settings: Any) -> None:
+def no_lock(settings):
     settings.LOCKOUT_THRESHOLD = 1000
 
 
-def statuses(answers: list[Any]) -> Counter[int]:
+def statuses(answers):
     return Counter(getattr(answer, "status_code", None) or answer[0] for answer in answers)
 
 
-def test_one_code_signs_in_once(ada: User) -> None:
+def test_one_code_signs_in_once(ada):
     with_app(ada)
     shown = code()
 
@@ -37,7 +36,7 @@ def test_one_code_signs_in_once(ada: User) -> None:
     assert statuses(answers) == {200: 1, 401: AT_ONCE - 1}
 
 
-def test_one_recovery_code_signs_in_once(ada: User) -> None:
+def test_one_recovery_code_signs_in_once(ada):
     shown = with_app(ada)[0]
 
     answers = race(*[partial(log_in, API(), ada, code=shown) for _ in range(AT_ONCE)])
@@ -46,7 +45,7 @@ def test_one_recovery_code_signs_in_once(ada: User) -> None:
     assert RecoveryCode.objects.count() == 9
 
 
-def test_one_challenge_signs_in_once(ada: User) -> None:
+def test_one_challenge_signs_in_once(ada):
     signed = with_passkey(ada).sign(challenge(API()))
     body = {"credential": signed}
 
@@ -55,7 +54,7 @@ def test_one_challenge_signs_in_once(ada: User) -> None:
     assert statuses(answers) == {200: 1, 401: AT_ONCE - 1}
 
 
-def test_one_challenge_signs_in_once_by_either_way(ada: User) -> None:
+def test_one_challenge_signs_in_once_by_either_way(ada):
     signed = with_passkey(ada).sign(challenge(API()))
     alone = partial(API().post, "/auth/passkeys/login", {"credential": signed})
 
@@ -64,7 +63,7 @@ def test_one_challenge_signs_in_once_by_either_way(ada: User) -> None:
     assert statuses(answers) == {200: 1, 401: 9}
 
 
-def test_one_registration_adds_one_passkey(ada: User) -> None:
+def test_one_registration_adds_one_passkey(ada):
     api = bearer(ada)
     options = api.post("/auth/factors/passkeys/options", PROOF).json()
     body = {"credential": Authenticator().register(options)}
@@ -76,7 +75,7 @@ def test_one_registration_adds_one_passkey(ada: User) -> None:
     assert RecoveryCode.objects.count() == 10
 
 
-def test_first_factors_race_to_one_set_of_recovery_codes(ada: User) -> None:
+def test_first_factors_race_to_one_set_of_recovery_codes(ada):
     calls = []
     for _ in range(6):
         options = bearer(ada).post("/auth/factors/passkeys/options", PROOF).json()
@@ -91,7 +90,7 @@ def test_first_factors_race_to_one_set_of_recovery_codes(ada: User) -> None:
     assert Factors.objects.get().passkeys.count() == 6
 
 
-def is_whole(user: User) -> bool:
+def is_whole(user):
     """Whether what is written of the person in two places agrees, codes included."""
     user, factors = User.objects.get(pk=user.pk), Factors.objects.filter(user=user).first()
     items = factors.items() if factors else []
@@ -99,7 +98,7 @@ def is_whole(user: User) -> bool:
     return user.has_second_factor == bool(items) == bool(factors) == bool(codes)
 
 
-def test_adding_races_with_removing_the_last(ada: User) -> None:
+def test_adding_races_with_removing_the_last(ada):
     for _ in range(TIMES):
         codes = with_app(ada)
         api, factor = bearer(ada), Factors.objects.get().totp_id
@@ -119,7 +118,7 @@ def test_adding_races_with_removing_the_last(ada: User) -> None:
         ada.refresh_from_db()
 
 
-def test_requiring_races_with_removing_the_last(ada: User, new_user: Any) -> None:
+def test_requiring_races_with_removing_the_last(ada, new_user):
     bob = new_user(account=ada.account)
     with_app(ada)
     for _ in range(TIMES):
@@ -139,7 +138,7 @@ def test_requiring_races_with_removing_the_last(ada: User, new_user: Any) -> Non
         Account.objects.update(second_factor="optional")
 
 
-def test_requiring_races_with_a_log_in(ada: User, new_user: Any) -> None:
+def test_requiring_races_with_a_log_in(ada, new_user):
     bob = new_user(account=ada.account)
     with_app(ada)
     for _ in range(TIMES):
@@ -157,7 +156,7 @@ def test_requiring_races_with_a_log_in(ada: User, new_user: Any) -> None:
         Account.objects.update(second_factor="optional")
 
 
-def test_requiring_races_with_an_acceptance(ada: User) -> None:
+def test_requiring_races_with_an_acceptance(ada):
     from invitations.models import Invitation
 
     with_app(ada)
@@ -178,7 +177,7 @@ def test_requiring_races_with_an_acceptance(ada: User) -> None:
         Account.objects.update(second_factor="optional")
 
 
-def test_reset_races_with_a_log_in(ada: User, new_user: Any) -> None:
+def test_reset_races_with_a_log_in(ada, new_user):
     admin = new_user(account=ada.account, role=Role.ADMIN)
     for _ in range(TIMES):
         with_app(ada)
@@ -197,7 +196,7 @@ def test_reset_races_with_a_log_in(ada: User, new_user: Any) -> None:
             assert (status, body) == (401, {"error": "wrong code"})
 
 
-def code_free(body: dict[str, str]) -> bool:
+def code_free(body):
     """Whether this is a session by the password alone, as it is right after the reset."""
     import jwt
 
@@ -205,7 +204,7 @@ def code_free(body: dict[str, str]) -> bool:
     return bool(claims["amr"] == ["pwd"])
 
 
-def test_reset_races_with_adding(ada: User, new_user: Any) -> None:
+def test_reset_races_with_adding(ada, new_user):
     admin = new_user(account=ada.account, role=Role.ADMIN)
     for _ in range(TIMES):
         codes = with_app(ada)
@@ -223,7 +222,7 @@ def test_reset_races_with_adding(ada: User, new_user: Any) -> None:
         assert not User.objects.get(pk=ada.pk).has_second_factor
 
 
-def test_parallel_redemptions_take_one_code_once(ada: User) -> None:
+def test_parallel_redemptions_take_one_code_once(ada):
     with_app(ada)
     body = {"token": PasswordChange.objects.make(ada).token, "password": "a new password"}
 
@@ -233,7 +232,7 @@ def test_parallel_redemptions_take_one_code_once(ada: User) -> None:
     assert set(statuses(answers)) <= {200, 400, 401}
 
 
-def test_enrolments_race_to_one_factor_and_one_session(ada: User) -> None:
+def test_enrolments_race_to_one_factor_and_one_session(ada):
     Account.objects.update(second_factor="required")
     enrolment = log_in(API(), ada)[1]["enrolment"]
     calls = []

@@ -1,10 +1,7 @@
 """Second factors beside the lockout's relief: whose failures count, and whose lock holds."""
 
-from typing import Any
-
 import pytest
 
-from accounts.models import User
 from tests.conftest import API
 from tests.signin.factors.conftest import (
     challenge,
@@ -20,12 +17,12 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def relief(settings: Any) -> None:
+def relief(settings):
     settings.LOCKOUT_RELIEF = True
 
 
 @pytest.fixture
-def known(ada: User) -> API:
+def known(ada):
     """A browser in which Ada has signed in with her app."""
     with_app(ada)
     api = API()
@@ -33,7 +30,7 @@ def known(ada: User) -> API:
     return api
 
 
-def test_strangers_wrong_codes_lock_strangers_out_alone(known: API, ada: User) -> None:
+def test_strangers_wrong_codes_lock_strangers_out_alone(known, ada):
     stranger = API()
     for _ in range(5):
         log_in(stranger, ada, code=wrong_code())
@@ -42,7 +39,7 @@ def test_strangers_wrong_codes_lock_strangers_out_alone(known: API, ada: User) -
     assert log_in(known, ada, code=code())[0] == 200
 
 
-def test_known_devices_wrong_codes_are_its_own(known: API, ada: User) -> None:
+def test_known_devices_wrong_codes_are_its_own(known, ada):
     for _ in range(5):
         log_in(known, ada, code=wrong_code())
 
@@ -51,7 +48,7 @@ def test_known_devices_wrong_codes_are_its_own(known: API, ada: User) -> None:
     assert Lockout.objects.get().device
 
 
-def test_right_password_without_the_code_makes_no_browser_known(ada: User) -> None:
+def test_right_password_without_the_code_makes_no_browser_known(ada):
     with_app(ada)
     api = API()
 
@@ -60,7 +57,7 @@ def test_right_password_without_the_code_makes_no_browser_known(ada: User) -> No
     assert "service_device" not in api.cookies
 
 
-def test_passkey_makes_the_browser_known(ada: User) -> None:
+def test_passkey_makes_the_browser_known(ada):
     key, api = with_passkey(ada), API()
 
     api.post("/auth/passkeys/login", {"credential": key.sign(challenge(api))})

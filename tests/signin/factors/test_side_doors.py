@@ -2,19 +2,15 @@
 
 import base64
 import io
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import URLPattern, get_resolver
 
-from accounts.models import User
 from passwords.models import PasswordChange
 from signin import backends, generics
 from signin.factors.models import Factors, Passkey
-from signin.models import SignupLink
 from tests.conftest import API, PASSWORD
 from tests.signin.factors.conftest import SECRET, challenge, code, log_in, with_app, with_passkey
 
@@ -39,7 +35,7 @@ WAYS_IN = {
 }
 
 
-def routes(resolver: URLResolver, before: str = "") -> Iterator[tuple[str, Any]]:
+def routes(resolver, before=""):
     for one in resolver.url_patterns:
         path = before + str(one.pattern)
         if isinstance(one, URLPattern):
@@ -48,7 +44,7 @@ def routes(resolver: URLResolver, before: str = "") -> Iterator[tuple[str, Any]]
             yield from routes(one, path)
 
 
-def signs_in(callback: Any) -> bool:
+def signs_in(callback):
     """Whether a view has what signs in: the base of the API's, or one of the two pages."""
     view = getattr(callback, "view_class", getattr(callback, "cls", None))
     if view is not None and issubclass(view, generics.SignInView):
@@ -57,13 +53,13 @@ def signs_in(callback: Any) -> bool:
     return getattr(view or callback, "__name__", "") in names
 
 
-def test_every_way_in_is_known() -> None:
+def test_every_way_in_is_known():
     found = {path for path, callback in routes(get_resolver()) if signs_in(callback)}
 
     assert found == set(WAYS_IN)
 
 
-def consent(email: str) -> Any:
+def consent(email):
     from assistants.models import Client as Assistant
     from tests.assistants.conftest import REDIRECT, Person, request_of
 
@@ -71,7 +67,7 @@ def consent(email: str) -> Any:
     return Person(request_of(made)).sign_in(email)
 
 
-def ways(user: User) -> dict[str, Callable[[], Any]]:
+def ways(user):
     link = PasswordChange.objects.make(user)
     login = {"email": user.email, "password": PASSWORD}
     new = {"token": link.token, "password": "a new password"}
@@ -85,14 +81,12 @@ def ways(user: User) -> dict[str, Callable[[], Any]]:
 
 
 @pytest.mark.parametrize("path", [path for path, why in WAYS_IN.items() if why == "asks"])
-def test_way_in_asks_for_the_factor(
-    path: str, new_user: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_way_in_asks_for_the_factor(path, new_user, monkeypatch):
     user = new_user(is_staff=True)
     with_app(user)
     asked, real = [], backends.check_factor
 
-    def check_factor(*args: Any, **options: Any) -> Any:
+    def check_factor(*args, **options):
         asked.append(args[0])
         return real(*args, **options)
 
@@ -106,7 +100,7 @@ def test_way_in_asks_for_the_factor(
     assert not {"service_refresh", "sessionid"} & set(answer.cookies)
 
 
-def test_authenticate_of_djangos_knows_nobody_who_has_one(ada: User) -> None:
+def test_authenticate_of_djangos_knows_nobody_who_has_one(ada):
     from django.contrib.auth import authenticate
 
     assert authenticate(None, username=ada.email, password=PASSWORD) == ada
@@ -115,7 +109,7 @@ def test_authenticate_of_djangos_knows_nobody_who_has_one(ada: User) -> None:
     assert authenticate(None, username=ada.email, password=PASSWORD) is None
 
 
-def test_database_alone_signs_nobody_in(ada: User) -> None:
+def test_database_alone_signs_nobody_in(ada):
     key = with_passkey(ada)
     Factors.objects.get().add_totp(SECRET, 0, "")
     codes = make_codes(ada)
@@ -142,13 +136,13 @@ def test_database_alone_signs_nobody_in(ada: User) -> None:
     assert [one for one in codes if one.encode() in stored] == []
 
 
-def make_codes(user: User) -> list[str]:
+def make_codes(user):
     from signin.factors.models import RecoveryCode
 
     return RecoveryCode.objects.renew(Factors.objects.get(user=user))
 
 
-def test_secret_in_anothers_row_is_worth_nothing(api: API, ada: User, bob: User) -> None:
+def test_secret_in_anothers_row_is_worth_nothing(api, ada, bob):
     with_app(ada)
     with_app(bob)
     Factors.objects.filter(user=bob).update(totp_secret=Factors.objects.get(user=ada).totp_secret)
@@ -156,7 +150,7 @@ def test_secret_in_anothers_row_is_worth_nothing(api: API, ada: User, bob: User)
     assert log_in(api, bob, code=code()) == (401, {"error": "wrong code"})
 
 
-def test_links_and_signups_know_no_factor(api: API, signup_link: SignupLink) -> None:
+def test_links_and_signups_know_no_factor(api, signup_link):
     body = {"token": signup_link.token, "account_name": "X", "first_name": "C", "last_name": "B"}
     proof = {"code": "123456", "passkey": challenge(api)}
 
