@@ -35,7 +35,8 @@ def html_of(site, number, seen):
 
 def mails(site):
     for file in site.mails.glob("*"):
-        for part in file.read_bytes().split(b"-" * 79 + b"\n"):
+        *whole, _ = file.read_bytes().split(b"-" * 79 + b"\n")  # the last is still being written
+        for part in whole:
             message = email.message_from_bytes(part, policy=policy.default)
             if message.is_multipart():
                 body = message.get_body(("html",))
