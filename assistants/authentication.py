@@ -1,14 +1,15 @@
 """Who calls the MCP endpoint: a person's own program, or an assistant that was let in."""
 
-from typing import Any
-
 from django.conf import settings
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from accounts.authentication import BearerAuthentication, encoded_bearer_token
+from accounts.authentication import (
+    BearerAuthentication,
+    encoded_bearer_token,
+    user_of_token,
+)
 from accounts.models import User
-from accounts.sessions import user_of_token
 from assistants import tokens
 from assistants.models import Grant
 from assistants.serializers import SCOPE
@@ -19,7 +20,7 @@ class AssistantAuthentication(BearerAuthentication):
     them; the token itself where it is one of the API's own. That a grant was not ended is looked
     up each time, so that its tokens end at once."""
 
-    def authenticate(self, request: Request) -> tuple[User, Any] | None:
+    def authenticate(self, request: Request) -> tuple[User, object] | None:
         token = tokens.read(encoded_bearer_token(request))
         if token is None:
             return super().authenticate(request)

@@ -13,7 +13,7 @@ RESOURCE = f"{settings.SERVICE_URL}/mcp"  # the endpoint's address is its name (
 class AssistantToken(AccessToken):
     """Its `aud` keeps it out of the REST API, whose tokens have none. `grant` is the grant's id."""
 
-    backend = KeyRingBackend(audience=RESOURCE, typ="at+jwt")
+    token_backend = KeyRingBackend(audience=RESOURCE, typ="at+jwt")
 
     @classmethod
     def for_grant(cls, grant: Grant) -> Token:

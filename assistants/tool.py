@@ -17,13 +17,13 @@ from django.http import Http404, HttpRequest, QueryDict
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.renderers import JSONRenderer
-from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from accounts.urls import urlpatterns as accounts
 from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
 from throttling.openapi import JSON
+from throttling.views import CountedRequest
 
 TYPES = {"string": str, "integer": int, "boolean": bool}
 OF_ANSWERS = {"type", "properties", "items"}
@@ -157,7 +157,7 @@ class Tool:
             },
         }
 
-    def is_for(self, request: Request) -> bool:
+    def is_for(self, request: CountedRequest) -> bool:
         """Whether the caller may use it, as the view's permissions have it."""
         view = self.view()
         return all(allows.has_permission(request, view) for allows in view.get_permissions())
@@ -177,7 +177,7 @@ class Tool:
                 found[name] = [f"This is no id: ids come from {self.ids_from}."]
         return found
 
-    def call(self, request: Request, arguments: JSON) -> JSON:
+    def call(self, request: CountedRequest, arguments: JSON) -> JSON:
         """The result of a call: the REST call's body, or what it refuses, as an error that the
         assistant can read; and a sentence more where that does not tell enough."""
         arguments = {name: as_integer(value) for name, value in arguments.items()}
@@ -240,15 +240,15 @@ class Tool:
         return content
 
 
-class ToolRequest(Request):
+class ToolRequest(CountedRequest):
     """What a REST view's method gets in a tool's call: the caller, a query and a body."""
 
-    def __init__(self, request: Request, query: QueryDict, content: JSON) -> None:
+    def __init__(self, request: CountedRequest, query: QueryDict, content: JSON) -> None:
         plain = HttpRequest()
         plain.META = request.META
         super().__init__(plain)
         self.user, self.auth = request.user, request.auth
-        self.rate_limit = request.rate_limit  # type: ignore[attr-defined]  # of the whole call
+        self.rate_limit = request.rate_limit  # of the whole call
         self.query, self.content = query, content
 
     @property

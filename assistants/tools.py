@@ -4,7 +4,6 @@ import functools
 from dataclasses import replace
 
 from mcp_types.jsonrpc import INVALID_PARAMS
-from rest_framework.request import Request
 
 from accounts.events import EventsView
 from accounts.views import MeView, SignOutView, UsersView, UserView
@@ -15,9 +14,10 @@ from audit import origin
 from invitations.views import InvitationsView, InvitationView, ResendView
 from passwords.views import ColleagueView
 from throttling.openapi import JSON
+from throttling.views import CountedRequest
 
 
-def handlers(request: Request) -> dict[str, Handler]:
+def handlers(request: CountedRequest) -> dict[str, Handler]:
     """The methods of the protocol that are about tools, for whoever makes this request."""
     return {
         "tools/list": functools.partial(list_tools, request),
@@ -25,7 +25,7 @@ def handlers(request: Request) -> dict[str, Handler]:
     }
 
 
-def list_tools(request: Request, message: Message) -> JSON:
+def list_tools(request: CountedRequest, message: Message) -> JSON:
     """tools/list: those that the caller's role may use, always in the same order, on one page."""
     if message.params.get("cursor") is not None:
         raise Refused(INVALID_PARAMS, "Invalid cursor")
@@ -33,7 +33,7 @@ def list_tools(request: Request, message: Message) -> JSON:
     return {"tools": mine, "ttlMs": LIST_SECONDS * 1000, "cacheScope": "private"}
 
 
-def call_tool(request: Request, message: Message) -> JSON:
+def call_tool(request: CountedRequest, message: Message) -> JSON:
     """tools/call. What it records in the audit trail says through what and whom it came."""
     tool = TOOLS.get(message.params["name"])
     if tool is None or not tool.is_for(request):
@@ -48,7 +48,7 @@ def call_tool(request: Request, message: Message) -> JSON:
         origin.current.reset(reset)
 
 
-def acting_client(request: Request, message: Message) -> origin.Origin:
+def acting_client(request: CountedRequest, message: Message) -> origin.Origin:
     """What acts for the person: the client that was let in, or any other. Either names itself."""
     grant = request.auth
     through, name = {"via": "mcp"}, message.client

@@ -53,7 +53,7 @@ class MCPView(CountedView):
             raise OriginNotAllowed
         super().perform_authentication(request)
 
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         # Loaded by the first message: who has no assistant pays neither time nor memory for it.
         from assistants import protocol, tools
 

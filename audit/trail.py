@@ -52,6 +52,8 @@ def record(
     subject = printable(subject or (actor.email if actor else ""), LONGEST)
     left = room(kind, actor)
     if left >= 0:
+        claims = {"claims": origin.claims} if origin.claims else {}
+        more = {} if left else {"more_followed": True}
         Record.objects.create(
             kind=kind,
             actor_id=actor.pk if actor else None,
@@ -62,7 +64,7 @@ def record(
             agent=origin.agent,
             request_id=origin.request_id,
             shell_user=origin.shell_user,
-            detail=detail_of(origin, detail | ({} if left else {"more_followed": True})),
+            detail=bounded({**origin.through, **claims, **detail, **more}),
         )
     user = str(actor.pk) if actor else ""
     transaction.on_commit(partial(log, kind, user, subject, origin))
@@ -75,12 +77,6 @@ def room(kind: Kind, actor: Person | None) -> int:
     if actor is None or kind in UNCOUNTED:
         return most
     return most + 1 - RecordBudget.objects.take(f"{actor.pk} {kind}", HOUR)
-
-
-def detail_of(origin: Origin, detail: dict[str, object]) -> dict[str, object]:
-    claims = {"claims": origin.claims} if origin.claims else {}
-    found: dict[str, object] = bounded({**origin.through, **claims, **detail})
-    return found
 
 
 def bounded(value: Any) -> Any:

@@ -96,12 +96,10 @@ def write_error(sock: socket, status: int, reason: str, detail: str) -> None:
 
     gunicorn's own page is HTML and repeats parts of the request; this names the kind of error.
     """
-    from config.logs import new_request_id
-
     body = json.dumps({"error": "internal error" if status == 500 else reason.lower()})
     head = (
         f"HTTP/1.1 {status} {reason}\r\nConnection: close\r\nContent-Type: application/json\r\n"
-        f"Cache-Control: no-store\r\nX-Request-ID: {new_request_id()}\r\n"
+        f"Cache-Control: no-store\r\nX-Request-ID: {os.urandom(8).hex()}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     util.write_nonblock(sock, (head + body).encode("latin-1"))

@@ -26,15 +26,6 @@ STANDARD_ERROR = 2  # its file descriptor, whatever sys.stderr is replaced by
 PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
-def new_request_id() -> str:
-    return os.urandom(8).hex()
-
-
-def request_id() -> str:
-    """The id of the request in hand, or `-`."""
-    return current.get().request_id or "-"
-
-
 @functools.lru_cache(maxsize=2)
 def local_time(second: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
@@ -94,16 +85,15 @@ class LineHandler(logging.Handler):
     def handle(self, record: logging.LogRecord) -> bool:
         """Handler's, but for the lock. A filter may put another record in place of this one."""
         found: bool | logging.LogRecord = self.filter(record)
-        if found:
-            self.emit(found if isinstance(found, logging.LogRecord) else record)
-        return bool(found)
-
-    def emit(self, record: logging.LogRecord) -> None:
+        if not found:
+            return False
+        record = found if isinstance(found, logging.LogRecord) else record
         try:
             for piece in pieces(f"{self.format(record)}\n".encode(errors="backslashreplace")):
                 os.write(STANDARD_ERROR, piece)
         except Exception:  # as every handler of the standard library does
             self.handleError(record)
+        return True
 
 
 class TextFormatter(logging.Formatter):
@@ -112,7 +102,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = f"{local_time(int(record.created))},{int(record.msecs):03}"
-        words = [f"{at} {record.levelname} {record.name} [{request_id()}]"]
+        words = [f"{at} {record.levelname} {record.name} [{current.get().request_id or '-'}]"]
         words.append(escaped(record.getMessage()))
         fields: dict[str, object] = getattr(record, "fields", {})
         words += [f"{name}={word(value)}" for name, value in fields.items()]
@@ -132,7 +122,7 @@ class JSONFormatter(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname,
             "logger": record.name,
-            "request_id": request_id(),
+            "request_id": current.get().request_id or "-",
             "message": record.getMessage(),
             **getattr(record, "fields", {}),
         }

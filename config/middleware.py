@@ -1,6 +1,7 @@
 """Middleware of the service."""
 
 import logging
+import os
 import re
 import time
 from collections.abc import Callable
@@ -14,7 +15,6 @@ from django.utils import translation
 from django.utils.functional import LazyObject
 
 from audit.origin import Origin, current
-from config.logs import new_request_id
 from metrics import series
 from throttling.addresses import client_address
 
@@ -32,7 +32,7 @@ def request_id(request: HttpRequest) -> str:
     given = request.META.get("HTTP_X_REQUEST_ID", "")
     if settings.TRUSTED_PROXY_COUNT and REQUEST_ID.fullmatch(given):
         return str(given)
-    return new_request_id()
+    return os.urandom(8).hex()
 
 
 def is_admin(request: HttpRequest) -> bool:
@@ -45,12 +45,6 @@ def user_id(request: HttpRequest) -> str | None:
     if isinstance(user, LazyObject) and not request.session.accessed:
         return None  # AuthenticationMiddleware's user, whom nobody has asked for
     return str(user.pk) if user is not None and user.pk else None
-
-
-def route(request: HttpRequest) -> str:
-    """The route's template, `users/<uuid:user_id>`; `unknown` for a path that is none of ours."""
-    match = request.resolver_match
-    return (match.route if match else "") or "unknown"
 
 
 class RequestLog:
@@ -76,10 +70,11 @@ class RequestLog:
     def log_request(
         self, request: HttpRequest, response: HttpResponseBase, seconds: float, address: str
     ) -> None:
-        """One line, and one observation in the series."""
+        """One line, and one observation in the series: by the route's template, as in
+        `users/<uuid:user_id>`, or `unknown` for a path that is none of ours."""
+        route = getattr(request.resolver_match, "route", None) or "unknown"
         method = request.method if request.method in METHODS else "other"
-        labels = route(request), method, str(response.status_code)
-        series.request(*labels).observe(seconds)
+        series.request(route, method, str(response.status_code)).observe(seconds)
         fields = {
             "method": request.method,
             "path": request.path,
@@ -92,21 +87,9 @@ class RequestLog:
         logger.info("request", extra={"fields": fields})
 
 
-class ContentLength:
-    """States the length of every answer that is whole, so that connections can be kept alive."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
-        if isinstance(response, HttpResponse) and "Content-Length" not in response.headers:
-            response.headers["Content-Length"] = str(len(response.content))
-        return response
-
-
-class ContentSecurityPolicy:
-    """Pages run, load and call nothing but this service's own files, and nobody may frame them."""
+class AnswerHeaders:
+    """States the length of every answer that is whole, so that connections can be kept alive.
+    Pages run, load and call nothing but this service's own files, and nobody may frame them."""
 
     POLICY = (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -119,8 +102,11 @@ class ContentSecurityPolicy:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if response.headers.get("Content-Type", "").startswith("text/html"):
-            response.headers.setdefault("Content-Security-Policy", self.POLICY)
+        headers = response.headers
+        if isinstance(response, HttpResponse) and "Content-Length" not in headers:
+            headers["Content-Length"] = str(len(response.content))
+        if headers.get("Content-Type", "").startswith("text/html"):
+            headers.setdefault("Content-Security-Policy", self.POLICY)
         return response
 
 
@@ -131,14 +117,10 @@ class AdminLocale(LocaleMiddleware):
     would refuse it before the request is counted.
     """
 
-    def process_request(self, request: HttpRequest) -> None:
-        if is_admin(request):
-            request.get_host()
-            super().process_request(request)
-
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> Any:
+    def __call__(self, request: HttpRequest) -> Any:
         if not is_admin(request):
-            return response
-        response = super().process_response(request, response)
+            return self.get_response(request)
+        request.get_host()
+        response = super().__call__(request)
         translation.deactivate()  # the language is the thread's, which serves others next
         return response

@@ -1,11 +1,18 @@
-"""Reads a request body as JSON (RFC 8259), strictly; CountedView has looked at its size."""
+"""JSON alone goes in and comes out: bodies are read strictly (RFC 8259), whatever Accept says.
+
+CountedView has looked at a body's size.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import IO, NoReturn
 
 from rest_framework.exceptions import ParseError
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.utils.mediatypes import media_type_matches
 
 
 class MalformedJSON(ParseError):
@@ -49,3 +56,19 @@ class StrictJSONParser(BaseParser):
         if not isinstance(data, dict):
             raise MalformedJSON
         return data
+
+
+class JSONOnlyNegotiation(BaseContentNegotiation):
+    """Picks the view's first renderer; a parser is picked by Content-Type as usual."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        for parser in parsers:
+            if media_type_matches(parser.media_type, request.content_type or ""):
+                return parser
+        return None
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        first = next(iter(renderers))
+        return first, first.media_type

@@ -132,10 +132,9 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "config.middleware.RequestLog",
-    "config.middleware.ContentLength",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "config.middleware.ContentSecurityPolicy",
+    "config.middleware.AnswerHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "signin.cookies.CookieGuard",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -291,7 +290,7 @@ if TRUSTED_PROXY_COUNT:
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.parsers.StrictJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.JSONOnlyNegotiation",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.parsers.JSONOnlyNegotiation",
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_METADATA_CLASS": None,

@@ -90,9 +90,6 @@ class KeyRing:
             return max(begun, key=lambda key: key.signs_from)
         return min(self.keys.values(), key=lambda key: key.signs_from)
 
-    def verifying_key(self, kid: str) -> Key | None:
-        return self.keys.get(kid)
-
     def without(self, kids: Collection[str]) -> "KeyRing":
         """The ring of the other keys: itself where it has none of these."""
         if self.keys.keys().isdisjoint(kids):

@@ -39,6 +39,8 @@ sign_ins = Counter("sign_ins", "Sign-ins by method: what was shown.", ["method"]
 wrong_codes = Counter(
     "wrong_second_factors", "Right passwords with a wrong code or passkey.", ["method"]
 )
+for shown in ("totp", "recovery_code", "passkey"):  # from zero on, or alerts miss the first ones
+    wrong_codes.labels(shown)
 hashing = Gauge(
     "password_hashes",
     "Hashes being made now, and callers waiting for a turn.",

@@ -38,6 +38,7 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
         context = {
             "language": language,
             "languages": settings.LANGUAGES,
+            "home": "/" if settings.SERVES_PAGES else settings.FRONTEND_URL,
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
             "words": words.in_language(),
             "events": words.EVENTS,

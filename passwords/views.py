@@ -80,7 +80,7 @@ class RedeemView(LinkSignInView):
 
     def device(self, request: Request, link: PasswordChange) -> str:
         devices = Devices(request)
-        return devices.device_of(link.user) if devices else STRANGER
+        return devices.device_of(link.user) if devices.entries else STRANGER
 
     def check_factor(self, link: PasswordChange, proof: Proof, device: str) -> Method:
         """A mailbox alone gets nobody in who has a second factor."""

@@ -3,7 +3,6 @@ consent page and the admin."""
 
 import contextlib
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -82,11 +81,11 @@ def check_password_and_factor(
     """
     devices = Devices(request)
     user = User.objects.select_related("factors").by_email(email)
-    device = devices.device_of(user) if devices else STRANGER
+    device = devices.device_of(user) if devices.entries else STRANGER
     admit(request, email, device)
     known = user is not None and user.has_usable_password()
     encoded = user.password if user and known else dummy_hash()
-    right = check_password(password, encoded, renewal(user))
+    right = check_password(password, encoded, functools.partial(renew_hash, user))
     if not (user and known and right and user.is_active):
         if count_failure(email, device):
             raise WrongCredentials
@@ -147,17 +146,13 @@ def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:
     return counted
 
 
-def renewal(user: User | None) -> Callable[[str], None]:
-    """What check_password calls to renew a hash made with older parameters; a password that was
+def renew_hash(user: User | None, password: str) -> None:
+    """Renew a hash that check_password has found made with older parameters; a password that was
     changed meanwhile stays as it is, and so does the hash when others wait to have theirs made."""
-
-    def renew(password: str) -> None:
-        if user is not None:
-            same = User.objects.filter(pk=user.pk, password=user.password)
-            with contextlib.suppress(TooManyHashes):  # the next log-in will do
-                same.update(password=make_password(password))
-
-    return renew
+    if user is not None:
+        same = User.objects.filter(pk=user.pk, password=user.password)
+        with contextlib.suppress(TooManyHashes):  # the next log-in will do
+            same.update(password=make_password(password))
 
 
 def admit(

@@ -31,11 +31,11 @@ class CookieGuard:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if "HTTP_COOKIE" in request.META:
+        if header := request.META.get("HTTP_COOKIE"):
             if is_foreign(request):
                 request.COOKIES.clear()
             else:
-                request.COOKIES.update(dict.fromkeys(repeated(request.META["HTTP_COOKIE"]), ""))
+                request.COOKIES.update(dict.fromkeys(repeated(header), ""))
         return self.get_response(request)
 
 

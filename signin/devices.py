@@ -81,11 +81,8 @@ class Devices:
 
     def __init__(self, request: HttpRequest | Request | None = None) -> None:
         cookie = request.COOKIES.get(NAME, "") if request and settings.LOCKOUT_RELIEF else ""
-        parts = cookie.split(".")[:MOST_EMAILS] if cookie.isascii() else []
+        parts = cookie.split(".")[:MOST_EMAILS] if cookie and cookie.isascii() else []
         self.entries = [entry for part in parts if (entry := Entry.read(part))]
-
-    def __bool__(self) -> bool:
-        return bool(self.entries)
 
     def entry_of(self, user: User | None) -> Entry | None:
         """The entry that makes this browser known for the user's address.

@@ -21,7 +21,7 @@ from signin.devices import STRANGER, remember_device
 from signin.exceptions import WrongCredentials, WrongPassword
 from signin.factors.enrolment import enrolment_for
 from signin.factors.exceptions import FactorMustBeSetUp, FactorNeeded, WrongPasskey
-from signin.factors.proof import Method, Proof
+from signin.factors.proof import AMR, Method, Proof
 from signin.factors.serializers import ProofSerializer
 from signin.serializers import auth_response
 from throttling.throttles import CredentialThrottle
@@ -32,9 +32,9 @@ class ProofView(ProtectedView):
     one; counted as every guess is."""
 
     throttle_classes = [CredentialThrottle]
-    serializer_class: ClassVar[type[Serializer[Any]]] = ProofSerializer
+    serializer_class: ClassVar[type[Serializer]] = ProofSerializer
 
-    def prove(self) -> dict[str, Any]:
+    def prove(self) -> Data:
         """Check what the body shows of the caller as a log-in does, lockout included; the rest of
         the body. Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
         data = valid(self.serializer_class, self.request)
@@ -60,7 +60,7 @@ class SignInView(CredentialView):
         """AuthResponse for a user who has just shown who they are, with the cookie."""
         self.request.user = user  # for the log
         series.sign_ins.labels(method.value).inc()
-        access, refresh = tokens.issue(user, amr=method.amr)
+        access, refresh = tokens.issue(user, amr=AMR[method])
         encoded = str(refresh)
         response = Response(auth_response(user, str(access), encoded))
         set_refresh_cookie(response, refresh, encoded)

@@ -8,11 +8,11 @@ from rest_framework.response import Response
 from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
+from accounts.authentication import user_of_token
 from accounts.exceptions import EmailTaken
 from accounts.fields import REFUSED_CHARACTERS
 from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, valid
 from accounts.models import Account, Role, User
-from accounts.sessions import user_of_token
 from audit.models import Kind
 from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail

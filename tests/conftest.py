@@ -31,6 +31,8 @@ from tests import servers
 from throttling.counter import limiter
 
 PASSWORD = "correct horse battery"  # every member of the cast's
+# The body of the credential tier's 429, and of a lock's.
+TOO_MANY_ATTEMPTS = {"error": "too many attempts; please try again later"}
 
 
 # What no log line may hold: the password above, a JWT, a link in a mail.

@@ -25,7 +25,7 @@ class Breaker:
         self.is_open = False
         self.is_silent = False  # it opened for want of an answer, not at an error
         self.opened_at = 0.0
-        self.timeouts = 0
+        self.failures = 0  # in a row
         self.pause = self.FIRST_PAUSE
         self.next_probe = 0.0
 
@@ -53,10 +53,8 @@ class Breaker:
 
     def succeeded(self) -> None:
         """The store has answered: close."""
-        if not self.is_open and not self.timeouts:
-            return
         with self.lock:
-            was_open, self.is_open, self.timeouts = self.is_open, False, 0
+            was_open, self.is_open, self.failures = self.is_open, False, 0
         series.store_lost.set(0)
         if was_open:
             logger.warning("the limiter's store answers again")
@@ -64,9 +62,9 @@ class Breaker:
     def failed(self, error: Exception, *, surely: bool = False) -> None:
         """The store has not answered, or with an error. Open: `surely`, or as the class says."""
         with self.lock:
-            self.timeouts += 1
+            self.failures += 1
             is_silent = isinstance(error, StoreTimeout)
-            if self.is_open or (is_silent and self.timeouts < 2 and not surely):
+            if self.is_open or (is_silent and self.failures < 2 and not surely):
                 return
             self.is_open, self.is_silent = True, is_silent
             self.pause = self.FIRST_PAUSE

@@ -207,7 +207,10 @@ class Limiter:
         """
         key = key_of(tier, caller)
         window: int = settings.RATE_LIMIT_WINDOW_SECONDS
-        decision = self.decided_by_store(key, limit, window, strict=strict)
+        decision = None
+        if settings.REDIS_URL:
+            refused = self.refusals.decision(key, limit, window)
+            decision = refused or self.ask_store(key, limit, window, strict=strict)
         if decision:
             outcome = "allowed" if decision.allowed else "refused"
         elif settings.REDIS_URL and not strict:
@@ -227,18 +230,10 @@ class Limiter:
             key, share(limit), window, silent=silent, hiccup=hiccup
         )
 
-    def decided_by_store(
-        self, key: str, limit: int, window: int, *, strict: bool
-    ) -> Decision | None:
-        """The store's decision, from memory where it has just refused; None without a store."""
-        if not settings.REDIS_URL:
-            return None
-        known = self.refusals.decision(key, limit, window)
-        return known or self.ask_store(key, limit, window, strict=strict)
-
     def ask_store(self, key: str, limit: int, window: int, *, strict: bool) -> Decision | None:
-        """The store's decision, or None where the store has none to give."""
-        if not self.may_ask():
+        """The store's decision, or None where the store has none to give. While it is lost a
+        request probes now and then, but where somebody keeps watch."""
+        if self.breaker.is_open and (self.is_watched or not self.breaker.admits()):
             return None
         try:
             used, milliseconds = self.store.count(key, window * 1000)
@@ -248,7 +243,8 @@ class Limiter:
             if strict:
                 self.process.note_silence(key, window)
             return None
-        if not self.is_watched or not self.breaker.is_open:  # else one server of several is lost
+        # Where somebody keeps watch and it is open all the same, one server of several is lost.
+        if self.breaker.failures and not (self.is_watched and self.breaker.is_open):
             self.breaker.succeeded()
         if not decision.allowed:
             self.refusals.remember(key, used, milliseconds / 1000)
@@ -299,10 +295,6 @@ class Limiter:
             self.lost(error, surely=True)
         else:
             self.breaker.succeeded()
-
-    def may_ask(self) -> bool:
-        """Whether a request may ask: always, or to probe now and then where nobody keeps watch."""
-        return not self.breaker.is_open if self.is_watched else self.breaker.admits()
 
     def state(self) -> Literal["ok", "fallback"]:
         """Whether counting works as configured: `fallback` while the store is lost."""

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from throttling.counter import Decision
 from throttling.exceptions import LengthRequired, RequestTooLarge
 from throttling.throttles import PublicThrottle, TierThrottle
 
@@ -20,6 +21,13 @@ def check_body_size(request: Request) -> None:
         raise LengthRequired
     if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         raise RequestTooLarge
+
+
+class CountedRequest(Request):
+    """For type checkers: what a CountedView's request holds once it is counted."""
+
+    rate_limit: Decision
+    rate_limit_tier: str | None
 
 
 class CountedView(APIView):
@@ -45,9 +53,9 @@ class CountedView(APIView):
         check_body_size(request)
         super().initial(request, *args, **kwargs)
 
-    def count_one_more(self, request: Request) -> None:
+    def count_one_more(self, request: CountedRequest) -> None:
         """Count as a further request what one request asks for again. Raises what refuses it."""
-        request.rate_limit_tier = None  # type: ignore[attr-defined]
+        request.rate_limit_tier = None
         self.check_throttles(request)
 
     def finalize_response(

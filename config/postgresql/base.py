@@ -138,17 +138,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.connection.execute(TIMEOUTS)
 
     def connect(self) -> None:
-        self.refuse_if_lost()
+        if breaker.is_open:
+            self.refuse()
         super().connect()
 
     def cursor(self) -> Any:
-        self.refuse_if_lost()
+        if breaker.is_open:
+            self.refuse()
         return super().cursor()
 
-    def refuse_if_lost(self) -> None:
-        """Raise OperationalError where the breaker is open, but let a transaction go on to its end
-        that has begun already."""
-        if breaker.is_open and not self.is_in_transaction():
+    def refuse(self) -> None:
+        """Raise OperationalError, but let a transaction go on to its end that has begun already."""
+        if not self.is_in_transaction():
             breaker.refuse()
             raise OperationalError("the database is lost")
 

@@ -38,6 +38,6 @@ def user_of_enrolment(encoded: str) -> User | None:
 class EnrolmentAuthentication(BearerAuthentication):
     """An enrolment, or else an access token as anywhere."""
 
-    def authenticate(self, request: Request) -> tuple[User, object] | None:  # type: ignore[override]
+    def authenticate(self, request: Request) -> tuple[User, object] | None:
         user = user_of_enrolment(encoded_bearer_token(request))
         return (user, Enrolment()) if user else super().authenticate(request)

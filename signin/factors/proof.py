@@ -26,13 +26,8 @@ class Method(enum.StrEnum):
     PASSKEY = enum.auto()  # beside the password
     PASSKEY_ALONE = enum.auto()
 
-    @property
-    def amr(self) -> list[str]:
-        """What tokens say of it (RFC 8176)."""
-        return AMR[self]
 
-
-AMR = {
+AMR = {  # what tokens say of it (RFC 8176)
     Method.PASSWORD: PASSWORD,
     Method.TOTP: ["pwd", "otp", "mfa"],
     Method.RECOVERY_CODE: ["pwd", "otp", "mfa"],

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from accounts import tokens
+from accounts.authentication import user_of_token
 from accounts.models import Consultant, User
-from accounts.sessions import user_of_token
 from tests.throttling.test_lockout import fail
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ from django.core.management import call_command
 from accounts import tokens
 from accounts.models import Account, Consultant, User
 from accounts.serializers import user_response
-from accounts.sessions import user_of_token
+from accounts.authentication import user_of_token
 call_command("migrate", verbosity=0)
 ada = User.objects.create_superuser("ada@example.com", "an operator's")
 profile = Consultant.objects.create(account=ada.account, user=ada, manager=ada)

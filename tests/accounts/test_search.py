@@ -59,13 +59,21 @@ def test_what_a_form_completes_seeks_ten_words(operator):
 
 @pytest.mark.parametrize("way", ["rest", "tool"])
 def test_words_past_the_tenth_find_no_less(as_ada, ada, way):
-    text = "ada " * 10 + "nobody-is-called-so"
+    text = "ada " * 10 + "nobody-is-called-so " * 100
     if way == "rest":
         found = as_ada.get("/users", data={"search": text}).json()
     else:
         found = use(as_ada, "list_users", search=text)["structuredContent"]
 
     assert [user["email"] for user in found["items"]] == [ada.email]
+
+
+def test_search_for_an_invitation_is_cut_at_a_hundred_characters(as_ada):
+    as_ada.post("/invitations", {"email": "dan@example.com"})
+
+    found = as_ada.get("/invitations", data={"search": "dan".ljust(100) + "nobody"}).json()
+
+    assert [invitation["email"] for invitation in found["items"]] == ["dan@example.com"]
 
 
 @pytest.mark.parametrize("way", ["rest", "tool"])

@@ -318,7 +318,7 @@ def test_token_that_was_found_good_ends_with_its_key(
 class ToolToken(tokens.AccessToken):
     """A kind of token as another audience would have it."""
 
-    backend = tokens.KeyRingBackend("https://api.example.com/tool")
+    token_backend = tokens.KeyRingBackend("https://api.example.com/tool")
 
 
 def test_token_with_an_audience_is_good_for_that_audience_alone(ada: User) -> None:

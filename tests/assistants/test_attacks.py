@@ -22,7 +22,7 @@ from tests.assistants.conftest import (
     request_of,
     send,
 )
-from tests.conftest import API, PASSWORD, race
+from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, race
 from throttling.counter import limiter
 
 pytestmark = pytest.mark.django_db
@@ -436,7 +436,7 @@ def test_registrations_are_counted_as_credentials(api, settings):
     answers = [api.post("/oauth/register", {"redirect_uris": [REDIRECT]}) for _ in range(3)]
 
     assert [answer.status_code for answer in answers] == [201, 201, 429]
-    assert answers[2].json() == {"error": "too many attempts; please try again later"}
+    assert answers[2].json() == TOO_MANY_ATTEMPTS
     assert Client.objects.count() == 2
 
 

@@ -94,14 +94,16 @@ def test_start_page_says_what_this_is(site: Site, language: str) -> None:
 def test_links_of_the_operators_are_on_every_page(new_site: Any) -> None:
     site = new_site(RATE_LIMIT_CREDENTIAL="100", **LINKS)
     site.operator()
-    for viewport, device in [(DESKTOP, "desktop"), (PHONE, "phone")]:
-        page = site.tab("/", viewport=viewport)
+    for viewport, device, scheme in [(DESKTOP, "desktop", "dark"), (PHONE, "phone", "light")]:
+        page = site.tab("/", viewport=viewport, color_scheme=scheme)
         for path in ("/", "/login", "/signup", "/nope", "/docs", "/oauth/authorize"):
             page.goto(path)
             found = page.locator("nav[aria-label='About this service'] a")
             assert [link.get_attribute("href") for link in found.all()] == list(LINKS.values())
-        page.goto("/login")
-        assert look(page, f"links-{device}") == []
+        for path in ("login", "docs"):
+            page.goto(f"/{path}")
+            page.locator("nav[aria-label='About this service']").scroll_into_view_if_needed()
+            assert look(page, f"{path}-links-{device}") == []
     site.log_in(page)
     heading(page, "Your account")
     assert page.get_by_role("link", name="Imprint").is_visible()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import SCREENSHOTS, Site, fill, heading, says
+from tests.browser.test_factors import add_passkey
 from tests.browser.test_pages import violations
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
@@ -88,6 +89,24 @@ def speak(site: Site, page: Any, language: str) -> None:
     url = site.service.environment["DATABASE_URL"]
     query(url, f"UPDATE accounts_user SET language = '{language}'")
     page.context.add_cookies([{"name": "django_language", "value": language, "url": site.url}])
+
+
+def test_passkey_works_while_the_address_is_locked(new_site: Callable[..., Site]) -> None:
+    site = new_site(RATE_LIMIT_CREDENTIAL="100", RATE_LIMIT_WINDOW_SECONDS="2")
+    site.operator()
+    page = site.log_in(site.tab())
+    page.get_by_text("You have none yet.").wait_for()
+    key = add_passkey(page)
+    lock(site)
+    page.reload()
+    key.touch(False)
+    page.locator("#status a", has_text="Log in").click()
+    heading(page, "Log in")
+    key.touch()
+
+    page.get_by_role("button", name="Use a passkey").click()
+
+    page.locator("dd", has_text="ada@example.com").wait_for()
 
 
 def test_first_wait_is_said_to_be_short(new_site: Callable[..., Site]) -> None:

@@ -40,7 +40,7 @@ def test_pages_for_strangers(site: Site, device: str, viewport: Any, scheme: str
     for name in OPEN:
         page.goto(f"/{name}#token={'A' * 64}" if name.startswith("change") else f"/{name}")
         if name == "docs":
-            page.locator("[aria-label=About]").wait_for()
+            page.locator("[aria-label=About]").wait_for(timeout=30_000)
         shot = name.replace("/", "-missing") or "home"
         found[name] = look(page, f"{shot}-{device}-{scheme}")
     page.goto("/forgot-password")
@@ -79,22 +79,40 @@ def test_pages_for_members(site_of_ada: Site, device: str, viewport: Any, scheme
     assert not any(found.values()), found
 
 
-def test_documentation_can_be_tried(site: Site) -> None:
+def opened(page: Any, call: str) -> Any:
+    """A call of the documentation, opened to be tried."""
+    operation = page.locator(f"#operations-{call}")
+    operation.locator(".opblock-summary-control").click(timeout=30_000)
+    operation.get_by_role("button", name="Try it out").click()
+    return operation
+
+
+def test_documentation_opens_on_the_first_call_and_leads_back(site: Site) -> None:
     page = site.tab("/docs")
-    page.get_by_text("Whether the service can serve").click()
-    page.get_by_role("button", name="Try it out").click()
+    page.locator("#operations-auth-signUp.is-open").wait_for(timeout=30_000)
+    page.wait_for_function("scrollY > 0")
 
-    page.get_by_role("button", name="Execute").click()
+    assert look(page, "docs-opened") == []
+    top = page.locator("#operations-auth-signUp").bounding_box()["y"]
+    assert page.locator("header").bounding_box()["height"] < top < 100
 
-    page.get_by_text('"database": "ok"').first.wait_for()
+    page.get_by_role("link", name="Consulting management").click()
+    page.wait_for_url(f"{site.url}/")
+
+
+def test_documentation_can_be_tried(site: Site) -> None:
+    operation = opened(site.tab("/docs"), "service-getHealth")
+
+    operation.get_by_role("button", name="Execute").click()
+
+    operation.get_by_text('"database": "ok"').first.wait_for()
 
 
 def test_documentation_takes_over_the_token_of_a_log_in(site_of_ada: Site) -> None:
     page = site_of_ada.tab("/docs", color_scheme="dark")
-    page.get_by_text("Log in", exact=True).click()
-    page.get_by_role("button", name="Try it out").click()
+    operation = opened(page, "auth-logIn")
 
-    page.get_by_role("button", name="Execute").click()
+    operation.get_by_role("button", name="Execute").click()
 
     page.locator(".btn.authorize.locked").wait_for()
 

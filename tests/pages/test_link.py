@@ -3,7 +3,7 @@
 import pytest
 
 from invitations.models import Invitation
-from tests.conftest import mailed_token
+from tests.conftest import TOO_MANY_ATTEMPTS, mailed_token
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +75,7 @@ def test_guess_counts_as_a_credential_call(api, settings):
     response = ask(api, "A" * 64)
 
     assert response.status_code == 429
-    assert response.json() == {"error": "too many attempts; please try again later"}
+    assert response.json() == TOO_MANY_ATTEMPTS
     assert "x-ratelimit-remaining" not in response.headers
 
 

@@ -10,7 +10,7 @@ from accounts.models import User
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.conftest import API, PASSWORD, bearer, mailed_token, race
+from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer, mailed_token, race
 from tests.passwords.conftest import NEW, new_token, redeem
 from throttling.models import Lockout
 
@@ -134,7 +134,7 @@ def test_locked_address_is_refused_and_keeps_its_link(api, bob, token):
         Lockout.objects.record_failure(bob.email)
     response = redeem(api, token)
     assert response.status_code == 429
-    assert response.json() == {"error": "too many attempts; please try again later"}
+    assert response.json() == TOO_MANY_ATTEMPTS
     assert "x-ratelimit-limit" not in response
 
     Lockout.objects.unlock(bob.email)

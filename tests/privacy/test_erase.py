@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from smtplib import SMTPRecipientsRefused
 
@@ -17,6 +18,7 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
+from accounts import tokens
 from accounts.models import Account, Consultant, User
 from audit.models import Kind, Record
 from config.logs import TextFormatter
@@ -281,42 +283,70 @@ def test_trail_still_refuses_every_other_change(ada, bob):
         Record.objects.all().delete()
 
 
-def link_of(kind: type[EmailedLink], **fields: object) -> str:
-    return kind.objects.create(**fields).token
+Call = Callable[[], object]
 
 
-def others_of(user: User, number: int) -> dict[str, Callable[[], object]]:
-    """What may be done by or about somebody at the moment of the erasure."""
-    email, api, client = user.email, API(), bearer(user)
-    signed_in = API()
-    signed_in.post("/auth/login", {"email": email, "password": PASSWORD})
-    new = {"email": f"n{number}@example.net", "password": PASSWORD}
-    friend = {"email": f"friend{number}@example.net"}
-    change = link_of(EmailChange, user=user, email=f"c{number}@example.net", old_email=email)
-    undo = link_of(UndoEmailChange, user=user, email=f"u{number}@example.net", new_email=email)
-    password = {"token": link_of(PasswordChange, user=user, email=email), "password": "laws of it"}
-    options = client.post("/auth/factors/passkeys/options", PROOF).json()
-    factor = {"credential": Authenticator().register(options)}
-    return {
-        "login": lambda: api.post("/auth/login", {"email": email, "password": PASSWORD}),
-        "wrong": lambda: api.post("/auth/login", {"email": email, "password": "wrong password"}),
-        "refresh": lambda: signed_in.post("/auth/refresh"),
-        "profile": lambda: client.patch("/auth/me", {"first_name": "Other"}),
-        "data": lambda: client.get("/auth/me/data"),
-        "factor": lambda: client.post("/auth/factors/passkeys", factor),
-        "password": lambda: api.post("/password-changes/redeem", password),
-        "password mail": lambda: api.post("/password-changes", {"email": email}),
-        "email change": lambda: client.post("/auth/email-changes", new),
-        "redeem": lambda: api.post("/email-changes/redeem", {"token": change}),
-        "undo": lambda: api.post("/email-changes/undo", {"token": undo}),
-        "invite": lambda: client.post("/invitations", friend),
-        "mails": lambda: Worker().round(),
-        "erase": lambda: attempt(user),
-    }
+def of_the_link(path: str, link: EmailedLink, **body: str) -> Call:
+    return partial(API().post, path, {"token": link.token} | body)
 
 
-OTHERS = ["login", "wrong", "refresh", "profile", "data", "factor", "password", "password mail"]
-OTHERS += ["email change", "redeem", "undo", "invite", "mails", "erase"]
+def redeem(user: User, number: int) -> Call:
+    email = f"c{number}@example.net"
+    link = EmailChange.objects.create(user=user, email=email, old_email=user.email)
+    return of_the_link("/email-changes/redeem", link)
+
+
+def undo(user: User, number: int) -> Call:
+    email = f"u{number}@example.net"
+    link = UndoEmailChange.objects.create(user=user, email=email, new_email=user.email)
+    return of_the_link("/email-changes/undo", link)
+
+
+def new_password(user: User, number: int) -> Call:
+    link = PasswordChange.objects.create(user=user, email=user.email)
+    return of_the_link("/password-changes/redeem", link, password="laws of thought")
+
+
+def refresh(user: User, number: int) -> Call:
+    return partial(API().post, "/auth/refresh", {"refresh_token": str(tokens.issue(user)[1])})
+
+
+def add_factor(user: User, number: int) -> Call:
+    api = bearer(user)
+    options = api.post("/auth/factors/passkeys/options", PROOF).json()
+    body = {"credential": Authenticator().register(options)}
+    return partial(api.post, "/auth/factors/passkeys", body)
+
+
+def posted(path: str, **body: str) -> Callable[[User, int], Call]:
+    """A call by the person; EMAIL in its body stands for the address, NEW for another."""
+
+    def prepare(user: User, number: int) -> Call:
+        told = {"EMAIL": user.email, "NEW": f"n{number}@example.net"}
+        return partial(bearer(user).post, path, {k: told.get(v, v) for k, v in body.items()})
+
+    return prepare
+
+
+# What may be done by or about somebody at the moment of the erasure.
+OTHERS: dict[str, Callable[[User, int], Call]] = {
+    "login": posted("/auth/login", email="EMAIL", password=PASSWORD),
+    "wrong password": posted("/auth/login", email="EMAIL", password="wrong password"),
+    "refresh": refresh,
+    "profile": lambda user, _: partial(bearer(user).patch, "/auth/me", {"first_name": "Other"}),
+    "data": lambda user, _: partial(bearer(user).get, "/auth/me/data"),
+    "factor": add_factor,
+    "new password": new_password,
+    "password mail": posted("/password-changes", email="EMAIL"),
+    "email change": posted("/auth/email-changes", email="NEW", password=PASSWORD),
+    "redeem": redeem,
+    "undo": undo,
+    "invite": lambda user, n: partial(
+        bearer(user).post, "/invitations", {"email": f"friend{n}@example.net"}
+    ),
+    "mails": lambda user, _: user.tell("password_changed") or Worker().round,
+    "erase": lambda user, _: partial(attempt, user),
+}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -335,10 +365,10 @@ def test_erase_against_everything(ada, new_user, what, monkeypatch):
         ended.clear()
         email = f"zeb{number}@example.com"
         user = new_user(email, account=ada.account, role="admin", first_name=f"Zebulon{number}")
-        others = others_of(user, number)
+        other = OTHERS[what](user, number)
         # The longer it waits, the further the other has come: most begin with a hash.
         late = number % 6 * 0.02
-        race(lambda u=user, s=late: attempt(u, s), lambda call=others[what]: ending(call))
+        race(partial(attempt, user, late), partial(ending, other))
         Worker().round()
 
         assert not User.objects.filter(pk=user.pk).exists()

@@ -63,7 +63,12 @@ def test_door_comes_before_the_hash() -> None:
     hashing = [name for name in code if {"= check_password(", "make_password("} & parts(code[name])]
 
     # The dummy is nobody's, and a renewal follows a right password.
-    assert set(hashing) == {"check_password_and_factor", "hash_password", "dummy_hash", "renewal"}
+    assert set(hashing) == {
+        "check_password_and_factor",
+        "hash_password",
+        "dummy_hash",
+        "renew_hash",
+    }
     assert code["hash_password"].index("admit(") < code["hash_password"].index("make_password(")
     check = code["check_password_and_factor"]
     assert check.index("admit(") < check.index("dummy_hash()") < check.index("= check_password(")

@@ -24,7 +24,6 @@ from tests.conftest import API, PASSWORD, bearer, race
 from throttling.models import MOST_DEVICES, Lockout
 
 pytestmark = pytest.mark.django_db
-REFUSED = {"error": "too many attempts; please try again later"}
 VARYING = {"Date", "X-Request-ID", "Set-Cookie"}  # and what the window's clock says
 VARYING |= {"x-ratelimit-remaining", "x-ratelimit-reset", "Retry-After"}
 VARIES = re.compile(r'"s\d+_x\d+"')  # savepoints' names

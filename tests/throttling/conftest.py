@@ -41,7 +41,6 @@ ALL_CREDENTIAL_PATHS = [
     "/password-changes/redeem",
 ]
 CREDENTIAL_PATHS = [p for p in ALL_CREDENTIAL_PATHS if resolve(p).func.cls is not NotFoundView]
-CREDENTIAL_REFUSAL = {"error": "too many attempts; please try again later"}
 
 
 def limits(answer: Any) -> dict[str, str]:

@@ -7,8 +7,8 @@ from django.test import Client
 
 from accounts.models import User
 from audit.models import Record
-from tests.conftest import API, PASSWORD
-from tests.throttling.conftest import CREDENTIAL_REFUSAL, limits
+from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
+from tests.throttling.conftest import limits
 from throttling.models import Lockout
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis", "quick_passwords")]
@@ -50,7 +50,7 @@ def test_form_and_api_share_one_count(root: User) -> None:
         API().post("/auth/signup", {})
 
     answer = API().post("/auth/login", {})
-    assert (answer.status_code, answer.json()) == (429, CREDENTIAL_REFUSAL)
+    assert (answer.status_code, answer.json()) == (429, TOO_MANY_ATTEMPTS)
     assert log_in().status_code == 429
 
 

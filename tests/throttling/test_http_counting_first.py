@@ -102,14 +102,6 @@ def test_token_is_read_once(as_ada: API, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(reads) == 1
 
 
-def test_me_costs_one_query_and_one_round_trip(
-    as_ada: API, commands: Any, django_assert_num_queries: Any
-) -> None:
-    as_ada.get("/auth/me")
-    with django_assert_num_queries(1):
-        assert commands(lambda: as_ada.get("/auth/me")) == ["EVALSHA"]
-
-
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
 def test_credential_call_costs_one_round_trip(
     ada: User, api: API, commands: Any, path: str

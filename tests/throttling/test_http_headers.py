@@ -10,8 +10,8 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.views import MeView
-from tests.conftest import API, PASSWORD
-from tests.throttling.conftest import CREDENTIAL_PATHS, CREDENTIAL_REFUSAL, limits
+from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
+from tests.throttling.conftest import CREDENTIAL_PATHS, limits
 from throttling.exceptions import RateLimited
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
@@ -135,7 +135,7 @@ def test_credential_refusal_says_only_when_to_come_back(api: API, settings: Any,
     api.post("/auth/login", {})
     answer = api.post(path, {})
 
-    assert (answer.status_code, answer.json()) == (429, CREDENTIAL_REFUSAL)
+    assert (answer.status_code, answer.json()) == (429, TOO_MANY_ATTEMPTS)
     assert limits(answer) == {"retry-after": "60"}
 
 

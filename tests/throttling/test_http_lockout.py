@@ -9,8 +9,8 @@ import time_machine
 from accounts import tokens
 from accounts.models import User
 from signin.models import SignupLink
-from tests.conftest import API, PASSWORD
-from tests.throttling.conftest import CREDENTIAL_REFUSAL, limits
+from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
+from tests.throttling.conftest import limits
 from throttling.models import Lockout
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis", "quick_passwords")]
@@ -58,7 +58,7 @@ def complete(path: str, email: str) -> Callable[..., Any]:
 
 
 def is_refusal(answer: Any) -> bool:
-    return (answer.status_code, answer.json()) == (429, CREDENTIAL_REFUSAL)
+    return (answer.status_code, answer.json()) == (429, TOO_MANY_ATTEMPTS)
 
 
 @pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])

@@ -9,9 +9,8 @@ from django.core.cache import cache
 
 from accounts import tokens
 from accounts.models import User
-from tests.conftest import PASSWORD, Service
+from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS, Service
 from tests.throttling.conftest import (
-    CREDENTIAL_REFUSAL,
     Answer,
     ask,
     at_once,
@@ -130,7 +129,7 @@ def test_fifty_parallel_guesses_from_fifty_addresses_meet_the_lock(
 
     assert statuses(at_once(four, guesses)) == {401: 5, 429: 45}
     right = ask(four, "POST", "/auth/login", {"email": "ada@example.com", "password": PASSWORD})
-    assert (right.status_code, right.json()) == (429, CREDENTIAL_REFUSAL)
+    assert (right.status_code, right.json()) == (429, TOO_MANY_ATTEMPTS)
 
 
 def test_twenty_four_parallel_right_log_ins_all_succeed(four: Service, ada: User) -> None:
@@ -174,7 +173,7 @@ def test_lock_and_throttle_answer_the_same_bytes(
     assert throttled.status_code == locked.status_code == 429
     assert without_date(throttled) == without_date(locked)
     assert limits(locked) == {"retry-after": "17"}
-    assert locked.json() == CREDENTIAL_REFUSAL
+    assert locked.json() == TOO_MANY_ATTEMPTS
 
 
 def test_lock_of_a_refresh_token_answers_the_same_bytes(four: Service, redis, ada: User) -> None:

@@ -49,9 +49,9 @@ class Watch:
         a minute is enough for; unless that cannot be `settled`."""
         for _ in range(number):
             do()
+            self.places.clock.go_on(minutes=1)
             if settled:
                 self.places.wait_until_mails_are_tried()
-            self.places.clock.go_on(minutes=1)
             self.look()
 
     def series(self) -> list[dict[str, str]]:

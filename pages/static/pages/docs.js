@@ -25,6 +25,10 @@ const ui = SwaggerUIBundle({
     const about = document.querySelector(".information-container");
     about.setAttribute("role", "region");
     about.setAttribute("aria-label", "About");
+    // The page opens on the call that everything begins with.
+    const first = document.getElementById("operations-auth-signUp");
+    first.querySelector(".opblock-summary-control").click();
+    first.scrollIntoView();
   },
 });
 

@@ -1,0 +1,69 @@
+"""The README's pictures are taken anew into screenshots/; CONTRIBUTING.md tells how they come into
+docs/pictures/."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import SCREENSHOTS, Site, fill, says
+from tests.conftest import PASSWORD
+from tests.requests import ask
+
+pytestmark = pytest.mark.browser
+
+PEOPLE = """
+from accounts.models import Account, User
+firm = Account.objects.create(name="Analytical Engines")
+def add(name, role="member", **fields):
+    first, last = name.split()
+    email = f"{first}@example.com".lower()
+    names = {"first_name": first, "last_name": last}
+    User.objects.create_user(email, "%s", account=firm, role=role, **names, **fields)
+add("Grace Hopper", "admin")
+add("Charles Babbage")
+add("Mary Somerville", "admin")
+add("Luigi Menabrea", is_active=False)
+"""
+VIEW = {"width": 1000, "height": 640}
+
+
+def take(page: Any, name: str) -> None:
+    page.wait_for_load_state("networkidle")
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"picture-{name}.png", animations="disabled")
+
+
+def test_pages_of_a_company(site: Site) -> None:
+    site.service.manage("shell", "--no-imports", "-c", PEOPLE % PASSWORD)
+    page = site.tab("/login", viewport=VIEW)
+    page.locator("[name=email]").fill("grace@example.com")
+    take(page, "login")
+    fill(page, email="grace@example.com", password=PASSWORD)
+    page.get_by_role("link", name="People").click()
+    fill(page, email="augusta@example.com")
+    says(page, "is on its way")
+    page.goto("/people")
+
+    page.get_by_text("Charles Babbage").wait_for()
+
+    take(page, "people")
+    assert page.get_by_text("Mary Somerville").is_visible()
+
+
+def test_back_office(site_of_ada: Site) -> None:
+    site = site_of_ada
+    site.service.manage("shell", "--no-imports", "-c", PEOPLE % PASSWORD)
+    for name in ("grace", "mary", "charles"):
+        person = {"email": f"{name}@example.com", "password": PASSWORD}
+        assert ask(site.service.url, "POST", "/auth/login", person).status == 200
+    for _ in range(5):
+        wrong = {"email": "charles@example.com", "password": "wrong guess"}
+        assert ask(site.service.url, "POST", "/auth/login", wrong).status == 401
+    page = site.tab("/admin/", viewport=VIEW)
+    page.locator("[name=username]").fill("ada@example.com")
+    page.locator("[name=password]").fill(PASSWORD)
+    page.keyboard.press("Enter")
+
+    page.get_by_role("heading", name="Back office").wait_for()
+
+    take(page, "back-office")
