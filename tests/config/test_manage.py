@@ -70,7 +70,8 @@ def test_ctrl_c_ends_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgres://me@127.0.0.1:{silent.getsockname()[1]}/consulting"
         told = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "DATABASE_URL": url}
-        command = [sys.executable, "manage.py", "prune"]
+        # Background jobs of a shell, and what they start, ignore the signal: env lifts that.
+        command = ["env", "--default-signal=INT", sys.executable, "manage.py", "prune"]
         process = subprocess.Popen(command, env=told, stderr=subprocess.PIPE, text=True)
         peer, _ = silent.accept()
         with peer:
