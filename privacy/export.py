@@ -54,13 +54,13 @@ def of_email(models: Iterable[type[Model]], user: User) -> dict[str, list[dict[s
 
 
 def export(user: User) -> dict[str, object]:
-    """The person's data, by what it is."""
+    """The person's data, by what it is. User.DoesNotExist for somebody who has been erased."""
     own = {"user": user}
     by_or_about = Q(actor_id=user.pk) | Q(subject=user.email)
     links = [SignupLink, Invitation]
     theirs = [PasswordChange, UnlockLink, EmailChange, UndoEmailChange]
     return {
-        "profile": rows(User.objects.filter(pk=user.pk))[0],
+        "profile": User.objects.values(*PROFILE).get(pk=user.pk),
         "consultant": rows(Consultant.objects.filter(user=user)),
         "manages": rows(Consultant.objects.filter(manager=user)),
         "assistants": rows(Grant.objects.filter(**own)),

@@ -2,9 +2,11 @@
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.exceptions import NotAuthenticated
 from rest_framework.response import Response
 
 from accounts.generics import ProtectedView, SignedInRequest
+from accounts.models import User
 from audit import trail
 from audit.budget import DAY
 from audit.models import Kind
@@ -36,4 +38,7 @@ class DataView(ProtectedView):
         if ExportBudget.objects.take(str(request.user.pk), DAY) > A_DAY:
             raise TooManyAttempts
         trail.record(Kind.DATA_EXPORTED, actor=request.user)
-        return Response(export(request.user))
+        try:
+            return Response(export(request.user))
+        except User.DoesNotExist:  # erased meanwhile
+            raise NotAuthenticated from None
