@@ -36,8 +36,9 @@ def link_context(link: EmailedLink) -> dict[str, object]:
 
 
 def preheader(text: str) -> str:
-    """What an inbox shows beside the subject: the first sentences after the greeting."""
-    said = textwrap.shorten(text.split("\n\n")[1], 140, placeholder="…")
+    """What an inbox shows beside the subject: the first sentences after the greeting, if any."""
+    greeting, _, rest = text.partition("\n\n")
+    said = textwrap.shorten(rest.partition("\n\n")[0] or greeting, 140, placeholder="…")
     return said[:1].upper() + said[1:]
 
 

@@ -17,6 +17,7 @@ from linkify_it import LinkifyIt
 
 from accounts.models import Account, User
 from invitations.models import Invitation
+from mail.message import preheader
 from mail.outbox import OutgoingMail
 from mail.retention import prune
 from mail.worker import Worker
@@ -224,6 +225,14 @@ def test_inbox_shows_what_the_mail_is_about_and_the_mail_what_a_lock_means(
     assert lock in html
     shown = re.search(r"mso-hide:all\">([^&<]*)", html)[1]
     assert shown.startswith(said), shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("Hello Ada,\n\nit is done.\n\nBye", "It is done."), ("New.", "New."), ("", "")],
+)
+def test_inbox_shows_the_first_sentences_greeting_or_not(text, shown):
+    assert preheader(text) == shown
 
 
 def test_mail_leads_to_what_operators_have_to_say(bob, settings):
