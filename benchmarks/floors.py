@@ -41,7 +41,7 @@ def measure() -> dict[str, float]:
     user = User.objects.get(email="ada@example.com")
     statement = f'SELECT email FROM "accounts_user" WHERE id = {str(user.pk)!r}'
     access = tokens.issue(user)[0]
-    payload, backend = access.payload, access.backend
+    payload, backend = access.payload, access.token_backend
     key = folder.key_ring().signing_key()
     signed, _, signature = backend.encode(payload).rpartition(".")
     proof = (
