@@ -133,3 +133,22 @@ def test_command_writes_to_stdout_or_a_private_file(bob, tmp_path, capsys):
         call_command("export", bob.email, "--output", str(file))
     with pytest.raises(CommandError, match="no user's"):
         call_command("export", "nobody@example.com")
+
+
+def erased_first(user):
+    """The data of somebody whose erasure comes between finding and reading."""
+    User.objects.filter(pk=user.pk).delete()
+    return export(user)
+
+
+def test_who_is_erased_meanwhile_is_nobody_in_the_shell_either(ada, monkeypatch):
+    monkeypatch.setattr("privacy.management.commands.export.export", erased_first)
+
+    with pytest.raises(CommandError, match="is no user's address"):
+        call_command("export", ada.email)
+
+
+def test_who_is_erased_meanwhile_has_a_token_no_longer(as_ada, monkeypatch):
+    monkeypatch.setattr("privacy.views.export", erased_first)
+
+    assert as_ada.get("/auth/me/data").status_code == 401

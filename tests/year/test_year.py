@@ -24,9 +24,7 @@ def test_january_begins_with_what_the_first_release_left(year):
 
 
 def test_february_has_a_mail_server_that_is_away(year):
-    year.until(2, 1)
-    year.newcomers(2)
-    year.old_hands(2)
+    year.month_begins(2)
     year.until(2, 10)
     year.rotates()
     bob = year.person("bob1@example.com")
@@ -41,9 +39,7 @@ def test_february_has_a_mail_server_that_is_away(year):
 
 
 def test_march_brings_a_release_and_a_key_that_is_late_at_one_host(year):
-    year.until(3, 1)
-    year.newcomers(3)
-    year.old_hands(3)
+    year.month_begins(3)
     with year.watched() as hour:
         year.upgrades("1.2.0", between=lambda: hour.minutes(10, year.all_come))
     year.until(3, 10)
@@ -53,9 +49,7 @@ def test_march_brings_a_release_and_a_key_that_is_late_at_one_host(year):
 
 
 def test_april_loses_the_database_for_a_while(year):
-    year.until(4, 1)
-    year.newcomers(4)
-    year.old_hands(4)
+    year.month_begins(4)
     year.until(4, 10)
     year.rotates("--delay", str(3 * 86400))
     year.until(4, 20)
@@ -69,9 +63,7 @@ def test_april_loses_the_database_for_a_while(year):
 
 
 def test_may_has_the_backup_of_a_sunday_restored_and_a_store_that_is_away(year):
-    year.until(5, 1)
-    year.newcomers(5)
-    year.old_hands(5)
+    year.month_begins(5)
     year.until(5, 12)
     ada = year.person("ada5@example.com")
     ada.invites("late@example.com")
@@ -93,9 +85,7 @@ def test_may_has_the_backup_of_a_sunday_restored_and_a_store_that_is_away(year):
 
 
 def test_june_is_a_month_of_guesses(year):
-    year.until(6, 1)
-    year.newcomers(6)
-    year.old_hands(6)
+    year.month_begins(6)
     for day in range(2, 25):
         year.until(6, day)
         strangers.lock(year, year.person("bob5@example.com"))
@@ -109,9 +99,7 @@ def test_june_is_a_month_of_guesses(year):
 
 
 def test_july_brings_a_release_and_a_clock_that_is_wrong(year):
-    year.until(7, 1)
-    year.newcomers(7)
-    year.old_hands(7)
+    year.month_begins(7)
     year.upgrades("1.3.0")
     year.until(7, 20)
     with year.watched("ClockOff") as hour:
@@ -124,9 +112,7 @@ def test_july_brings_a_release_and_a_clock_that_is_wrong(year):
 
 
 def test_august_meets_somebody_with_a_list_of_passwords(year):
-    year.until(8, 1)
-    year.newcomers(8)
-    year.old_hands(8)
+    year.month_begins(8)
     year.until(8, 20)
     known = [person for person in year.people if person.secret]
     with year.watched("PasswordsKnown", "SigningKeyOld") as hour:
@@ -143,9 +129,7 @@ def test_august_meets_somebody_with_a_list_of_passwords(year):
 
 
 def test_september_has_a_key_leak(year):
-    year.until(9, 1)
-    year.newcomers(9)
-    year.old_hands(9)
+    year.month_begins(9)
     ada = year.person("ada9@example.com")
     leaked, forged = year.leaks(ada)
     assert strangers.answers(year.hosts, forged) == [200, 200]
@@ -160,9 +144,7 @@ def test_september_has_a_key_leak(year):
 
 
 def test_october_brings_a_release_that_is_taken_back_and_made_again(year):
-    year.until(10, 1)
-    year.newcomers(10)
-    year.old_hands(10)
+    year.month_begins(10)
     year.rotates()
     before = year.places.release
     year.upgrades("1.4.0", with_new_mail)
@@ -180,9 +162,7 @@ def test_october_brings_a_release_that_is_taken_back_and_made_again(year):
 
 
 def test_november_has_a_host_that_is_down_and_a_restore(year):
-    year.until(11, 1)
-    year.newcomers(11)
-    year.old_hands(11)
+    year.month_begins(11)
     year.rotates()
     with year.watched("ServiceDown") as hour:
         with year.places.without(year.hosts[1]):
@@ -198,9 +178,7 @@ def test_november_has_a_host_that_is_down_and_a_restore(year):
 
 
 def test_december_has_mails_that_nobody_takes(year):
-    year.until(12, 1)
-    year.newcomers(12)
-    year.old_hands(12)
+    year.month_begins(12)
     year.rotates()
     people = [year.person(f"{who}@example.com") for who in ("bob11", "ada12", "bob12")]
     year.post.unwanted = {person.email: "451 4.7.1 later" for person in people}

@@ -75,6 +75,12 @@ class Year:
 
     # People
 
+    def month_begins(self, month):
+        """What every month but the first brings on its first day."""
+        self.until(month, 1)
+        self.newcomers(month)
+        self.old_hands(month)
+
     def newcomers(self, month):
         """A company signs up: its admin lets an assistant in, and invites two, of whom one comes.
         Those of a month before come seldom from now on."""

@@ -20,10 +20,12 @@ class Command(BaseCommand):
         parser.add_argument("--output", help="a new file, which only its owner may read (0600)")
 
     def handle(self, *args: object, **options: Any) -> None:
-        user = User.objects.filter(email=options["email"]).first()
-        if user is None:
-            raise CommandError(f"{options['email']} is no user's address.")
-        text = JSONEncoder(indent=2, ensure_ascii=False).encode(export(user))
+        try:
+            user = User.objects.get(email=options["email"])
+            data = export(user)
+        except User.DoesNotExist:  # or no longer: erased meanwhile
+            raise CommandError(f"{options['email']} is no user's address.") from None
+        text = JSONEncoder(indent=2, ensure_ascii=False).encode(data)
         trail.record(Kind.DATA_EXPORTED, subject=user.email, account_id=user.account_id)
         if options["output"]:
             write_private(options["output"], text)
