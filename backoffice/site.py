@@ -149,6 +149,10 @@ class Site(admin.AdminSite):
         except FactorNeeded as needed:
             return second_factor.ask(request, needed, self.each_context(request))
 
+    def each_context(self, request: HttpRequest) -> dict[str, object]:
+        """What every page sees: the operators' links, too."""
+        return super().each_context(request) | {"links": settings.LINKS}
+
     def too_many_attempts(self, request: HttpRequest, refusal: APIException) -> HttpResponse:
         """The page for a throttled caller and for a locked address: the same bytes for both. Who
         has looked too often is told, as by the API, that nothing remains."""

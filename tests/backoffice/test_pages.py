@@ -235,3 +235,12 @@ class TestAtScale:
                 began = time.process_time()
                 assert operator.get(page).status_code == 200, page
             assert time.process_time() - began < 0.5, page
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/accounts/user/"])
+def test_every_page_leads_to_what_operators_have_to_say(operator, api, settings, path):
+    settings.LINKS = {"imprint": "https://www.example.com/imprint"}
+
+    page = (api.client if "login" in path else operator).get(path)
+
+    assert 'href="https://www.example.com/imprint"' in page.content.decode()
