@@ -155,7 +155,9 @@ class Balancer:
 
     def log_in(self, client="192.0.2.1"):
         """An access token of the operator, by the next host."""
-        return self.ask(client, "POST", "/auth/login", OPERATOR).json()["access_token"]
+        answer = self.ask(client, "POST", "/auth/login", OPERATOR)
+        assert answer.status == 200, (answer, [host.log[-2000:] for host in self.hosts])
+        return answer.json()["access_token"]
 
 
 def wait_until(true, seconds):
