@@ -27,7 +27,7 @@ def valid(serializer: type[Serializer], request: Request) -> Data:
 
 
 def valid_query(serializer: type[Serializer], request: Request) -> Data:
-    """The address's query, likewise; of a parameter that is given twice the last one counts."""
+    """The URL's query, likewise; of a parameter that is given twice the last one counts."""
     checked = serializer(data=request.query_params.dict())
     checked.is_valid(raise_exception=True)
     return dict(checked.validated_data)

@@ -161,8 +161,8 @@ class AuthorizeView(CountedView):
     parser_classes = [FormParser]
 
     def get_throttles(self) -> list[BaseThrottle]:
-        """Who signs in guesses at a password. That form is told by its address, before its body is
-        read; a password that comes to the other address is not looked at."""
+        """Who signs in guesses at a password. That form is told by its URL, before its body is
+        read; a password that comes to the other URL is not looked at."""
         signs_in = self.request.method == "POST" and "step" not in self.request.GET
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 

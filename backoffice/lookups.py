@@ -1,4 +1,4 @@
-"""What an address may ask of the back office: what its pages offer, and nothing else."""
+"""What a URL may ask of the back office: what its pages offer, and nothing else."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ class GuardedAdmin(admin.ModelAdmin):
         return super().get_search_results(request, queryset, cut(search_term))
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """A new row's form is empty: Django's would look up what an address names for it."""
+        """A new row's form is empty: Django's would look up what a URL names for it."""
         return {}
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:

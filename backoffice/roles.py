@@ -24,7 +24,7 @@ HELPS = {
 }
 
 
-def looks() -> set[str]:
+def view_permissions() -> set[str]:
     """The permissions to look at what the back office shows."""
     shown = [model for model in apps.get_models() if admin.site.is_registered(model)]
     metas = [model._meta for model in shown if model is not Group]
@@ -33,7 +33,7 @@ def looks() -> set[str]:
 
 def wanted() -> dict[str, set[str]]:
     """Each group's permissions, by its name."""
-    return {LOOKING: looks(), FIRST_LINE: looks() | HELPS}
+    return {LOOKING: view_permissions(), FIRST_LINE: view_permissions() | HELPS}
 
 
 def make_roles() -> dict[str, list[str]]:

@@ -135,7 +135,7 @@ class Site(admin.AdminSite):
     def sign_in(self, request: HttpRequest, context: dict[str, Any] | None) -> HttpResponse:
         """Django's page, and the two that may follow on it: to show a factor, and to set one up.
 
-        They post to the same address. What is sealed on the second page is put back in the form's
+        They post to the same URL. What is sealed on the second page is put back in the form's
         place, so that all of it is checked as if it had been typed at once.
         """
         if "enrolment" in request.POST:

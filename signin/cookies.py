@@ -56,7 +56,7 @@ def is_foreign(request: HttpRequest) -> bool:
 
 
 def origin_of(url: str) -> str:
-    """The origin of an http(s) address as browsers write it: lower case, no default port."""
+    """The origin of an http(s) URL as browsers write it: lower case, no default port."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.lower().removesuffix(DEFAULT_PORTS[parts.scheme])}"
 

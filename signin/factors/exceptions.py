@@ -48,7 +48,7 @@ class WrongPasskey(APIException):
 
 
 class NoSuchFactor(APIException):
-    """Or no passkeys at all, where this service's address allows none."""
+    """Or no passkeys at all, where this service's host allows none."""
 
     status_code = 404
     default_detail = "not found"

@@ -53,7 +53,7 @@ from throttling.openapi import Raises
 
 
 class PasskeysOnly:
-    """Part of a view that is there only where this service's address allows passkeys."""
+    """Part of a view that is there only where this service's host allows passkeys."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)  # type: ignore[misc]

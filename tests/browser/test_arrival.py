@@ -38,8 +38,8 @@ LINES = """(element) => {
 }"""
 
 
-# A range of a word's letters is of one line alone where the word does not break. A soft hyphen ends a
-# part of one; that it is drawn belongs to the letter after it, which is left out.
+# A range of a word's letters is of one line alone where the word does not break. A soft hyphen ends
+# a part of one; where it is drawn, it belongs to the letter after it, which is left out.
 BROKEN = """() => [...document.querySelectorAll("main *, footer *")].flatMap((element) =>
     [...element.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
         [...text.data.matchAll(/\\p{L}+/gu)].filter((word) => {

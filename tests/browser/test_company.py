@@ -8,11 +8,10 @@ import pytest
 from tests.browser.conftest import PHONE, fill, heading
 from tests.browser.test_arrival import LINES
 from tests.browser.test_pages import look
-from tests.browser.test_people import act, people, row_of
+from tests.browser.test_people import act, row_of
 from tests.conftest import query
 
 pytestmark = pytest.mark.browser
-__all__ = ["people"]
 
 # The words that a person looks for, in each language.
 WORDS = {
