@@ -1,4 +1,7 @@
-"""The bases of every app's views: who may call, who is counted, what is read from a request."""
+"""The bases of every app's views: who may call, who is counted, what is read from a request.
+
+The contract: interface §8, decisions §4.
+"""
 
 from collections.abc import Sequence
 from typing import Any

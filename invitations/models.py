@@ -1,4 +1,7 @@
-"""Invitations: a company's admin brings a colleague in by an e-mailed link."""
+"""Invitations: a company's admin brings a colleague in by an e-mailed link.
+
+The contract: decisions §3.
+"""
 
 from datetime import datetime
 from typing import ClassVar, Self

@@ -5,6 +5,8 @@ The mail of a link that exists already is *announced*, in the transaction that m
 mail without a link *tells* of what was done, asked for in the transaction that does it. The worker
 can be cut off at any point, and the mail is taken up again. Only a kill between the mail server's
 acceptance and our note of it sends a mail twice, with the same link and Message-ID.
+
+The contract: decisions §7.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
 """The pages: each a template, counted in the public tier. All else is done by their script, with
-the API's calls and three of the pages' own."""
+the API's calls and four of the pages' own."""
 
 from typing import NoReturn
 

@@ -1,5 +1,8 @@
 """Cookies: which ones are believed, and the refresh cookie, set and cleared with one set of
-attributes, or browsers would keep it."""
+attributes, or browsers would keep it.
+
+The contract: interface §5, decisions §3.
+"""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Errors of second factors: a status and the words that decisions fixed; config.errors shapes them.
+"""Errors of second factors: a status and the words of decisions §12; config.errors shapes them.
 
 Those of a sign-in are 401s; beside a bearer token `ProofView` makes 403s of them.
 """

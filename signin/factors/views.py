@@ -1,5 +1,8 @@
 """The calls about second factors: to sign in by passkey, to see and to change one's own, and for an
-admin to take a colleague's away."""
+admin to take a colleague's away.
+
+The contract: decisions §12.
+"""
 
 from collections.abc import Callable
 from typing import Any
