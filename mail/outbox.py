@@ -104,8 +104,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
-            told = {"origin": present_origin(), "context": context}
-            self.create(kind=label, email=email, language=language, **told)
+            facts = {"origin": present_origin(), "context": context}
+            self.create(kind=label, email=email, language=language, **facts)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
         return number <= limit
@@ -292,8 +292,8 @@ class OutgoingMail(models.Model):
         if matter is None:
             self.set_state(State.DROPPED, problem="its link is no longer live")
             return
-        told = origin_context(self.created_at, self.origin)
-        server.send_messages([compose(self.pk, matter, self.language, told)])
+        facts = origin_context(self.created_at, self.origin)
+        server.send_messages([compose(self.pk, matter, self.language, facts)])
         now = timezone.now()
         matter.mail_was_sent(now)
         self.set_state(State.SENT, sent_at=now, attempts=self.attempts + 1, problem="")

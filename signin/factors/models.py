@@ -21,8 +21,6 @@ from accounts.models import Account, User
 from audit import trail
 from audit.models import Kind
 from audit.pruning import delete_in_batches
-from mail.notices import Notice
-from mail.outbox import OutgoingMail
 from metrics import series
 from signin.factors import challenges, totp
 from signin.factors.exceptions import (
@@ -90,7 +88,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             trail.record(
                 Kind.FACTORS_RESET, actor=actor, subject=user.email, account_id=user.account_id
             )
-            tell(user, "factors_reset")
+            user.tell("factors_reset")
         return True
 
 
@@ -206,7 +204,7 @@ class Factors(models.Model):
         """Tell the trail and the owner what the owner did."""
         trail.record(kind, actor=self.user, factor=factor)
         word = {Kind.FACTOR_ADDED: "factor_added", Kind.FACTOR_REMOVED: "factor_removed"}[kind]
-        tell(self.user, word, factor=factor, name=name)
+        self.user.tell(word, factor=factor, name=name)
 
     def take_totp(self, code: str) -> bool:
         """Whether this is a code of the app's, and the first use of its step and of all later
@@ -237,7 +235,7 @@ class Factors(models.Model):
             if used:
                 left = self.recovery_codes.count()
                 trail.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=left)
-                tell(self.user, "recovery_code_used", left=left, few=left <= FEW_CODES)
+                self.user.tell("recovery_code_used", left=left, few=left <= FEW_CODES)
                 self.forget_wrong_codes()
         return bool(used)
 
@@ -257,7 +255,7 @@ class Factors(models.Model):
                 trail.record(Kind.CODES_STOPPED, subject=self.user.email)
             quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - DAY))
             if count >= WARNED_AT and quiet.update(warned_at=now):
-                tell(self.user, "wrong_codes", count=count)
+                self.user.tell("wrong_codes", count=count)
 
 
 class Passkey(models.Model):
@@ -377,8 +375,3 @@ class UsedChallenge(models.Model):
 
     def __str__(self) -> str:
         return self.nonce
-
-
-def tell(user: User, kind: str, **context: object) -> None:
-    """Mail the owner about a change, in its transaction."""
-    OutgoingMail.objects.tell(Notice(kind, user.email, user.language, context))

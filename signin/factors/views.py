@@ -33,7 +33,7 @@ from signin.factors.exceptions import (
     WrongCode,
     WrongPasskey,
 )
-from signin.factors.models import Factors, RecoveryCode, tell
+from signin.factors.models import Factors, RecoveryCode
 from signin.factors.openapi import PROOF_NEEDED, adds
 from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
 from signin.factors.proof import Method, Proof
@@ -267,7 +267,7 @@ class RecoveryCodesView(ProofView):
                 raise NoFactorOfOnesOwn
             codes = RecoveryCode.objects.renew(factors)
             trail.record(Kind.RECOVERY_CODES_MADE, actor=request.user)
-            tell(request.user, "recovery_codes_made")
+            request.user.tell("recovery_codes_made")
         return Response({"recovery_codes": codes}, 201)
 
 
