@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
@@ -115,9 +115,9 @@ def delete_company(account: Account, actor: User | None) -> int:
         names = {*called.values(), *invited.values_list("subject", flat=True)}
         company = Gone(
             account.pk,
-            [account.name],
+            [],
             account.pk,
-            sorted(names),
+            [account.name, *sorted(names)],
             account.pk,
             f"company {account.pk}",
             rows=[str(pk) for pk in called],
@@ -126,7 +126,10 @@ def delete_company(account: Account, actor: User | None) -> int:
         account.invitations.all().delete()
         OutgoingMail.objects.filter(email__in=emails, kind="invitations.invitation").delete()
         leave_the_log(company, [])
+        staff = companies_of_staff(account)
         company.leave_the_trail()
+        for operators in staff:
+            replace(company, account_id=operators, names=[account.name]).leave_the_trail()
         MailBudget.objects.filter(name__contains=str(account.pk)).delete()
         trail.record(
             Kind.COMPANY_DELETED, actor=actor, account_id=account.pk, subject=company.pseudonym
@@ -134,6 +137,12 @@ def delete_company(account: Account, actor: User | None) -> int:
         account.delete()
     settle(gone)
     return len(gone)
+
+
+def companies_of_staff(account: Account) -> set[UUID]:
+    """To whose trails it belongs what staff have changed of the company: their own companies'."""
+    changes = Record.objects.filter(subject=account.name, detail__id=str(account.pk))
+    return {pk for pk in changes.values_list("account_id", flat=True) if pk}
 
 
 def erase_one(user: User, actor: User | None) -> Gone:

@@ -7,6 +7,7 @@ from django.core import mail
 from django.test import Client as Browser
 
 from accounts.models import Account, Consultant, User
+from audit.models import Record
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from mail.worker import Worker
@@ -101,3 +102,16 @@ def test_log_of_the_back_office_forgets_a_company_that_left(operator, ada, as_ad
 
     words = ["Consultina", "Difference", "in@example.net", "out@example.net", ada.email]
     assert [line for line in dump().splitlines() if any(word in line for word in words)] == []
+
+
+def test_trail_of_a_company_of_the_same_name_stays(operator, ada, as_eve, eve):
+    as_eve.patch("/account", {"name": ada.account.name})
+    page = f"/admin/accounts/account/{ada.account_id}/change/"
+    operator.post(page, {"name": "Difference"})
+    operator.post(page, {"name": ada.account.name})
+    kept = list(Record.objects.filter(account_id=eve.account_id).values())
+    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+
+    assert list(Record.objects.filter(account_id=eve.account_id).values()) == kept
+    others = Record.objects.exclude(account_id=eve.account_id)
+    assert not others.filter(subject=ada.account.name).exists()
