@@ -107,26 +107,11 @@ def delete_company(account: Account, actor: User | None) -> int:
     with transaction.atomic():
         account = Account.objects.select_for_update().get(pk=account.pk)
         gone = [erase_one(user, actor) for user in account.users.order_by("pk")]
-        called = dict(account.invitations.values_list("pk", "email"))
-        emails = list(called.values())
-        called |= dict(account.consultants.values_list("pk", "name"))
-        invited = Record.objects.filter(account_id=account.pk, kind=Kind.INVITATION_CREATED)
-        invited = invited.exclude(subject__startswith="erased-")
-        names = {*called.values(), *invited.values_list("subject", flat=True)}
-        company = Gone(
-            account.pk,
-            [],
-            account.pk,
-            [account.name, *sorted(names)],
-            account.pk,
-            f"company {account.pk}",
-            rows=[str(pk) for pk in called],
-        )
+        company, staff = as_gone(account), companies_of_staff(account)
+        OutgoingMail.objects.filter(link_id__in=account.invitations.values("pk")).delete()
         account.consultants.all().delete()
         account.invitations.all().delete()
-        OutgoingMail.objects.filter(email__in=emails, kind="invitations.invitation").delete()
         leave_the_log(company, [])
-        staff = companies_of_staff(account)
         company.leave_the_trail()
         for operators in staff:
             replace(company, account_id=operators, names=[account.name]).leave_the_trail()
@@ -137,6 +122,18 @@ def delete_company(account: Account, actor: User | None) -> int:
         account.delete()
     settle(gone)
     return len(gone)
+
+
+def as_gone(account: Account) -> Gone:
+    """A company whose people have gone, with its consultants and all that it has invited. Its own
+    trail alone forgets the names: others may be called so, too."""
+    called = dict(account.invitations.values_list("pk", "email"))
+    called |= dict(account.consultants.values_list("pk", "name"))
+    invited = Record.objects.filter(account_id=account.pk, kind=Kind.INVITATION_CREATED)
+    invited = invited.exclude(subject__startswith="erased-")
+    names = {account.name, *called.values(), *invited.values_list("subject", flat=True)}
+    pseudonym, rows = f"company {account.pk}", [str(pk) for pk in called]
+    return Gone(account.pk, [], account.pk, sorted(names), account.pk, pseudonym, rows=rows)
 
 
 def companies_of_staff(account: Account) -> set[UUID]:

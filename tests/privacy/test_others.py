@@ -115,3 +115,13 @@ def test_trail_of_a_company_of_the_same_name_stays(operator, ada, as_eve, eve):
     assert list(Record.objects.filter(account_id=eve.account_id).values()) == kept
     others = Record.objects.exclude(account_id=eve.account_id)
     assert not others.filter(subject=ada.account.name).exists()
+
+
+def test_mail_by_which_another_company_invites_the_same_address_is_sent(ada, eve):
+    for inviter in (ada, eve):
+        Invitation.objects.invite(inviter, "wanted@example.net")
+    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    Worker().round()
+
+    (told,) = [message for message in mail.outbox if message.to == ["wanted@example.net"]]
+    assert "Eavesdroppers" in told.body
