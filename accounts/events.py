@@ -89,10 +89,9 @@ class EventsView(AdminView, ListAPIView):
         company = self.request.user.account_id
         records = Record.objects.filter(account_id=company)
         if user_id := wanted.get("user_id"):
-            person = Q(actor_id=user_id)
-            users = User.objects.filter(pk=user_id, account=company)
-            emails = list(users.values_list("email", flat=True))
-            records = records.filter(person | Q(subject__in=emails))
+            user = User.objects.filter(pk=user_id, account=company).first()
+            emails = addresses_of(user) if user else []
+            records = records.filter(Q(actor_id=user_id) | Q(subject__in=emails))
         if kind := wanted.get("kind"):
             records = records.filter(kind=kind)
         if since := wanted.get("since"):
@@ -100,3 +99,19 @@ class EventsView(AdminView, ListAPIView):
         if until := wanted.get("until"):
             records = records.filter(at__lt=until)
         return records
+
+
+def addresses_of(user: User) -> set[str]:
+    """The user's address and those before it, as the trail tells; but for one that somebody else
+    has now."""
+    address, found = str(user.email), {str(user.email)}
+    kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
+    changes = Record.objects.filter(account_id=user.account_id, kind__in=kinds)
+    for change in changes.order_by("-at"):
+        if change.subject == address:
+            address = change.detail.get("old") or change.detail.get("undone") or address
+            found.add(address)
+    if len(found) == 1:
+        return found
+    others = User.objects.filter(email__in=found).exclude(pk=user.pk)
+    return found - set(others.values_list("email", flat=True))

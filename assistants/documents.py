@@ -30,6 +30,7 @@ SECONDS = 2
 SHORTEST, LONGEST = timedelta(minutes=5), timedelta(days=1)  # how long a document is kept
 AT_ONCE = 2
 NAT64 = IPv6Network("64:ff9b::/96")
+UNICAST = IPv6Network("2000::/3")  # all that IANA has given out of IPv6; other than Python thinks
 # Clouds answer their own machines there: Azure at a public number, Oracle at a reserved one, which
 # older releases of Python do not know as such.
 NOT_PUBLIC = [IPv4Network("168.63.129.16"), IPv4Network("192.0.0.0/24")]
@@ -116,6 +117,8 @@ def is_public(address: str) -> bool:
             ip = IPv4Address(int(ip) & 0xFFFFFFFF)
         elif ip.ipv4_mapped:
             ip = ip.ipv4_mapped
+        elif ip not in UNICAST:
+            return False
     return ip.is_global and not ip.is_multicast and not any(ip in one for one in NOT_PUBLIC)
 
 

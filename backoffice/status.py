@@ -12,7 +12,7 @@ from django.db import Error, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from backoffice import rights
-from backoffice.clock import MOST_SECONDS, seconds_ahead
+from keys.clock import MOST_SECONDS, seconds_ahead
 from keys.survey import survey
 from mail.outbox import STUCK_AFTER, OutgoingMail
 from throttling import store

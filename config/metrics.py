@@ -22,8 +22,8 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from backoffice.clock import seconds_ahead
 from keys import folder
+from keys.clock import seconds_ahead
 from mail.outbox import OutgoingMail
 from mail.tally import MailTally
 from throttling.models import Lockout

@@ -82,7 +82,8 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
 
 
 class EmailChange(EmailedLink):
-    """A person's way to a new address; `email` is the new one."""
+    """A person's way to a new address; `email` is the new one. It ends with the sessions of when it
+    was asked for: a new password keeps out whoever has asked with the old one."""
 
     page = "change-email"
     mail_name = "email_change"
@@ -90,6 +91,9 @@ class EmailChange(EmailedLink):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
     old_email = CanonicalEmailField("old e-mail address", editable=False)
+    token_version = models.PositiveBigIntegerField(
+        null=True, editable=False, help_text="The user's then; none by a release before."
+    )
 
     class Meta:
         ordering = ["-created_at"]
@@ -104,9 +108,11 @@ class EmailChange(EmailedLink):
         """Ask for a link to the new address, and tell the old one. Whether the new one is taken is
         found out by the worker, so that nothing here depends on it."""
         with transaction.atomic():
-            if not User.objects.select_for_update().filter(pk=user.pk, email=user.email).exists():
-                raise NotAuthenticated  # erased just now, or no longer of this address
-            about = {"user": str(user.pk), "old": user.email}
+            version = user.token_version
+            same = User.objects.filter(pk=user.pk, email=user.email, token_version=version)
+            if not same.select_for_update().exists():
+                raise NotAuthenticated  # erased or signed out just now, or of another address
+            about = {"user": str(user.pk), "old": user.email, "token_version": version}
             if OutgoingMail.objects.request(cls, email, user.language, about):
                 trail.record(Kind.EMAIL_CHANGE_REQUESTED, actor=user, new=email)
                 user.tell("email_change_requested", new=email)
@@ -118,9 +124,17 @@ class EmailChange(EmailedLink):
         user = User.objects.filter(pk=about["user"], email=about["old"], is_active=True).first()
         if user is None or User.objects.filter(email=mail.email).exists():
             return None
-        return cls.objects.create(
-            user=user, email=mail.email, old_email=user.email, language=user.language
-        )
+        version = about.get("token_version")
+        link = cls(user=user, email=mail.email, old_email=user.email, token_version=version)
+        if link.is_outlived_by(user):
+            return None
+        link.language = user.language
+        link.save(force_insert=True)
+        return link
+
+    def is_outlived_by(self, user: User) -> bool:
+        """Whether every session of when it was asked for has been ended since."""
+        return self.token_version not in {None, user.token_version}
 
     def redeem(self) -> None:
         """Use the link up and change the address; both are told, the old one with a link that
@@ -128,7 +142,7 @@ class EmailChange(EmailedLink):
         with transaction.atomic():
             user = hold(self.user_id)
             self.use()
-            if user.email != self.old_email or not user.is_active:
+            if user.email != self.old_email or not user.is_active or self.is_outlived_by(user):
                 raise InvalidLink
             set_email(user, self.email)
             trail.record(Kind.EMAIL_CHANGED, actor=user, old=self.old_email)

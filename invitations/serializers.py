@@ -112,7 +112,9 @@ class InvitationSerializer(serializers.Serializer):
     consultant_id = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(Status.values)
     invited_by = serializers.UUIDField(
-        source="invited_by_id", allow_null=True, help_text="A user of the company."
+        source="invited_by_id",
+        allow_null=True,
+        help_text="A user of the company; null for the operators and for somebody who left.",
     )
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()

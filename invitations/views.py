@@ -19,6 +19,7 @@ from accounts.generics import AdminView, Data, SignedInRequest, valid, valid_que
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
+from audit.origin import printable
 from invitations.exceptions import (
     AlreadyInvited,
     AlreadyMember,
@@ -35,6 +36,7 @@ from invitations.serializers import (
     InviteSerializer,
     InviteSeveralSerializer,
 )
+from mail.emails import MAX_LENGTH
 from mail.exceptions import InvalidLink
 from signin.generics import LinkSignInView
 from signin.openapi import COOKIE
@@ -83,7 +85,8 @@ class InvitationsView(AdminView, ListAPIView):
                 self.count_one_more(request)
             return self.invite(request, body)
         except (APIException, PermissionDenied) as error:
-            return {"email": str(body.get("email", ""))[:254]} | self.handle_exception(error).data
+            email = printable(str(body.get("email", "")), MAX_LENGTH)
+            return {"email": email} | self.handle_exception(error).data
 
     @extend_schema(
         operation_id="listInvitations",

@@ -26,7 +26,7 @@ from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
 
 from audit import trail
-from audit.models import Kind
+from audit.models import PATTERN, Kind
 from audit.origin import current
 from audit.pruning import delete_in_batches
 from mail.budget import DAY, HOUR, MailBudget
@@ -210,6 +210,7 @@ class OutgoingMail(models.Model):
             ),
             models.Index(fields=["created_at"], name="mail_by_age"),
             models.Index(fields=["link_id"], name="mail_of_link"),
+            models.Index(fields=["email"], name="mail_of_address", opclasses=[PATTERN]),
         ]
 
     def __str__(self) -> str:

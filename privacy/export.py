@@ -11,6 +11,7 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from privacy.erasure import addresses_of
 from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
 from throttling.models import Lockout
@@ -45,18 +46,21 @@ def rows(found: QuerySet) -> list[dict[str, object]]:
     return list(found.order_by("pk").values(*FIELDS[found.model]))
 
 
-def of_email(models: Iterable[type[Model]], user: User) -> dict[str, list[dict[str, object]]]:
-    """The rows of these models that bear the person's address."""
+def of_emails(
+    models: Iterable[type[Model]], emails: list[str]
+) -> dict[str, list[dict[str, object]]]:
+    """The rows of these models that bear one of the addresses."""
     return {
-        str(model._meta.verbose_name_plural): rows(model._default_manager.filter(email=user.email))
+        str(model._meta.verbose_name_plural): rows(model._default_manager.filter(email__in=emails))
         for model in models
     }
 
 
 def export(user: User) -> dict[str, object]:
-    """The person's data, by what it is. User.DoesNotExist for somebody who has been erased."""
-    own = {"user": user}
-    by_or_about = Q(actor_id=user.pk) | Q(subject=user.email)
+    """The person's data, by what it is, also under addresses that they had before.
+    User.DoesNotExist for somebody who has been erased."""
+    own, (emails, _) = {"user": user}, addresses_of(user)
+    by_or_about = Q(actor_id=user.pk) | Q(subject__in=emails)
     links = [SignupLink, Invitation]
     theirs = [PasswordChange, UnlockLink, EmailChange, UndoEmailChange]
     return {
@@ -64,14 +68,14 @@ def export(user: User) -> dict[str, object]:
         "consultant": rows(Consultant.objects.filter(user=user)),
         "manages": rows(Consultant.objects.filter(manager=user)),
         "assistants": rows(Grant.objects.filter(**own)),
-        "links": of_email(links, user)
+        "links": of_emails(links, emails)
         | {
             str(m._meta.verbose_name_plural): rows(m._default_manager.filter(**own)) for m in theirs
         },
         "authenticator_apps": rows(Factors.objects.filter(**own, totp_id__isnull=False)),
         "passkeys": rows(Passkey.objects.filter(factors__user=user)),
         "invitations_sent": rows(Invitation.objects.filter(invited_by=user)),
-        "mails": rows(OutgoingMail.objects.filter(email=user.email)),
-        "locks_and_devices": rows(Lockout.objects.filter(email=user.email)),
+        "mails": rows(OutgoingMail.objects.filter(email__in=emails)),
+        "locks_and_devices": rows(Lockout.objects.filter(email__in=emails)),
         "trail": rows(Record.objects.filter(by_or_about)),
     }

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.models import User
-from audit.models import Kind
+from audit.models import PATTERN, Kind
 from mail.exceptions import InvalidLink
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
@@ -28,6 +28,9 @@ class SignupLink(EmailedLink):
     class Meta:
         ordering = ["-created_at"]
         verbose_name = "sign-up link"
+        indexes = [
+            models.Index(fields=["email"], name="signup_of_address", opclasses=[PATTERN]),
+        ]
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "SignupLink | None":

@@ -239,7 +239,7 @@ class Service:
 
     def start(self):
         self.server = self.spawn("-m", "gunicorn", "config.wsgi")
-        servers.wait_for_port(self.port)
+        servers.wait_for_port(self.port, 60)
         return self
 
     def stop(self):

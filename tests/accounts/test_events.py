@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
 from audit.models import Kind, Record
@@ -79,6 +80,23 @@ def test_filters(as_ada, ada, bob):
     assert events(as_ada, per_page=1, page=2) == [role]
 
 
+def test_what_a_person_met_with_under_an_address_before_is_theirs(as_ada, bob, new_user):
+    as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
+    for old, new in [
+        (bob.email, "second@example.net"),
+        ("second@example.net", "third@example.net"),
+    ]:
+        call_command("changeemail", old, new)
+    role = ("user.role", "bob@example.com")
+
+    assert [subject for _, subject in events(as_ada, user_id=bob.pk)] == [
+        "third@example.net", "second@example.net", "bob@example.com"
+    ]  # fmt: skip
+    other = new_user(bob.email, account=bob.account)
+    assert role not in events(as_ada, user_id=bob.pk)
+    assert events(as_ada, user_id=other.pk) == [role]
+
+
 @pytest.mark.parametrize(
     "query", [{"user_id": "x"}, {"kind": "x"}, {"since": "x"}, {"until": "x"}, {"page": "0"}]
 )
@@ -105,7 +123,7 @@ def test_page_takes_three_queries(costs, as_ada, bob):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
 
     assert costs(lambda: as_ada.get("/audit")) == (200, 3, 1)
-    assert costs(lambda: as_ada.get(f"/audit?user_id={bob.pk}")) == (200, 4, 1)
+    assert costs(lambda: as_ada.get(f"/audit?user_id={bob.pk}")) == (200, 5, 1)
 
 
 def test_page_is_found_by_its_index(as_ada, ada, django_assert_num_queries):

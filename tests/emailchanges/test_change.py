@@ -17,7 +17,7 @@ from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from mail.worker import Worker
 from passwords.models import PasswordChange
-from tests.conftest import API, PASSWORD
+from tests.conftest import API, PASSWORD, bearer
 from tests.signin.factors.conftest import with_app, wrong_code
 from tests.test_mails import visible
 from throttling.models import Lockout
@@ -182,6 +182,40 @@ def test_link_dies_with_another_change_and_with_deactivation(api, as_bob, bob, t
     fourth = token_to("fourth@example.net")
     User.objects.filter(pk=bob.pk).update(is_active=False)
     assert redeem(api, fourth).json() == DEAD
+
+
+def new_password(user):
+    link = PasswordChange.objects.create(user=user, email=user.email)
+    body = {"token": link.token, "password": "a new one, quite long"}
+    assert API().post("/password-changes/redeem", body).status_code == 200
+
+
+def log_out_everywhere(user):
+    assert bearer(user).post("/auth/logout-everywhere").status_code == 204
+
+
+@pytest.mark.parametrize("ends", [new_password, log_out_everywhere])
+def test_link_dies_with_the_sessions_of_when_it_was_asked_for(api, bob, token, ends):
+    """The notice advises a new password, which must keep out whoever has asked."""
+    ends(bob)
+
+    assert redeem(api, token).json() == DEAD
+    assert User.objects.get(pk=bob.pk).email == bob.email
+
+
+@pytest.mark.parametrize("ends", [new_password, log_out_everywhere])
+def test_link_is_not_mailed_once_those_sessions_have_ended(as_bob, bob, ends):
+    ask(as_bob)
+    ends(bob)
+
+    assert mails_to(NEW) == []
+    assert OutgoingMail.objects.get(email=NEW).state == State.DROPPED
+
+
+def test_link_of_a_release_that_noted_no_sessions_holds(api, bob, token):
+    EmailChange.objects.update(token_version=None)
+
+    assert redeem(api, token).status_code == 204
 
 
 def test_links_mails_and_locks_of_the_old_address_die(api, bob, ada, token):

@@ -160,11 +160,11 @@ class Balancer:
         return answer.json()["access_token"]
 
 
-def wait_until(true, seconds):
+def wait_until(true, seconds, pause=0.05):
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not come to be in time"
-        time.sleep(0.05)
+        time.sleep(pause)
 
 
 @pytest.fixture(scope="package")

@@ -40,6 +40,20 @@ def test_each_has_its_result_in_order(as_ada, ada, bob):
     assert others[1]["fields"] == {"email": ["Enter a valid email address."]}
 
 
+@pytest.mark.parametrize("field", ["email", "role", "consultant_id", "language"])
+@pytest.mark.parametrize(
+    "value", [r'"\ud800"', r'"a\u0000\u0007b"', "5", "null", '["a"]', '{"a": 1}']
+)
+def test_whatever_stands_for_an_address_comes_back_as_text(as_ada, field, value):
+    item = f'{{"email": "new@example.com", "{field}": {value}}}'
+    answer = as_ada.post("/invitations", f'{{"invitations": [{item}]}}')
+
+    (said,) = answer.json()["items"]
+    assert answer.status_code == 200
+    assert said.get("error", "invalid request") == "invalid request"
+    assert said["email"].isprintable()
+
+
 @pytest.mark.parametrize("several", [[], [{"email": "a@example.com"}] * 51, {}, "x", [1]])
 def test_list_is_bounded(as_ada, several):
     answer = as_ada.post("/invitations", {"invitations": several})

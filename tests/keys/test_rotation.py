@@ -234,3 +234,27 @@ def test_rotation_under_load_fails_no_request(new_service):
     assert [problem for caller in callers for problem in caller.problems] == []
     assert {len(caller.kids) for caller in callers} == {2}
     assert len(ask(service.url, "GET", "/.well-known/jwks.json").json()["keys"]) == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(3600, "3600 s ahead of the"), (-3600, "3600 s behind the")]
+)
+@pytest.mark.parametrize("option", [[], ["--only-remove"]])
+def test_nothing_is_rotated_by_a_wrong_clock(key_folder, time_machine, seconds, words, option):
+    before = folder.key_files()
+    time_machine.move_to(time.time() + seconds)
+
+    with pytest.raises(CommandError, match=words):
+        call_command("rotatekeys", *option)
+    assert folder.key_files() == before
+    assert not Record.objects.exists()
+
+
+@pytest.mark.django_db
+def test_leaked_key_is_withdrawn_by_a_wrong_clock_too(key_folder, time_machine):
+    key = folder.publish(0)
+    time_machine.move_to(time.time() + 40)
+    call_command("rotatekeys", f"--withdraw={key.kid}")
+
+    assert len(folder.key_files()) == 1

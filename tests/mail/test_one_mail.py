@@ -5,14 +5,16 @@ from datetime import timedelta
 
 import pytest
 import time_machine
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from audit.models import RecordQuerySet
 from audit.origin import Origin
 from invitations.models import Invitation
 from mail import outbox
 from mail.notices import Notice
 from mail.outbox import GIVE_UP_AFTER, OutgoingMail, Queue, State
+from mail.retention import prune
 from mail.tally import MailTally
 from mail.worker import BATCH, Worker
 from passwords.models import PasswordChange
@@ -219,3 +221,19 @@ def test_mail_that_was_refused_can_be_tried_again(server, operator, ada):
     Worker().round()
 
     assert OutgoingMail.objects.get().state == State.SENT
+
+
+def test_table_that_cannot_be_pruned_holds_up_no_other(monkeypatch):
+    """The trail's comes before links."""
+    then = timezone.now() - timedelta(days=31)
+    SignupLink.objects.create(email="a@example.com", created_at=then)
+    refused = DatabaseError("permission denied")
+    monkeypatch.setattr(RecordQuerySet, "prune", lambda records: throw(refused))
+
+    with pytest.raises(DatabaseError, match="permission denied"):
+        prune()
+    assert not SignupLink.objects.exists()
+
+
+def throw(error):
+    raise error

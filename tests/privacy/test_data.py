@@ -13,6 +13,7 @@ from django.utils import timezone
 from accounts.models import User
 from audit.models import Kind, Record
 from mail.emails import CanonicalEmailField
+from mail.worker import Worker
 from privacy.export import FIELDS, export
 from tests.conftest import bearer
 from tests.privacy.conftest import EMAIL
@@ -89,6 +90,21 @@ def test_caller_gets_all_that_is_stored(traces):
     assert data["locks_and_devices"][0]["failures"] == 1
     empty = [name for name, rows in data["links"].items() if not rows]
     assert empty == ["undoings of e-mail changes"]
+
+
+@pytest.mark.django_db
+def test_what_bears_a_former_address_is_the_persons_unless_it_is_anothers_now(zeb, ada, new_user):
+    bearer(ada).patch(f"/users/{zeb.pk}", {"role": "member"})
+    Worker().round()
+    call_command("changeemail", EMAIL, "second@example.net")
+    before = export(User.objects.get(pk=zeb.pk))
+    new_user(EMAIL)
+    after = export(User.objects.get(pk=zeb.pk))
+
+    assert "user.role" in {row["kind"] for row in before["trail"]}
+    assert EMAIL in {row["email"] for row in before["mails"]}
+    assert EMAIL not in {row["email"] for row in after["mails"]}
+    assert EMAIL not in {row["subject"] for row in after["trail"]}
 
 
 @pytest.mark.django_db

@@ -271,8 +271,8 @@ def allowed(person, client):
         "resource": f"{SHARED['SERVICE_URL']}/mcp",
         "scope": "mcp",
     }
-    url = person.world.balancer.hosts[-1].url
-    with httpx.Client(base_url=url, headers={"X-Forwarded-For": person.address}) as browser:
+    url, told = person.world.balancer.hosts[-1].url, {"X-Forwarded-For": person.address}
+    with httpx.Client(base_url=url, headers=told, timeout=60) as browser:
         page = browser.get("/oauth/authorize", params=query)
         page = browser.post("/oauth/authorize", params=query, data=hidden(page) | person.body())
         yes = hidden(page) | {"decision": "allow"}

@@ -11,11 +11,12 @@ from tests import servers
 from tests.config.guide import GUIDE, Shells, block
 from tests.config.test_checks import PRODUCTION
 from tests.conftest import Service, query
-from tests.hosts.conftest import Balancer, wait_until
+from tests.hosts.conftest import Balancer
 from tests.releases.fill import SECRET_KEY
 from tests.year import releases
-from tests.year.post import Post
+from tests.year.post import PATIENCE, Post, wait_until
 
+POLITE = 0.5  # seconds from one question to the next, of a wait that is counted by the limits
 METRICS_TOKEN = "the year's scraper"
 DUMP = Path("tests/releases/1.0.0.postgresql.sql").resolve()
 SHARED = PRODUCTION | {
@@ -73,7 +74,7 @@ class Host(Service):
         for process in (self.server, self.mail_worker):
             process.terminate()
         for process in (self.server, self.mail_worker):
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE) == 0
 
 
 class Places:
@@ -146,7 +147,7 @@ class Places:
         for path in there.iterdir():
             if not (here / path.name).exists():
                 path.unlink()
-        wait_until(lambda: len({keys_of(host) for host in self.hosts}) == 1, 10)
+        wait_until(lambda: len({keys_of(host) for host in self.hosts}) == 1, POLITE)
 
     # Backups
 
@@ -209,7 +210,7 @@ class Places:
         """Until each mail that is due and of a known kind is sent, or put off."""
         due = "SELECT 1 FROM mail_outgoingmail WHERE state IN ('requested', 'ready')"
         due += f" AND due_at <= now() AND kind <> '{releases.MAIL_OF_TOMORROW}'"
-        wait_until(lambda: not query(self.shells.service, due), 20)
+        wait_until(lambda: not query(self.shells.service, due))
 
     def prune(self):
         """What a mail worker does hourly, of whose hours the year has too few. Twice, since what is
@@ -218,7 +219,8 @@ class Places:
             host.manage("prune")
 
     def wait_until_well(self):
-        wait_until(lambda: all(host_is_well(host) for host in self.hosts), 30)
+        """Those that are in the balancer."""
+        wait_until(lambda: all(host_is_well(host) for host in self.balancer.hosts))
 
     def clean_up(self):
         """Keep the backups of the last weeks."""
@@ -233,4 +235,6 @@ def host_is_well(host):
 
 def keys_of(host):
     """The public keys as a host gives them."""
-    return Balancer([host]).ask("192.0.2.1", "GET", "/.well-known/jwks.json").body
+    answer = Balancer([host]).ask("192.0.2.1", "GET", "/.well-known/jwks.json")
+    assert answer.status == 200, answer.body
+    return answer.body

@@ -20,6 +20,10 @@ GONE = {
     "passwords_passwordchange": DEAD_LINK,
     "signin_unlocklink": DEAD_LINK,
     "invitations_invitation": DEAD_LINK,
+    "emailchanges_emailchange": DEAD_LINK,
+    "emailchanges_undoemailchange": DEAD_LINK,
+    "signin_usedchallenge": "used_at < now() - interval '70 minutes'",
+    "privacy_exportbudget": "begun_at < now() - interval '1 day 1 hour'",
     "assistants_client": "created_at < now() - interval '25 hours'"
     " AND NOT EXISTS (SELECT FROM assistants_grant g WHERE g.client_id = assistants_client.id)",
     "assistants_grant": "created_at < now() - interval '60 days 1 hour'"

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.hosts.conftest import wait_until
 from tests.year import strangers
 from tests.year.people import Person, accepts
+from tests.year.places import POLITE
+from tests.year.post import wait_until
 from tests.year.releases import MAIL_OF_TOMORROW, with_new_mail
 
 pytestmark = pytest.mark.year
@@ -78,7 +79,7 @@ def test_may_has_the_backup_of_a_sunday_restored_and_a_store_that_is_away(year):
     with year.watched("LimiterStoreLost") as hour:
         ada.comes()
         year.places.store.stop()
-        hour.minutes(10, lambda: ada.must("GET", "/users"))
+        hour.minutes(10, lambda: ada.must("GET", "/users"), settled=False)
         year.places.store.start()
     year.until(5, 31)
     year.month_ends()
@@ -134,7 +135,7 @@ def test_september_has_a_key_leak(year):
     leaked, forged = year.leaks(ada)
     assert strangers.answers(year.hosts, forged) == [200, 200]
     year.withdraws(leaked)
-    wait_until(lambda: strangers.answers(year.hosts, forged) == [401, 401], 5)
+    wait_until(lambda: strangers.answers(year.hosts, forged) == [401, 401], POLITE)
     year.until(9, 20)
     year.rotates()
     year.until(9, 30)
@@ -207,4 +208,4 @@ def test_year_has_had_one_alert_by_the_day(year):
     assert len(year.daily.samples) >= 360
     for host in year.hosts:
         assert len(list(host.keys.iterdir())) == 2
-    wait_until(lambda: year.post.arrived() == year.post.expected, 5)
+    wait_until(lambda: year.post.arrived() == year.post.expected)

@@ -41,12 +41,15 @@ class Watch:
 
     def minutes(self, number, do=lambda: None, settled=True):
         """So many minutes, in each of which something is done, and the mail workers get to do what
-        a minute is enough for; unless that cannot be `settled`."""
+        a minute is enough for; unless that cannot be `settled`. A minute takes the machine a tenth
+        of a second: a store that was lost for as long as a busy one takes to answer is found again
+        before anybody looks."""
         for _ in range(number):
             do()
             self.places.clock.go_on(minutes=1)
             if settled:
                 self.places.wait_until_mails_are_tried()
+                self.places.wait_until_well()
             self.look()
 
     def series(self):

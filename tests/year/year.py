@@ -9,11 +9,11 @@ import jwt
 
 from keys.published import LOOK_SECONDS
 from tests.conftest import query
-from tests.hosts.conftest import wait_until
 from tests.year import releases, strangers, tables
 from tests.year.clock import Clock
 from tests.year.people import Assistant, accepts, signs_up
-from tests.year.places import Places, host_is_well
+from tests.year.places import POLITE, Places, host_is_well
+from tests.year.post import wait_until
 from tests.year.watch import Watch
 
 MORNING = timedelta(hours=7)
@@ -172,7 +172,7 @@ class Year:
         assert tables.too_old(url) == {}
         assert tables.too_large(url, self.most_rows) == {}
         waits = "SELECT kind FROM mail_outgoingmail WHERE state IN ('requested', 'ready')"
-        wait_until(lambda: query(url, waits) == [], 10)
+        wait_until(lambda: query(url, waits) == [])
 
     # Keys and releases
 
@@ -186,7 +186,7 @@ class Year:
         """One host gets the new key an hour after it has begun to sign elsewhere: there its tokens
         wait, and nobody is signed out."""
         self.places.rotate()
-        wait_until(lambda: not host_is_well(self.hosts[1]), 10)
+        wait_until(lambda: not host_is_well(self.hosts[1]))
         self.clock.go_on(minutes=70)
         self.balancer.hosts = self.hosts[:1]
         time.sleep(LOOK_SECONDS + 0.5)  # so long a host may not notice its own new file
@@ -195,7 +195,7 @@ class Year:
         assert sorted(strangers.answers(self.hosts, newest)) == [200, 503]
         self.places.copy_keys()
         self.balancer.hosts = list(self.hosts)
-        wait_until(lambda: strangers.answers(self.hosts, newest) == [200, 200], 10)
+        wait_until(lambda: strangers.answers(self.hosts, newest) == [200, 200], POLITE)
 
     def leaks(self, person):
         """The file of the key that signs gets into wrong hands: it, and a token made with it."""

@@ -5,9 +5,10 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
+from django.db import Error, transaction
 
 from keys import folder
+from keys.clock import MOST_SECONDS, seconds_ahead
 from keys.published import LOOK_SECONDS
 from keys.ring import Key
 
@@ -43,6 +44,8 @@ class Command(BaseCommand):
             raise CommandError("--delay must not be negative.")
         if publishes and options["delay"] < folder.JWKS_SECONDS + LOOK_SECONDS:
             self.stderr.write("Some clients may meet the key before they have heard of it.")
+        if not options["withdraw"]:  # a key that has leaked goes at any time
+            check_clock()
         try:
             with transaction.atomic():
                 new = folder.publish(options["delay"]) if publishes else None
@@ -61,6 +64,20 @@ class Command(BaseCommand):
             self.stdout.write(f"published {new.kid}, which signs in {options['delay']} s")
         for kid in removed:
             self.stdout.write(f"removed {kid}")
+
+
+def check_clock() -> None:
+    """Raise CommandError where this host's clock is wrong by the database's: by it keys are named
+    for when they sign, and deleted once their last token has died. One that is away has no say."""
+    try:
+        seconds = seconds_ahead()
+    except Error:
+        return
+    if abs(seconds) > MOST_SECONDS:
+        raise CommandError(
+            f"This host's clock is {abs(seconds):.0f} s {'ahead of' if seconds > 0 else 'behind'} "
+            "the database's: set it right first (NTP), since keys sign and go by it."
+        )
 
 
 def report(new: Key | None, removed: list[str]) -> dict[str, object]:

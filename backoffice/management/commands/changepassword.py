@@ -1,0 +1,22 @@
+"""`manage.py changepassword`: Django's, and the owner is told."""
+
+from typing import Any
+
+from django.contrib.auth.management.commands import changepassword
+from django.db import transaction
+
+from accounts.models import User
+from audit import trail
+from audit.models import Kind
+
+
+class Command(changepassword.Command):
+    help = "Set a user's password at a prompt: every session ends, and the user is mailed."
+
+    def handle(self, *args: object, **options: Any) -> str | None:
+        with transaction.atomic():
+            said = super().handle(*args, **options)
+            user = User.objects.get(email=options["username"])
+            trail.record(Kind.PASSWORD_CHANGED, subject=user.email, account_id=user.account_id)
+            user.tell("password_changed", operator=True)
+        return said

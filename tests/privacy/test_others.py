@@ -1,0 +1,127 @@
+"""Erasure, and what bears the person's name in rows of others: mails, the back office's log."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.sessions.models import Session
+from django.core import mail
+from django.test import Client as Browser
+
+from accounts.models import Account, Consultant, User
+from audit.models import Record
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail, State
+from mail.worker import Worker
+from privacy.erasure import delete_company, erase
+from tests.conftest import bearer
+from tests.privacy.conftest import EMAIL, NAMES
+from tests.privacy.test_erase import dump, found
+
+pytestmark = pytest.mark.django_db
+NAME = " ".join(NAMES)
+LEFT = {"en": "somebody who left", "de": "jemand, der nicht mehr dabei ist", "sv": "någon som har"}
+
+
+@pytest.mark.parametrize("language", LEFT)
+@pytest.mark.parametrize("state", [State.READY, State.FAILED, State.REFUSED])
+def test_mails_to_colleagues_that_were_not_sent_name_the_person_no_longer(
+    zeb, bob, language, state
+):
+    User.objects.filter(pk=bob.pk).update(language=language)
+    bearer(zeb).patch(f"/users/{bob.pk}", {"role": "admin"})
+    OutgoingMail.objects.filter(email=bob.email).update(state=state)
+    erase(zeb, actor=None)
+    OutgoingMail.objects.filter(email=bob.email).update(state=State.READY)
+    Worker().round()
+
+    assert found(zeb, dump()) == []
+    (told,) = [message for message in mail.outbox if message.to == [bob.email]]
+    assert LEFT[language] in told.body
+
+
+def test_colleagues_are_told_which_invitations_went_and_not_of_whom(zeb, ada):
+    Invitation.objects.invite(zeb, "open@example.net")
+    erase(zeb, actor=None)
+
+    (told,) = OutgoingMail.objects.filter(email=ada.email)
+    assert told.context == {"by": "", "name": LEFT["en"], "emails": ["open@example.net"]}
+
+
+def test_session_of_who_was_staff_once_goes(zeb):
+    User.objects.filter(pk=zeb.pk).update(is_staff=True)
+    Browser().force_login(User.objects.get(pk=zeb.pk))
+    User.objects.filter(pk=zeb.pk).update(is_staff=False)
+    erase(User.objects.get(pk=zeb.pk), actor=None)
+
+    assert not Session.objects.exists()
+
+
+def profile(operator, account, name, **fields):
+    operator.post("/admin/accounts/consultant/add/", {"account": account.pk, "name": name})
+    made = Consultant.objects.get(name=name)
+    operator.post(f"/admin/accounts/consultant/{made.pk}/change/", {"name": name} | fields)
+
+
+def test_log_of_the_back_office_forgets_the_profiles_name(operator, zeb):
+    profile(operator, zeb.account, NAME, user=zeb.pk)
+    assert LogEntry.objects.filter(object_repr=NAME).count() == 2
+    erase(zeb, actor=None)
+    Worker().round()
+
+    assert found(zeb, dump()) == []
+
+
+def test_log_of_the_back_office_forgets_the_longest_address(operator, ada, new_user):
+    email = f"{'z' * 60}@{'.'.join(['y' * 60] * 3)}.com"
+    told = {"account": ada.account_id, "email": email, "role": "member", "language": "en"}
+    operator.post("/admin/invitations/invitation/add/", told)
+    erase(new_user(email, account=ada.account), actor=None)
+
+    assert not LogEntry.objects.filter(object_repr__contains="zzz").exists()
+
+
+def test_log_of_the_back_office_keeps_what_is_others(operator, zeb, new_user):
+    other = new_user(f"x{EMAIL}")
+    form = {"email": other.email, "first_name": "X", "last_name": "Y", "language": "de"}
+    operator.post(f"/admin/accounts/user/{other.pk}/change/", form)
+    erase(zeb, actor=None)
+
+    (entry,) = LogEntry.objects.all()
+    assert (entry.object_repr, entry.object_id) == (other.email, str(other.pk))
+
+
+def test_log_of_the_back_office_forgets_a_company_that_left(operator, ada, as_ada):
+    profile(operator, ada.account, "Consultina")
+    operator.post(f"/admin/accounts/account/{ada.account_id}/change/", {"name": "Difference"})
+    told = {"account": ada.account_id, "email": "in@example.net", "role": "member"}
+    operator.post("/admin/invitations/invitation/add/", told | {"language": "en"})
+    as_ada.post("/invitations", {"email": "out@example.net"})
+    for rows in (Invitation.objects, OutgoingMail.objects):  # as they are pruned after a month
+        rows.filter(email="out@example.net").delete()
+    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    Worker().round()
+
+    words = ["Consultina", "Difference", "in@example.net", "out@example.net", ada.email]
+    assert [line for line in dump().splitlines() if any(word in line for word in words)] == []
+
+
+def test_trail_of_a_company_of_the_same_name_stays(operator, ada, as_eve, eve):
+    as_eve.patch("/account", {"name": ada.account.name})
+    page = f"/admin/accounts/account/{ada.account_id}/change/"
+    operator.post(page, {"name": "Difference"})
+    operator.post(page, {"name": ada.account.name})
+    kept = list(Record.objects.filter(account_id=eve.account_id).values())
+    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+
+    assert list(Record.objects.filter(account_id=eve.account_id).values()) == kept
+    others = Record.objects.exclude(account_id=eve.account_id)
+    assert not others.filter(subject=ada.account.name).exists()
+
+
+def test_mail_by_which_another_company_invites_the_same_address_is_sent(ada, eve):
+    for inviter in (ada, eve):
+        Invitation.objects.invite(inviter, "wanted@example.net")
+    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    Worker().round()
+
+    (told,) = [message for message in mail.outbox if message.to == ["wanted@example.net"]]
+    assert "Eavesdroppers" in told.body
