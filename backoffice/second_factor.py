@@ -38,7 +38,7 @@ def offer(
     user = user_of_enrolment(enrolment)
     if user is None or not user.is_staff:
         return redirect("admin:login")  # ten minutes are over
-    context |= totp.begin(user.pk, user.email, secret)
+    context |= totp.begin(user, secret)
     context |= {"enrolment": enrolment, "wrong": secret is not None}
     return render(request, "admin/set_up_second_factor.html", context)
 
@@ -50,7 +50,7 @@ def set_up(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     user = user_of_enrolment(enrolment)
     if user is None or not user.is_staff:
         return redirect("admin:login")  # ten minutes are over
-    secret = totp.pending_secret(user.pk, request.POST.get("id", ""))
+    secret = totp.pending_secret(user, request.POST.get("id", ""))
     step = totp.step_of(secret, code.plain_code) if secret else None
     if secret is None or step is None:
         return offer(request, enrolment, context, secret)

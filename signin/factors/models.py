@@ -29,6 +29,7 @@ from signin.factors.exceptions import (
     FactorStillRequired,
     NoSuchFactor,
     NotOnesOwn,
+    SecondFactorRequired,
     TooManyFactors,
     WrongPasskey,
 )
@@ -55,12 +56,15 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def open(self, user: User, *, enrolling: bool) -> "tuple[Factors, list[str] | None]":
         """The person's row to add a factor to; with the first one the recovery codes, in clear.
 
-        In the caller's transaction. An enrolment (`enrolling`) adds the first factor alone.
+        In the caller's transaction. An enrolment (`enrolling`) adds the first factor alone, and so
+        does whoever had none just now: they have not shown the one that there is.
         """
         factors = self.hold(user).first()
         if factors is not None:
             if enrolling:
                 raise NotAuthenticated
+            if not user.has_second_factor:
+                raise SecondFactorRequired(factors.methods())
             return factors, None
         factors = self.create(user=user)
         User.objects.filter(pk=user.pk).update(has_second_factor=True)

@@ -145,7 +145,7 @@ def test_enrolment_of_a_member_opens_nothing_there(ada, settings):
     from signin.factors.enrolment import enrolment_for
 
     settings.STAFF_SECOND_FACTOR = True
-    begun, browser = totp.begin(ada.pk, ada.email), Browser()
+    begun, browser = totp.begin(ada), Browser()
     secret = base64.b32decode(begun["secret"])
 
     browser.post(enrolment=enrolment_for(ada), id=begun["id"], code=code(0, secret))
