@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_protect
+from rest_framework.exceptions import NotAuthenticated
 
 from audit import trail
 from audit.models import Kind
@@ -54,11 +55,14 @@ def set_up(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     step = totp.step_of(secret, code.plain_code) if secret else None
     if secret is None or step is None:
         return offer(request, enrolment, context, secret)
-    with transaction.atomic():
-        clear_lockout(user.email, Devices(request).device_of(user))
-        factors, codes = Factors.objects.open(user, enrolling=True)
-        factors.add_totp(secret, step, "")
-        trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method="totp")
+    try:
+        with transaction.atomic():
+            clear_lockout(user.email, Devices(request).device_of(user))
+            factors, codes = Factors.objects.open(user, enrolling=True)
+            factors.add_totp(secret, step, "")
+            trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method="totp")
+    except NotAuthenticated:
+        return redirect("admin:login")  # another form was first
     login(request, user, settings.AUTHENTICATION_BACKENDS[0])
     context |= {"codes": codes, "next": next_page(request)}
     response = render(request, "admin/recovery_codes.html", context)

@@ -169,14 +169,15 @@ class Factors(models.Model):
     def rename(self, factor_id: UUID, name: str) -> Item:
         """Name the app or a passkey; how it looks then. Raises NoSuchFactor."""
         with transaction.atomic():
-            same = Factors.objects.filter(pk=self.pk, totp_id=factor_id)
-            if not (
-                same.update(totp_name=name) or self.passkeys.filter(pk=factor_id).update(name=name)
-            ):
-                raise NoSuchFactor
-            trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
-        self.refresh_from_db()
-        return next(item for item in self.items() if item["id"] == factor_id)
+            app = Factors.objects.filter(pk=self.pk, totp_id=factor_id).exclude(totp_name=name)
+            passkey = self.passkeys.filter(pk=factor_id).exclude(name=name)
+            if app.update(totp_name=name) or passkey.update(name=name):
+                trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
+        own = Factors.objects.filter(pk=self.pk).first()
+        named = [item for item in own.items() if item["id"] == factor_id] if own else []
+        if not named:
+            raise NoSuchFactor
+        return named[0]
 
     def remove(self, factor_id: UUID) -> None:
         """Take the app or a passkey away, and with the last of them the recovery codes.

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from functools import partial
 from html import unescape
 
 import pytest
@@ -10,7 +11,7 @@ from django.test import Client
 
 from accounts.models import User
 from signin.factors.models import Factors
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, race
 from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
 from throttling.models import Lockout
 
@@ -130,6 +131,21 @@ def test_staff_set_one_up_before_they_get_in(op, settings):
     assert len(re.findall(r"<code>[A-Z2-7-]{19}</code>", done.content.decode())) == 10
     assert browser.is_in()
     assert User.objects.get(pk=op.pk).has_second_factor
+
+
+@pytest.mark.django_db(transaction=True)
+def test_set_up_forms_race_to_one_app_and_one_session(op, settings):
+    settings.STAFF_SECOND_FACTOR = True
+    browsers, calls = [Browser() for _ in range(4)], []
+    for browser in browsers:
+        page = browser.post(**FIRST).content.decode()
+        secret = base64.b32decode(re.search(r"<code>([A-Z2-7]{32})</code>", page)[1])
+        calls.append(partial(browser.post, code=code(0, secret)))
+
+    answers = race(*calls)
+
+    assert sorted(answer.status_code for answer in answers) == [200, 302, 302, 302]
+    assert [browser.is_in() for browser in browsers].count(True) == 1
 
 
 def test_sessions_without_one_are_out_once_it_is_asked_of_staff(operator, settings):
