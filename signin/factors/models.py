@@ -123,7 +123,8 @@ class Factors(models.Model):
         """What the person can show, in the words of the API."""
         app = ["totp"] if self.totp_id else []
         passkeys = ["passkey"] if self.passkeys.exists() else []
-        return [*app, *passkeys, "recovery_code"]
+        codes = ["recovery_code"] if self.recovery_codes.exists() else []
+        return [*app, *passkeys, *codes]
 
     def items(self) -> list[Item]:
         """The app and the passkeys as the API shows them, oldest first."""
