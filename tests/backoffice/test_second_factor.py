@@ -59,6 +59,7 @@ def test_code_is_asked_for_on_a_second_page(op):
     assert (page.status_code, browser.is_in()) == (200, False)
     assert 'autocomplete="one-time-code"' in page.content.decode()
     assert PASSWORD not in page.content.decode()
+    assert "no-store" in page["Cache-Control"]
     assert browser.post(code=code()).status_code == 302
     assert browser.is_in()
 
@@ -128,6 +129,7 @@ def test_staff_set_one_up_before_they_get_in(op, settings):
     assert shown in again.content.decode()
     done = browser.post(code=code(0, secret))
 
+    assert all("no-store" in one["Cache-Control"] for one in (page, again, done))
     assert len(re.findall(r"<code>[A-Z2-7-]{19}</code>", done.content.decode())) == 10
     assert browser.is_in()
     assert User.objects.get(pk=op.pk).has_second_factor
