@@ -16,6 +16,7 @@ from passwords.models import PasswordChange
 from passwords.serializers import RedeemSerializer
 from signin.backends import check_factor
 from signin.devices import STRANGER, Devices
+from signin.factors.models import Factors
 from signin.factors.openapi import FACTOR_ERRORS
 from signin.factors.proof import Method, Proof
 from signin.generics import LinkSignInView
@@ -84,7 +85,8 @@ class RedeemView(LinkSignInView):
 
     def check_factor(self, link: PasswordChange, proof: Proof, device: str) -> Method:
         """A mailbox alone gets nobody in who has a second factor."""
-        return check_factor(link.user, proof, device)
+        factors = Factors.objects.filter(user=link.user_id).first()
+        return check_factor(link.user, factors, proof, device)
 
     def redeem(self, link: PasswordChange, data: Data) -> User:
         return link.redeem(data["password"])

@@ -110,16 +110,6 @@ class UserQuerySet(models.QuerySet["User"]):
             )
         return found
 
-    def by_email(self, email: str) -> "User | None":
-        """The user of a canonical address, `with_profile` and `factor_required`, or None."""
-        return self.with_profile().with_factor_required().filter(email=email).first()
-
-    def with_factor_required(self) -> Self:
-        required = Account.objects.filter(
-            pk=OuterRef("account_id"), second_factor=SecondFactor.REQUIRED
-        )
-        return self.annotate(factor_required=Exists(required))
-
     def sign_out(self) -> int:
         """End every session of these users: no token issued so far works any more."""
         return self.update(token_version=next_token_version())

@@ -63,20 +63,7 @@ def test_sqlite_finds_the_same(tmp_path):
     assert done.stdout.splitlines() == ["True False"]
 
 
-def test_user_of_an_address_has_a_password_to_check(ada):
-    found = User.objects.by_email("ada@example.com")
-
-    assert found == ada
-    assert found.password == ada.password
-
-
 def test_nobody_is_none(ada):
     stale = tokens.issue(ada)[0].payload | {"token_version": 7}
 
-    assert User.objects.by_email("nobody@example.com") is None
     assert user_of_token(stale) is None
-
-
-def test_manager_that_was_narrowed_stays_narrow(ada, eve):
-    assert eve.account.users.by_email(ada.email) is None
-    assert ada.account.users.by_email(ada.email) == ada
