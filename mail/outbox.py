@@ -68,6 +68,7 @@ def states() -> list[tuple[str, str]]:
 
 WAITING = [State.REQUESTED, State.READY]
 MOST_MAILS_COUNTED = 10_000  # of more it matters no longer how many
+NOTICES_PER_HOUR = 30  # of a kind to one address: roles can be changed to and fro all day
 STUCK_AFTER = timedelta(minutes=5)  # so long a mail may wait for nobody but us
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
@@ -121,9 +122,13 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         )
 
     def tell(self, notice: Notice) -> None:
-        """Ask for a mail that tells of what is done in this transaction, by whoever is at work."""
+        """Ask for a mail that tells of what is done in this transaction, by whoever is at work;
+        after NOTICES_PER_HOUR the address has been told often enough."""
+        kind = PREFIX + notice.kind
+        if MailBudget.objects.take(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
+            return
         self.create(
-            kind=PREFIX + notice.kind,
+            kind=kind,
             email=notice.email,
             language=notice.language,
             context=notice.context,

@@ -27,6 +27,7 @@ from signin.factors.exceptions import (
     FactorStillRequired,
     NoSuchFactor,
     NotOnesOwn,
+    SecondFactorRequired,
     TooManyFactors,
     WrongPasskey,
 )
@@ -53,12 +54,15 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def open(self, user: User, *, enrolling: bool) -> "tuple[Factors, list[str] | None]":
         """The person's row to add a factor to; with the first one the recovery codes, in clear.
 
-        In the caller's transaction. An enrolment (`enrolling`) adds the first factor alone.
+        In the caller's transaction. An enrolment (`enrolling`) adds the first factor alone, and so
+        does whoever had none just now: they have not shown the one that there is.
         """
         factors = self.hold(user).first()
         if factors is not None:
             if enrolling:
                 raise NotAuthenticated
+            if not user.has_second_factor:
+                raise SecondFactorRequired(factors.methods())
             return factors, None
         factors = self.create(user=user)
         User.objects.filter(pk=user.pk).update(has_second_factor=True)
@@ -117,7 +121,8 @@ class Factors(models.Model):
         """What the person can show, in the words of the API."""
         app = ["totp"] if self.totp_id else []
         passkeys = ["passkey"] if self.passkeys.exists() else []
-        return [*app, *passkeys, "recovery_code"]
+        codes = ["recovery_code"] if self.recovery_codes.exists() else []
+        return [*app, *passkeys, *codes]
 
     def items(self) -> list[Item]:
         """The app and the passkeys as the API shows them, oldest first."""
@@ -163,14 +168,15 @@ class Factors(models.Model):
     def rename(self, factor_id: UUID, name: str) -> Item:
         """Name the app or a passkey; how it looks then. Raises NoSuchFactor."""
         with transaction.atomic():
-            same = Factors.objects.filter(pk=self.pk, totp_id=factor_id)
-            if not (
-                same.update(totp_name=name) or self.passkeys.filter(pk=factor_id).update(name=name)
-            ):
-                raise NoSuchFactor
-            trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
-        self.refresh_from_db()
-        return next(item for item in self.items() if item["id"] == factor_id)
+            app = Factors.objects.filter(pk=self.pk, totp_id=factor_id).exclude(totp_name=name)
+            passkey = self.passkeys.filter(pk=factor_id).exclude(name=name)
+            if app.update(totp_name=name) or passkey.update(name=name):
+                trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
+        own = Factors.objects.filter(pk=self.pk).first()
+        named = [item for item in own.items() if item["id"] == factor_id] if own else []
+        if not named:
+            raise NoSuchFactor
+        return named[0]
 
     def remove(self, factor_id: UUID) -> None:
         """Take the app or a passkey away, and with the last of them the recovery codes.

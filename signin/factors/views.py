@@ -144,7 +144,7 @@ class TotpView(AddingView):
         self.prove()
         if Factors.objects.filter(user=request.user, totp_id__isnull=False).exists():
             raise TooManyFactors
-        return Response(totp.begin(request.user.pk, request.user.email), 201)
+        return Response(totp.begin(request.user), 201)
 
 
 class ConfirmView(AddingView):
@@ -158,7 +158,7 @@ class ConfirmView(AddingView):
     )
     def post(self, request: SignedInRequest) -> Response:
         data = valid(ConfirmSerializer, request)
-        secret = totp.pending_secret(request.user.pk, data["id"])
+        secret = totp.pending_secret(request.user, data["id"])
         if secret is None:
             raise Http404
         step = totp.step_of(secret, Proof(data["code"]).plain_code)

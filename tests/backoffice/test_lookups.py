@@ -183,6 +183,15 @@ def test_chosen_row_that_is_no_row(operator, model, key):
         assert answer.status_code == 400, name
 
 
+@pytest.mark.parametrize("key", ["x", "\0", "1" * 400, "\u00e9"])
+@pytest.mark.parametrize("model", OFFERED, ids=lambda model: model.__name__)
+def test_form_that_chooses_no_row(operator, model, key):
+    for name in admin.site.get_model_admin(model).autocomplete_fields:
+        answer = operator.post(f"{lists(model)}add/", {name: key})
+
+        assert answer.status_code == 400, name
+
+
 @pytest.mark.parametrize("model", OFFERED, ids=lambda model: model.__name__)
 @pytest.mark.parametrize("key", ["x%00", "x", "9" * 400, "_5F"])
 def test_path_to_no_row_leads_to_the_index(operator, model, key):
