@@ -64,8 +64,8 @@ def test_new_master_is_counted_on(two, store_servers, number):
 
     assert load.statuses() <= {400, 404, 429}
     assert load.slowest() < 0.5 + quiet.slowest()  # 0.1 s for the store, the rest is the machine's
-    for number in range(9):  # of every master of a cluster
-        assert counts_exactly(service, f"203.0.{number}")
+    for third in range(9):  # of every master of a cluster
+        assert counts_exactly(service, f"203.0.{third}")
 
 
 @pytest.mark.parametrize(
