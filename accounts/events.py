@@ -90,7 +90,7 @@ class EventsView(AdminView, ListAPIView):
         records = Record.objects.filter(account_id=company)
         if user_id := wanted.get("user_id"):
             user = User.objects.filter(pk=user_id, account=company).first()
-            emails = addresses_of(user) if user else []
+            emails = emails_of(user) if user else []
             records = records.filter(Q(actor_id=user_id) | Q(subject__in=emails))
         if kind := wanted.get("kind"):
             records = records.filter(kind=kind)
@@ -101,16 +101,16 @@ class EventsView(AdminView, ListAPIView):
         return records
 
 
-def addresses_of(user: User) -> set[str]:
-    """The user's address and those before it, as the trail tells; but for one that somebody else
+def emails_of(user: User) -> set[str]:
+    """The user's email and those before it, as the trail tells; but for one that somebody else
     has now."""
-    address, found = str(user.email), {str(user.email)}
+    email, found = str(user.email), {str(user.email)}
     kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
     changes = Record.objects.filter(account_id=user.account_id, kind__in=kinds)
     for change in changes.order_by("-at"):
-        if change.subject == address:
-            address = change.detail.get("old") or change.detail.get("undone") or address
-            found.add(address)
+        if change.subject == email:
+            email = change.detail.get("old") or change.detail.get("undone") or email
+            found.add(email)
     if len(found) == 1:
         return found
     others = User.objects.filter(email__in=found).exclude(pk=user.pk)
