@@ -1,4 +1,4 @@
-"""Errors about people: a status and the words that decisions fixed; config.errors shapes them."""
+"""Errors about people: a status and the words of decisions §3; config.errors shapes them."""
 
 from rest_framework.exceptions import APIException
 

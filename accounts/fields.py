@@ -142,7 +142,7 @@ class FlagField(serializers.Field[bool, Any, bool, Any]):
 
 
 class FlagInQueryField(FlagField):
-    """`true` or `false` in an address, where all is text."""
+    """`true` or `false` in a URL, where all is text."""
 
     def to_internal_value(self, data: Any) -> bool:
         return super().to_internal_value({"true": True, "false": False}.get(data, data))

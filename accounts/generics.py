@@ -1,4 +1,7 @@
-"""The bases of every app's views: who may call, who is counted, what is read from a request."""
+"""The bases of every app's views: who may call, who is counted, what is read from a request.
+
+The contract: interface §8, decisions §4.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +30,7 @@ def valid(serializer: type[Serializer], request: Request) -> Data:
 
 
 def valid_query(serializer: type[Serializer], request: Request) -> Data:
-    """The address's query, likewise; of a parameter that is given twice the last one counts."""
+    """The URL's query, likewise; of a parameter that is given twice the last one counts."""
     checked = serializer(data=request.query_params.dict())
     checked.is_valid(raise_exception=True)
     return dict(checked.validated_data)

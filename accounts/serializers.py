@@ -1,4 +1,7 @@
-"""What callers may send about people, and how a user looks to them."""
+"""What callers may send about people, and how a user looks to them.
+
+The contract: interface §2, decisions §3.
+"""
 
 from rest_framework import serializers
 

@@ -8,6 +8,8 @@ that time; raising the user's ends all sessions at once, without a list of token
 A refresh token is for this service alone. A verifier that knows the published keys and the issuer
 finds no key for it, since its `kid` is not among them, and one that tries every key meets an `aud`
 that it was not told of.
+
+The contract: interface §5, decisions §3.
 """
 
 import functools

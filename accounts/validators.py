@@ -35,6 +35,7 @@ LOOKALIKES = {
     "s": "s5$ѕꜱʂꓢᏚƽ",
 }
 SIGNS = frozenset("".join(LOOKALIKES.values()))
+FILLERS = frozenset("\u115f\u1160\u3164\uffa0")  # letters of Hangul that show nothing
 OPERATORS = re.compile("".join(f"[{re.escape(LOOKALIKES[letter])}]" for letter in "operators"))
 
 
@@ -49,5 +50,6 @@ def validate_company_name(name: str) -> None:
     """Refuses the operators' name, in whatever case and spelling it would be taken for that."""
     parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
     # Spaces, accents, hyphens and what is not to be seen tell no two names apart.
-    if OPERATORS.fullmatch("".join(sign for sign in parts if sign.isalnum() or sign in SIGNS)):
+    shown = [sign for sign in parts if (sign.isalnum() or sign in SIGNS) and sign not in FILLERS]
+    if OPERATORS.fullmatch("".join(shown)):
         raise ValidationError("This name is taken by the operators.", code="reserved")

@@ -80,10 +80,12 @@ class AccountView(ProtectedView):
     def patch(self, request: SignedInRequest) -> Response:
         changes = valid(AccountSerializer, request)
         account = request.user.account
-        if "name" in changes:
-            account.rename(request.user, changes["name"])
-        if "second_factor" in changes:
-            account.change_second_factor(request.user, changes["second_factor"])
+        request.user.check_reach(account)
+        with transaction.atomic():
+            if "name" in changes:
+                account.rename(request.user, changes["name"])
+            if "second_factor" in changes:
+                account.change_second_factor(request.user, changes["second_factor"])
         return Response(AccountResponse(account).data)
 
 

@@ -137,16 +137,18 @@ class AuthorizationRequest:
         return TimestampSigner(salt=f"assistants.ticket {bound}")
 
     def ticket(self, user: User) -> str:
-        """Says that this user has just signed in, and which grant a yes will make: a second click
-        can make no second one."""
-        return self.signer().sign_object([str(user.pk), user.token_version, str(uuid.uuid4())])
+        """Says that this user has just signed in, with a second factor or having none, and which
+        grant a yes will make: a second click can make no second one."""
+        state = [user.token_version, user.has_second_factor]
+        return self.signer().sign_object([str(user.pk), *state, str(uuid.uuid4())])
 
     def user_of_ticket(self, ticket: str) -> tuple[User, uuid.UUID]:
         """The user of a ticket, and the grant's id; FormExpired where it is no longer good."""
         try:
-            pk, version, grant = self.signer().unsign_object(ticket, max_age=TICKET_SECONDS)
+            signed = self.signer().unsign_object(ticket, max_age=TICKET_SECONDS)
+            pk, version, factor, grant = signed
             user = User.objects.select_related("account").get(
-                pk=pk, token_version=version, is_active=True
+                pk=pk, token_version=version, has_second_factor=factor, is_active=True
             )
         except (signing.BadSignature, ValueError, User.DoesNotExist):
             raise FormExpired from None
@@ -161,8 +163,8 @@ class AuthorizeView(CountedView):
     parser_classes = [FormParser]
 
     def get_throttles(self) -> list[BaseThrottle]:
-        """Who signs in guesses at a password. That form is told by its address, before its body is
-        read; a password that comes to the other address is not looked at."""
+        """Who signs in guesses at a password. That form is told by its URL, before its body is
+        read; a password that comes to the other URL is not looked at."""
         signs_in = self.request.method == "POST" and "step" not in self.request.GET
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 

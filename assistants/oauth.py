@@ -8,6 +8,8 @@ rotation that notices a copy, PKCE that is required and S256 alone, loopback por
 leaves to its user; what it would have brought is some sixty lines. Against them stood a second
 request path beside DRF's, and a 500 for a hostile redirect URI (whose characters it refuses to put
 into the error's description) and for registrations of wrong JSON types.
+
+The contract: decisions §11.
 """
 
 from collections.abc import Callable, Iterable

@@ -14,7 +14,7 @@ NETLOC = re.compile(rf"(\[[0-9A-Fa-f:.]+\]|{LABEL}(?:\.{LABEL})*)(?::([0-9]{{1,5
 
 
 def host_of(parts: SplitResult) -> str:
-    """The host as it stands in the address, without the port; "" for what is no host."""
+    """The host as it stands in the URI, without the port; "" for what is no host."""
     found = NETLOC.fullmatch(parts.netloc)
     return found[1] if found and is_host(found[1]) else ""
 

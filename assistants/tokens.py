@@ -7,7 +7,7 @@ from accounts.tokens import AccessToken, KeyRingBackend, Token
 from assistants.models import Grant
 from assistants.serializers import SCOPE
 
-RESOURCE = f"{settings.SERVICE_URL}/mcp"  # the endpoint's address is its name (RFC 8707 §2)
+RESOURCE = f"{settings.SERVICE_URL}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)
 
 
 class AssistantToken(AccessToken):

@@ -29,8 +29,8 @@ def list_tools(request: CountedRequest, message: Message) -> JSON:
     """tools/list: those that the caller's role may use, always in the same order, on one page."""
     if message.params.get("cursor") is not None:
         raise Refused(INVALID_PARAMS, "Invalid cursor")
-    mine = [tool.definition() for tool in TOOLS.values() if tool.is_for(request)]
-    return {"tools": mine, "ttlMs": LIST_SECONDS * 1000, "cacheScope": "private"}
+    allowed = [tool.definition() for tool in TOOLS.values() if tool.is_for(request)]
+    return {"tools": allowed, "ttlMs": LIST_SECONDS * 1000, "cacheScope": "private"}
 
 
 def call_tool(request: CountedRequest, message: Message) -> JSON:

@@ -19,7 +19,7 @@ from django.shortcuts import redirect
 
 from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.models import Account, Consultant, Role, User
-from audit.admin import LargeTableAdmin, each
+from audit.admin import AuditedAdmin, LargeTableAdmin, each
 from audit.models import Kind
 from backoffice import panels
 from backoffice.diagnosis import diagnose
@@ -302,7 +302,7 @@ admin.site.unregister(Group)
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin):
+class GroupAdmin(AuditedAdmin, DjangoGroupAdmin):
     """For superusers alone: whoever fills groups gives permissions, to themselves, too."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -15,5 +15,5 @@ def role_has_its_rights(app_configs: object, **options: object) -> list[CheckMes
     except Error:
         return []
     hint = "Run deploy/rights.sql as the owner of the tables, and have DATABASE_URL name the role."
-    told = {"backoffice.W001": lacking, "backoffice.W002": excess}
-    return [CheckWarning(f"{words}.", hint=hint, id=key) for key, words in told.items() if words]
+    found = {"backoffice.W001": lacking, "backoffice.W002": excess}
+    return [CheckWarning(f"{words}.", hint=hint, id=key) for key, words in found.items() if words]

@@ -30,10 +30,10 @@ def diagnose(user: User, panel: dict[str, Any]) -> Finding:
 
 
 def findings(user: User, panel: dict[str, Any]) -> Iterator[Finding]:
-    looks: list[Callable[[User, dict[str, Any]], Finding | None]]
-    looks = [inactive, locked, at_a_limit, mail_refused, link_expired, other_company]
-    for look in looks:
-        if found := look(user, panel):
+    checks: list[Callable[[User, dict[str, Any]], Finding | None]]
+    checks = [inactive, locked, at_a_limit, mail_refused, link_expired, other_company]
+    for check in checks:
+        if found := check(user, panel):
             yield found
     last = user.last_sign_in_at
     came = f"last signed in on {minute(last)}" if last else "has not signed in yet"

@@ -1,4 +1,4 @@
-"""What an address may ask of the back office: what its pages offer, and nothing else."""
+"""What a URL may ask of the back office: what its pages offer, and nothing else."""
 
 from typing import Any
 
@@ -15,6 +15,15 @@ from django.http import HttpRequest, HttpResponse
 from accounts.search import cut
 
 prohibit_null = ProhibitNullCharactersValidator()
+
+
+def check_key(column: Any, key: str) -> None:
+    """Raise BadRequest for what cannot be a key of this column."""
+    try:
+        prohibit_null(key)
+        column.clean(key, None)
+    except ValidationError as error:
+        raise BadRequest("no row's key") from error
 
 
 class GuardedList(ChangeList):
@@ -56,17 +65,21 @@ class GuardedAdmin(admin.ModelAdmin):
         return super().get_search_results(request, queryset, cut(search_term))
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """A new row's form is empty: Django's would look up what an address names for it."""
+        """A new row's form is empty: Django's would look up what a URL names for it."""
         return {}
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
-        try:
-            for key in request.POST.getlist(ACTION_CHECKBOX_NAME):
-                prohibit_null(key)
-                self.opts.pk.clean(key, None)
-        except ValidationError as error:
-            raise BadRequest("no row's key") from error
+        for key in request.POST.getlist(ACTION_CHECKBOX_NAME):
+            check_key(self.opts.pk, key)
         return super().response_action(request, queryset)
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """A form that is shown again looks up what it has chosen of another table."""
+        for name in self.get_autocomplete_fields(request):
+            column: Any = self.opts.get_field(name)
+            for key in filter(None, request.POST.getlist(name)):
+                check_key(column.target_field, key)
+        return super().changeform_view(request, *args, **kwargs)

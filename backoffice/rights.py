@@ -11,7 +11,7 @@ TRAIL = Record._meta.db_table
 # The trail is added to, read and pruned: who may do more could rewrite it.
 NOT_TO_THE_TRAIL = ("UPDATE", "TRUNCATE")
 NAMED = 3  # tables in one line
-Relation = tuple[str, bool, bool, list[str]]  # name, a sequence or not, ours or not, rights held
+Relation = tuple[str, bool, bool, list[str]]  # name, a sequence or not, ours or not, rights granted
 
 # Of each table and sequence in the schemas of the search path, those that are closed to the role,
 # too. A right to one column of the trail is one too many; a sequence is read by a backup.
@@ -50,9 +50,9 @@ def compare() -> tuple[str, str]:
 def lacks(relations: list[Relation]) -> str:
     """The rights that are missing, each with the first few tables and sequences."""
     found: dict[str, list[str]] = defaultdict(list)
-    for name, is_sequence, _, held in relations:
+    for name, is_sequence, _, granted in relations:
         needed = NEEDED[:1] if is_sequence else NEEDED
-        missing = [it for it in needed if it not in held]
+        missing = [it for it in needed if it not in granted]
         if name == TRAIL:
             missing = [it for it in missing if it not in NOT_TO_THE_TRAIL]
         if missing:
@@ -62,8 +62,8 @@ def lacks(relations: list[Relation]) -> str:
 
 def may(relations: list[Relation]) -> str:
     """What the role may do to the trail and should not; an owner can give itself any right."""
-    for name, _, owns, held in relations:
-        more = [it for it in NOT_TO_THE_TRAIL if it in held]
+    for name, _, owns, granted in relations:
+        more = [it for it in NOT_TO_THE_TRAIL if it in granted]
         if name == TRAIL and (owns or more):
             return f"owns {TRAIL}" if owns else f"may {' and '.join(more)} {TRAIL}"
     return ""

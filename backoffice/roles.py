@@ -2,6 +2,8 @@
 
 Neither holds what would give somebody more than they have: no role, no right, no company, no new
 way in. Groups themselves are for superusers, and staff act on no operator (accounts.authority).
+
+The contract: decisions §9.
 """
 
 from collections.abc import Iterable
@@ -24,7 +26,7 @@ HELPS = {
 }
 
 
-def looks() -> set[str]:
+def view_permissions() -> set[str]:
     """The permissions to look at what the back office shows."""
     shown = [model for model in apps.get_models() if admin.site.is_registered(model)]
     metas = [model._meta for model in shown if model is not Group]
@@ -33,7 +35,7 @@ def looks() -> set[str]:
 
 def wanted() -> dict[str, set[str]]:
     """Each group's permissions, by its name."""
-    return {LOOKING: looks(), FIRST_LINE: looks() | HELPS}
+    return {LOOKING: view_permissions(), FIRST_LINE: view_permissions() | HELPS}
 
 
 def make_roles() -> dict[str, list[str]]:

@@ -1,7 +1,7 @@
 """One search over all that a caller may be known by: each kind as its own list finds it.
 
 A kind is there for those who may look at its list, and "show all" leads to that list with the same
-words. Whose address is what was typed stands first.
+words. Whose email is what was typed stands first.
 """
 
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ class Kind:
     """Rows of one model that were found: those to show, and how many there are."""
 
     title: str
-    rows: list[tuple[str, str, str]]  # the address of its page, its name, how it stands
+    rows: list[tuple[str, str, str]]  # the URL of its page, its name, how it stands
     more: bool
     count: str  # "over 10,000" where nobody counts on
-    everything: str  # the address of the list
+    everything: str  # the URL of the list
 
 
 def found(request: HttpRequest) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def sought(request: HttpRequest, model: type[Any], text: str) -> Kind | None:
     site = admin.site.get_model_admin(model)
     if not site.has_view_permission(request):
         return None
-    words = text.lower()  # addresses are, and what looks at names looks past case
+    words = text.lower()  # emails are, and what looks at names looks past case
     rows, several = site.get_search_results(request, site.get_queryset(request), words)
     joined: Any = site.list_select_related or []
     rows = (rows.distinct() if several else rows).select_related(*joined)
@@ -88,7 +88,7 @@ def exactly(model: type[Any], text: str) -> Q | None:
         return Q(name__iexact=text)
     try:
         return Q(email=canonical_email(text))
-    except ValidationError:  # no whole address
+    except ValidationError:  # no whole email
         return None
 
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_protect
+from rest_framework.exceptions import NotAuthenticated
 
 from audit import trail
 from audit.models import Kind
@@ -38,7 +39,7 @@ def offer(
     user = user_of_enrolment(enrolment)
     if user is None or not user.is_staff:
         return redirect("admin:login")  # ten minutes are over
-    context |= totp.begin(user.pk, user.email, secret)
+    context |= totp.begin(user, secret)
     context |= {"enrolment": enrolment, "wrong": secret is not None}
     return render(request, "admin/set_up_second_factor.html", context)
 
@@ -50,15 +51,18 @@ def set_up(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     user = user_of_enrolment(enrolment)
     if user is None or not user.is_staff:
         return redirect("admin:login")  # ten minutes are over
-    secret = totp.pending_secret(user.pk, request.POST.get("id", ""))
+    secret = totp.pending_secret(user, request.POST.get("id", ""))
     step = totp.step_of(secret, code.plain_code) if secret else None
     if secret is None or step is None:
         return offer(request, enrolment, context, secret)
-    with transaction.atomic():
-        clear_lockout(user.email, Devices(request).device_of(user))
-        factors, codes = Factors.objects.open(user, enrolling=True)
-        factors.add_totp(secret, step, "")
-        trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method="totp")
+    try:
+        with transaction.atomic():
+            clear_lockout(user.email, Devices(request).device_of(user))
+            factors, codes = Factors.objects.open(user, enrolling=True)
+            factors.add_totp(secret, step, "")
+            trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method="totp")
+    except NotAuthenticated:
+        return redirect("admin:login")  # another form was first
     login(request, user, settings.AUTHENTICATION_BACKENDS[0])
     context |= {"codes": codes, "next": next_page(request)}
     response = render(request, "admin/recovery_codes.html", context)

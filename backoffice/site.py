@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from rest_framework.exceptions import APIException
@@ -109,6 +110,7 @@ class Site(admin.AdminSite):
         context = (found(request) or overview(request)) | (extra_context or {})
         return super().index(request, context)
 
+    @method_decorator(never_cache)  # our own pages, too, which show secrets and recovery codes
     @method_decorator(csrf_exempt)  # so that it is counted first; super().login checks the token
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -135,7 +137,7 @@ class Site(admin.AdminSite):
     def sign_in(self, request: HttpRequest, context: dict[str, Any] | None) -> HttpResponse:
         """Django's page, and the two that may follow on it: to show a factor, and to set one up.
 
-        They post to the same address. What is sealed on the second page is put back in the form's
+        They post to the same URL. What is sealed on the second page is put back in the form's
         place, so that all of it is checked as if it had been typed at once.
         """
         if "enrolment" in request.POST:

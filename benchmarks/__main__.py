@@ -150,7 +150,7 @@ def measure(every: list[calls.Call], chosen: argparse.Namespace) -> None:
             call.queries, call.redis = calls.costs(call)
 
 
-def tell(rows: list[dict[str, Any]], as_json: bool) -> int:
+def report(rows: list[dict[str, Any]], as_json: bool) -> int:
     """A table by itself."""
     if as_json:
         print(json.dumps(rows, indent=1))
@@ -165,7 +165,7 @@ def main() -> int:
     benches = {"spread": spread, "storm": storm, "silent": silent, "scale": scale}
     for name, bench in benches.items():
         if getattr(chosen, name):
-            return tell(bench.measure(), chosen.json)
+            return report(bench.measure(), chosen.json)
     names = [*chosen.only.split(","), "floor"]
     every = [call for call in calls.cast() if any(name in call.name for name in names)]
     if chosen.fill:

@@ -1,4 +1,7 @@
-"""The one place that shapes an error answer: `{"error": string}` as JSON, Django's own included."""
+"""The one place that shapes an error answer: `{"error": string}` as JSON, Django's own included.
+
+The contract: interface §7, decisions §3.
+"""
 
 import logging
 import sys

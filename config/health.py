@@ -1,4 +1,7 @@
-"""GET /health: whether the service can serve, for load balancers; exempt from every limit."""
+"""GET /health: whether the service can serve, for load balancers; exempt from every limit.
+
+The contract: interface §4, decisions §3.
+"""
 
 import threading
 import time

@@ -1,4 +1,7 @@
-"""Pages of a list: `page` and `per_page` in, `items`, `page`, `per_page` and `total` out."""
+"""Pages of a list: `page` and `per_page` in, `items`, `page`, `per_page` and `total` out.
+
+The contract: interface §8, decisions §3.
+"""
 
 from typing import Any
 

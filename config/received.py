@@ -16,6 +16,10 @@ SIGN_INS = {
     b"/oauth/authorize",
     b"/admin/login/",
 }
+# And what somebody who is signed in shows the password for once more.
+PROOFS = re.compile(
+    rb"/auth/(?:factors/(?:totp|passkeys/options|[0-9a-f-]{36}/remove)|recovery-codes|email-changes)"
+)
 FIRST_LINE = re.compile(rb"(?:\r\n)?POST ([^ ?#]*)")
 LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*0*(\d{1,9})", re.IGNORECASE)
 LARGEST = 128 * 1024  # bytes; more than nginx hands on, or the service reads
@@ -25,7 +29,8 @@ def is_sign_in(request: bytes) -> bool:
     """Whether it will want a password hashed. A whole URL in place of the path, which nginx never
     hands on, counts as none."""
     found = FIRST_LINE.match(request)
-    return found is not None and unquote_to_bytes(found[1]) in SIGN_INS
+    path = unquote_to_bytes(found[1]) if found else b""
+    return path in SIGN_INS or PROOFS.fullmatch(path) is not None
 
 
 def is_whole(request: bytes) -> bool:

@@ -1,4 +1,7 @@
-"""`make run`: prepare the service, then serve it with the mail worker beside it."""
+"""`make run`: prepare the service, then serve it with the mail worker beside it.
+
+The contract: decisions §1.
+"""
 
 import os
 import signal

@@ -30,7 +30,7 @@ def url_config(
     parse: Callable[[str], Config],
     example: str,
 ) -> Config:
-    """A service's address, read by one of django-environ's parsers.
+    """A service's URL, read by one of django-environ's parsers.
 
     The value is never repeated in the message: it may hold a password.
     """
@@ -61,8 +61,8 @@ def database_config(value: str) -> Config:
 
 
 def query_problem(query: str) -> str | None:
-    """What is wrong with the query of a database's address: what is empty, comes twice, or is not
-    the address's to say."""
+    """What is wrong with the query of a database's URL: what is empty, comes twice, or is not
+    the URL's to say."""
     reserved = {"conn_max_age", "conn_health_checks", "atomic_requests", "autocommit"}
     pairs = [(key.lower(), value) for key, value in parse_qsl(query, keep_blank_values=True)]
     names = [key for key, _ in pairs]

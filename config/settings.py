@@ -1,4 +1,7 @@
-"""Settings of the service: first the environment, then Django's settings made from it."""
+"""Settings of the service: first the environment, then Django's settings made from it.
+
+The contract: decisions §2.
+"""
 
 import os
 import tomllib

@@ -1,4 +1,7 @@
-"""Invitations: a company's admin brings a colleague in by an e-mailed link."""
+"""Invitations: a company's admin brings a colleague in by an e-mailed link.
+
+The contract: decisions §3.
+"""
 
 from datetime import datetime
 from typing import ClassVar, Self
@@ -267,9 +270,10 @@ class Invitation(EmailedLink):
         A consultant who has been given a user meanwhile keeps that one: the new user, who can do
         nothing about it, comes in without a profile, and an admin may put it right.
         """
-        Account.objects.lock(self.account_id)  # Account.change_second_factor tells why
+        account = Account.objects.lock(self.account_id)  # Account.change_second_factor tells why
         self.use()
-        if self.invited_by and not self.invited_by.may_invite:
+        sender = self.invited_by
+        if sender and not (sender.may_invite and sender.may_act_on(account)):
             raise InvalidLink
         user: User = User.objects.register(
             account_id=self.account_id,

@@ -1,4 +1,7 @@
-"""E-mailed one-time links: a token that is stored nowhere, an expiry, and exactly one use."""
+"""E-mailed one-time links: a token that is stored nowhere, an expiry, and exactly one use.
+
+The contract: decisions §3.
+"""
 
 import base64
 import re

@@ -5,6 +5,8 @@ The mail of a link that exists already is *announced*, in the transaction that m
 mail without a link *tells* of what was done, asked for in the transaction that does it. The worker
 can be cut off at any point, and the mail is taken up again. Only a kill between the mail server's
 acceptance and our note of it sends a mail twice, with the same link and Message-ID.
+
+The contract: decisions §7.
 """
 
 import contextlib
@@ -66,6 +68,7 @@ def states() -> list[tuple[str, str]]:
 
 WAITING = [State.REQUESTED, State.READY]
 MOST_MAILS_COUNTED = 10_000  # of more it matters no longer how many
+NOTICES_PER_HOUR = 30  # of a kind to one address: roles can be changed to and fro all day
 STUCK_AFTER = timedelta(minutes=5)  # so long a mail may wait for nobody but us
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
@@ -102,8 +105,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {email}", HOUR)
         if number <= limit:
-            told = {"origin": present_origin(), "context": context}
-            self.create(kind=label, email=email, language=language, **told)
+            facts = {"origin": present_origin(), "context": context}
+            self.create(kind=label, email=email, language=language, **facts)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
         return number <= limit
@@ -119,9 +122,13 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         )
 
     def tell(self, notice: Notice) -> None:
-        """Ask for a mail that tells of what is done in this transaction, by whoever is at work."""
+        """Ask for a mail that tells of what is done in this transaction, by whoever is at work;
+        after NOTICES_PER_HOUR the address has been told often enough."""
+        kind = PREFIX + notice.kind
+        if MailBudget.objects.take(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
+            return
         self.create(
-            kind=PREFIX + notice.kind,
+            kind=kind,
             email=notice.email,
             language=notice.language,
             context=notice.context,
@@ -291,8 +298,8 @@ class OutgoingMail(models.Model):
         if matter is None:
             self.set_state(State.DROPPED, problem="its link is no longer live")
             return
-        told = origin_context(self.created_at, self.origin)
-        server.send_messages([compose(self.pk, matter, self.language, told)])
+        facts = origin_context(self.created_at, self.origin)
+        server.send_messages([compose(self.pk, matter, self.language, facts)])
         now = timezone.now()
         matter.mail_was_sent(now)
         self.set_state(State.SENT, sent_at=now, attempts=self.attempts + 1, problem="")

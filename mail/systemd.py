@@ -7,12 +7,12 @@ import socket
 
 def notify(state: str) -> None:
     """Send `READY=1` (started) or `WATCHDOG=1` (alive); nothing where systemd does not ask."""
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if not address:
+    name = os.environ.get("NOTIFY_SOCKET", "")
+    if not name:
         return
-    if address.startswith("@"):
-        address = "\0" + address[1:]  # a name in the kernel, not in the file system
+    if name.startswith("@"):
+        name = "\0" + name[1:]  # a name in the kernel, not in the file system
     # A systemd that is being upgraded loses a word; it must not cost a mail.
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        sender.connect(address)
+        sender.connect(name)
         sender.sendall(state.encode())

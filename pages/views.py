@@ -1,5 +1,5 @@
 """The pages: each a template, counted in the public tier. All else is done by their script, with
-the API's calls and three of the pages' own."""
+the API's calls and four of the pages' own."""
 
 from typing import NoReturn
 
@@ -58,7 +58,7 @@ def error_page(request: Request, answer: Response) -> HttpResponse:
 
 
 def asks_for_a_page(request: Request) -> bool:
-    """Whether a person's browser opens an address, where it may find a page: programs say nothing
+    """Whether a person's browser opens a URL, where it may find a page: programs say nothing
     of HTML, nor does a browser on behalf of a script or a picture."""
     opens = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
     html = "text/html" in request.headers.get("Accept", "")
@@ -80,7 +80,7 @@ class PageView(CountedView):
 
 
 class MissingView(PageView):
-    """GET of an address below a page's: what somebody mistyped in a browser is answered there."""
+    """GET of a URL below a page's: what somebody mistyped in a browser is answered there."""
 
     def get(self, request: Request, name: str = "", rest: str = "") -> NoReturn:
         raise Http404

@@ -1,4 +1,7 @@
-"""The /password-changes calls."""
+"""The /password-changes calls.
+
+The contract: decisions §3 and §6.
+"""
 
 from uuid import UUID
 

@@ -43,7 +43,7 @@ class Gone:
     names: list[str]
     alias: UUID
     pseudonym: str
-    asked_for: list[str] = field(default_factory=list)  # addresses that may be anybody's
+    asked_for: list[str] = field(default_factory=list)  # emails that may be anybody's
     rows: list[str] = field(default_factory=list)  # ids of what else was called by the names
 
     @classmethod
@@ -54,7 +54,7 @@ class Gone:
         profiles = Consultant.objects.filter(user=user)
         names = [user.get_full_name(), user.first_name, user.last_name]
         names += profiles.values_list("name", flat=True)
-        pseudonym, (own, asked_for) = f"erased-{digest[16:24].hex()}", addresses_of(user)
+        pseudonym, (own, asked_for) = f"erased-{digest[16:24].hex()}", emails_of(user)
         names += asked_for  # of which others' records are none of theirs
         rows = [str(pk) for pk in profiles.values_list("pk", flat=True)]
         return cls(user.pk, own, user.account_id, names, alias, pseudonym, asked_for, rows)
@@ -63,19 +63,19 @@ class Gone:
         Record.objects.all().pseudonymise(self)
 
 
-def addresses_of(user: User) -> tuple[list[str], list[str]]:
-    """The addresses that are or were the person's, but for one that somebody else has now; and
-    those that they have asked for, which may be anybody's."""
+def emails_of(user: User) -> tuple[list[str], list[str]]:
+    """The emails that are or were the person's, but for one that somebody else has now; and those
+    that they have asked for, which may be anybody's."""
     records = Record.objects.filter(actor_id=user.pk)
     own = {user.email, *records.values_list("actor_email", flat=True).distinct()}
     own |= set(UndoEmailChange.objects.filter(user=user).values_list("email", flat=True))
-    asked_for, address = set[str](), user.email
+    asked_for, email = set[str](), user.email
     changes = Record.objects.filter(kind__in=CHANGES, account_id=user.account_id)
-    for change in changes.order_by("-at"):  # an operator's names the person by the address alone
-        if change.actor_id == user.pk or change.subject == address:
-            asked_for |= {change.detail.get("new", address)}
-            address = change.detail.get("old") or change.detail.get("undone") or address
-            own.add(address)
+    for change in changes.order_by("-at"):  # an operator's names the person by the email alone
+        if change.actor_id == user.pk or change.subject == email:
+            asked_for |= {change.detail.get("new", email)}
+            email = change.detail.get("old") or change.detail.get("undone") or email
+            own.add(email)
     others = User.objects.filter(email__in=own).exclude(pk=user.pk)
     return sorted(own - set(others.values_list("email", flat=True))), sorted(asked_for - own)
 
@@ -158,7 +158,7 @@ def erase_one(user: User, actor: User | None) -> Gone:
 
 
 def forget(gone: Gone) -> None:
-    """Delete what bears an address or the id, and no foreign key; and the names in what stays."""
+    """Delete what bears an email or the id, and no foreign key; and the names in what stays."""
     for model in EmailedLink.kinds():
         model._default_manager.filter(email__in=gone.emails).delete()
     Lockout.objects.filter(email__in=gone.emails).delete()

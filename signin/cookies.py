@@ -1,5 +1,8 @@
 """Cookies: which ones are believed, and the refresh cookie, set and cleared with one set of
-attributes, or browsers would keep it."""
+attributes, or browsers would keep it.
+
+The contract: interface §5, decisions §3.
+"""
 
 import time
 from collections import Counter
@@ -56,7 +59,7 @@ def is_foreign(request: HttpRequest) -> bool:
 
 
 def origin_of(url: str) -> str:
-    """The origin of an http(s) address as browsers write it: lower case, no default port."""
+    """The origin of an http(s) URL as browsers write it: lower case, no default port."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.lower().removesuffix(DEFAULT_PORTS[parts.scheme])}"
 

@@ -5,6 +5,8 @@ an address can lock its owner out (OWASP, "Slow Down Online Guessing Attacks wit
 The cookie signs nobody in, and tells its reader nothing without the key: an entry is a random id,
 the day of its making and a MAC over both, the address and the user's token version. So it ends with
 every session of the user: with a log-out everywhere, a password change or a deactivation.
+
+The contract: decisions §5.
 """
 
 import base64

@@ -1,4 +1,7 @@
-"""How passwords are hashed, and how many at a time."""
+"""How passwords are hashed, and how many at a time.
+
+The contract: decisions §8.
+"""
 
 import contextlib
 import logging

@@ -1,4 +1,7 @@
-"""Sign-up, log-in, refresh, log-out and unlocking."""
+"""Sign-up, log-in, refresh, log-out and unlocking.
+
+The contract: interface §4, decisions §3.
+"""
 
 from django.db import transaction
 from django.utils.translation import get_language_from_request

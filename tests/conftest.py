@@ -16,6 +16,7 @@ from django.core import mail
 from django.db import connection, connections
 from django.test import Client
 from django.utils import timezone
+from django_redis import get_redis_connection
 
 from accounts import tokens
 from accounts.models import Account, Role, User
@@ -328,3 +329,33 @@ def race(*calls):
 
     with ThreadPoolExecutor(len(calls)) as threads:
         return list(threads.map(run, calls))
+
+
+# What clients send, of all that Redis counts: what runs inside the script is left out.
+FROM_CLIENTS = ["eval", "evalsha", "script", "ping", "get", "hello", "client", "select", "auth"]
+
+
+def commands():
+    """Redis commands that clients have sent so far."""
+    stats = get_redis_connection().info("commandstats")
+    return sum(stats.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in FROM_CLIENTS)
+
+
+@pytest.fixture
+def costs():
+    """Makes a call and gives its status, its statements and its Redis commands."""
+    limiter.count("public", "198.51.100.1", 10, strict=True)  # connects, and loads the script
+
+    def measure(call):
+        statements = []
+
+        def note(execute, sql, *args):
+            statements.append(sql)
+            return execute(sql, *args)
+
+        before = commands()
+        with connection.execute_wrapper(note):
+            answer = call()
+        return answer.status_code, len(statements), commands() - before
+
+    return measure

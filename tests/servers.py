@@ -195,7 +195,8 @@ def start(*, with_servers=True):
 
 def needs_server(item):
     """Whether a test asks for a database, or its file for a server by any name."""
-    asks = "db" in getattr(item, "fixturenames", []) or item.get_closest_marker("django_db")
+    asked = {"db", "migrated_template"} & set(getattr(item, "fixturenames", []))
+    asks = asked or item.get_closest_marker("django_db")
     source = Path(item.path).read_text("utf-8")
     return bool(asks or re.search(r"\b(servers|[Ss]ervice|redis|REDIS_URL|limiter)\b", source))
 

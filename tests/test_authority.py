@@ -249,7 +249,7 @@ ACTIONS |= {
 HARMLESS_ACTIONS = {(Record, "export")}
 
 CHANGE_CONSULTANT = keys(("change", Consultant))
-PAGES = {
+ADMIN_PAGES = {
     (Account, "add"): [
         Act(
             "company: add",
@@ -335,7 +335,7 @@ PAGES = {
     ],
     (Group, "delete"): [Act("group: delete", delete(Group), who=SUPERUSER, targets=("group",))],
 }
-BACK_OFFICE = [*ACTIONS.values(), *(act for acts in PAGES.values() for act in acts)]
+BACK_OFFICE = [*ACTIONS.values(), *(act for acts in ADMIN_PAGES.values() for act in acts)]
 
 
 # ---- REST and MCP ----
@@ -527,7 +527,7 @@ def test_every_page_that_saves_is_in_the_table(boss):
         if getattr(site, f"has_{what}_permission")(request)
     }
 
-    assert pages == PAGES.keys()
+    assert pages == ADMIN_PAGES.keys()
 
 
 def test_no_admin_has_pages_of_its_own():

@@ -49,6 +49,6 @@ def test_walk(tmp_path):
 def test_settings_table_names_every_variable_that_is_read():
     settings = Path("config/settings.py").read_text()
     read = set(re.findall(r'(?:env|servers)\.\w+\(\s*"([A-Z_]+)"', settings))
-    told = set(re.findall(r"^\| `([A-Z_]+)`", Path("README.md").read_text(), re.MULTILINE))
+    documented = set(re.findall(r"^\| `([A-Z_]+)`", Path("README.md").read_text(), re.MULTILINE))
 
-    assert read == told
+    assert read == documented

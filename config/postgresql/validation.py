@@ -12,8 +12,8 @@ class Validation(BaseDatabaseValidation):
 
     def check(self, **options: object) -> list[checks.CheckMessage]:
         messages = super().check(**options)
-        told = self.connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]
-        if not told and lends_by_transaction(self.connection):
+        declared = self.connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]
+        if not declared and lends_by_transaction(self.connection):
             messages.append(
                 checks.Warning(
                     "DATABASE_URL leads to a pooler in transaction mode.",

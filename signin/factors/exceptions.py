@@ -1,4 +1,4 @@
-"""Errors of second factors: a status and the words that decisions fixed; config.errors shapes them.
+"""Errors of second factors: a status and the words of decisions §12; config.errors shapes them.
 
 Those of a sign-in are 401s; beside a bearer token `ProofView` makes 403s of them.
 """
@@ -48,7 +48,7 @@ class WrongPasskey(APIException):
 
 
 class NoSuchFactor(APIException):
-    """Or no passkeys at all, where this service's address allows none."""
+    """Or no passkeys at all, where this service's host allows none."""
 
     status_code = 404
     default_detail = "not found"

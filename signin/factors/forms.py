@@ -24,7 +24,7 @@ PURPOSE = "signin.form"
 
 def second_page(request: HttpRequest | Request, email: str, password: str) -> dict[str, str]:
     """What the page that asks for a factor holds: `sealed`, and `passkey`, the options for its
-    button, "" where the address by which the browser called us takes none."""
+    button, "" where the host by which the browser called us takes none."""
     here = own_origin(request) in settings.PASSKEYS_ORIGINS
     passkey = json.dumps(request_options()) if here else ""
     sealed = fernet(PURPOSE).encrypt(json.dumps([email, password]).encode()).decode()

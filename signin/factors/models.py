@@ -21,14 +21,13 @@ from accounts.models import Account, User
 from audit import trail
 from audit.models import Kind
 from audit.pruning import delete_in_batches
-from mail.notices import Notice
-from mail.outbox import OutgoingMail
 from metrics import series
 from signin.factors import challenges, totp
 from signin.factors.exceptions import (
     FactorStillRequired,
     NoSuchFactor,
     NotOnesOwn,
+    SecondFactorRequired,
     TooManyFactors,
     WrongPasskey,
 )
@@ -55,12 +54,15 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def open(self, user: User, *, enrolling: bool) -> "tuple[Factors, list[str] | None]":
         """The person's row to add a factor to; with the first one the recovery codes, in clear.
 
-        In the caller's transaction. An enrolment (`enrolling`) adds the first factor alone.
+        In the caller's transaction. An enrolment (`enrolling`) adds the first factor alone, and so
+        does whoever had none just now: they have not shown the one that there is.
         """
         factors = self.hold(user).first()
         if factors is not None:
             if enrolling:
                 raise NotAuthenticated
+            if not user.has_second_factor:
+                raise SecondFactorRequired(factors.methods())
             return factors, None
         factors = self.create(user=user)
         User.objects.filter(pk=user.pk).update(has_second_factor=True)
@@ -90,7 +92,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             trail.record(
                 Kind.FACTORS_RESET, actor=actor, subject=user.email, account_id=user.account_id
             )
-            tell(user, "factors_reset")
+            user.tell("factors_reset")
         return True
 
 
@@ -119,7 +121,8 @@ class Factors(models.Model):
         """What the person can show, in the words of the API."""
         app = ["totp"] if self.totp_id else []
         passkeys = ["passkey"] if self.passkeys.exists() else []
-        return [*app, *passkeys, "recovery_code"]
+        codes = ["recovery_code"] if self.recovery_codes.exists() else []
+        return [*app, *passkeys, *codes]
 
     def items(self) -> list[Item]:
         """The app and the passkeys as the API shows them, oldest first."""
@@ -165,14 +168,15 @@ class Factors(models.Model):
     def rename(self, factor_id: UUID, name: str) -> Item:
         """Name the app or a passkey; how it looks then. Raises NoSuchFactor."""
         with transaction.atomic():
-            same = Factors.objects.filter(pk=self.pk, totp_id=factor_id)
-            if not (
-                same.update(totp_name=name) or self.passkeys.filter(pk=factor_id).update(name=name)
-            ):
-                raise NoSuchFactor
-            trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
-        self.refresh_from_db()
-        return next(item for item in self.items() if item["id"] == factor_id)
+            app = Factors.objects.filter(pk=self.pk, totp_id=factor_id).exclude(totp_name=name)
+            passkey = self.passkeys.filter(pk=factor_id).exclude(name=name)
+            if app.update(totp_name=name) or passkey.update(name=name):
+                trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
+        own = Factors.objects.filter(pk=self.pk).first()
+        named = [item for item in own.items() if item["id"] == factor_id] if own else []
+        if not named:
+            raise NoSuchFactor
+        return named[0]
 
     def remove(self, factor_id: UUID) -> None:
         """Take the app or a passkey away, and with the last of them the recovery codes.
@@ -206,7 +210,7 @@ class Factors(models.Model):
         """Tell the trail and the owner what the owner did."""
         trail.record(kind, actor=self.user, factor=factor)
         word = {Kind.FACTOR_ADDED: "factor_added", Kind.FACTOR_REMOVED: "factor_removed"}[kind]
-        tell(self.user, word, factor=factor, name=name)
+        self.user.tell(word, factor=factor, name=name)
 
     def take_totp(self, code: str) -> bool:
         """Whether this is a code of the app's, and the first use of its step and of all later
@@ -237,7 +241,7 @@ class Factors(models.Model):
             if used:
                 left = self.recovery_codes.count()
                 trail.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=left)
-                tell(self.user, "recovery_code_used", left=left, few=left <= FEW_CODES)
+                self.user.tell("recovery_code_used", left=left, few=left <= FEW_CODES)
                 self.forget_wrong_codes()
         return bool(used)
 
@@ -257,7 +261,7 @@ class Factors(models.Model):
                 trail.record(Kind.CODES_STOPPED, subject=self.user.email)
             quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - DAY))
             if count >= WARNED_AT and quiet.update(warned_at=now):
-                tell(self.user, "wrong_codes", count=count)
+                self.user.tell("wrong_codes", count=count)
 
 
 class Passkey(models.Model):
@@ -377,8 +381,3 @@ class UsedChallenge(models.Model):
 
     def __str__(self) -> str:
         return self.nonce
-
-
-def tell(user: User, kind: str, **context: object) -> None:
-    """Mail the owner about a change, in its transaction."""
-    OutgoingMail.objects.tell(Notice(kind, user.email, user.language, context))

@@ -84,14 +84,15 @@ def creation_options(user: User) -> dict[str, object]:
         known,
         resident_key_requirement=ResidentKeyRequirement.REQUIRED,
         user_verification=REQUIRED,
-        challenge=new_challenge(to_add(user.pk), handle),
+        challenge=new_challenge(to_add(user.pk, beside=user.has_second_factor), handle),
     )
     return dict(options)
 
 
-def to_add(user_id: UUID) -> str:
-    """The purpose of a challenge to add a passkey with: it fits nobody else's account."""
-    return f"add to {user_id}"
+def to_add(user_id: UUID, *, beside: bool) -> str:
+    """The purpose of a challenge to add a passkey with, `beside` what the person has and has shown:
+    it fits nobody else's account."""
+    return f"add to {user_id} beside a factor" if beside else f"add to {user_id}"
 
 
 def checked(check: Callable[[], Any]) -> Any:
@@ -103,24 +104,28 @@ def checked(check: Callable[[], Any]) -> Any:
         raise WrongPasskey from None
 
 
-def read(client_data: CollectedClientData, purpose: str) -> Challenge:
+def read(client_data: CollectedClientData, *purposes: str) -> Challenge:
     """The challenge that was answered. WrongPasskey also where the answer was given within a frame
     on a page of another site, which we never ask for."""
     if client_data.cross_origin:
         raise WrongPasskey
-    return read_challenge(client_data.challenge, purpose)
+    return read_challenge(client_data.challenge, *purposes)
 
 
 def new_passkey(user: User, response: Any) -> dict[str, object]:
     """The fields of the passkey that a RegistrationResponseJSON brings, its challenge used up.
 
-    Raises WrongPasskey.
+    Raises WrongPasskey, also for a challenge that took the password alone, since there was no
+    factor yet, and now there is one.
     """
+    purposes = [to_add(user.pk, beside=True)]
+    if not user.has_second_factor:
+        purposes.append(to_add(user.pk, beside=False))
 
     def check() -> tuple[Any, Challenge]:
         answer = RegistrationResponse.from_dict(response)
         challenge = answer.response.client_data.challenge
-        found = read(answer.response.client_data, to_add(user.pk))
+        found = read(answer.response.client_data, *purposes)
         _, state = server().register_begin(
             PublicKeyCredentialUserEntity(id=found.handle),
             user_verification=REQUIRED,

@@ -14,11 +14,13 @@ from cryptography.fernet import InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
+from accounts.models import User
 from keys.derived import fernet
 
 SECONDS = 30
 LENGTH = 20  # octets of a secret: RFC 4226 §4 recommends 160 bits
 PENDING_LIFE = 600  # seconds
+PENDING, PENDING_BESIDE = "pending", "pending beside a factor"  # which was shown for it
 ISSUER = "Consulting management"
 
 
@@ -38,23 +40,27 @@ def decrypted(
     return plain[16:] if plain[:16] == user_id.bytes else None
 
 
-def begin(user_id: UUID, email: str, secret: bytes | None = None) -> dict[str, str]:
+def begin(user: User, secret: bytes | None = None) -> dict[str, str]:
     """A new secret, or one to be shown again, and an `id` that holds it, encrypted, for ten
     minutes: until a code confirms it, nothing is stored, and nothing half-made stands in anybody's
     way."""
     secret = secret or secrets.token_bytes(LENGTH)
-    uri = app(secret).get_provisioning_uri(email, ISSUER)
+    uri = app(secret).get_provisioning_uri(user.email, ISSUER)
+    purpose = PENDING_BESIDE if user.has_second_factor else PENDING
     return {
-        "id": encrypted(user_id, secret, "pending"),
+        "id": encrypted(user.pk, secret, purpose),
         "secret": base64.b32encode(secret).decode(),
         "uri": uri,
         "qr": segno.make(uri, error="m").svg_inline(scale=4, omitsize=True),
     }
 
 
-def pending_secret(user_id: UUID, pending: str) -> bytes | None:
-    """The secret of an `id` that `begin` has given the user less than ten minutes ago."""
-    return decrypted(user_id, pending, "pending", PENDING_LIFE)
+def pending_secret(user: User, pending: str) -> bytes | None:
+    """The secret of an `id` that `begin` has given the user less than ten minutes ago. One that
+    took the password alone, since there was no factor yet, is good until there is one."""
+    purposes = [PENDING_BESIDE] if user.has_second_factor else [PENDING_BESIDE, PENDING]
+    found = [decrypted(user.pk, pending, purpose, PENDING_LIFE) for purpose in purposes]
+    return next(filter(None, found), None)
 
 
 def app(secret: bytes) -> TOTP:

@@ -1,5 +1,8 @@
 """The calls about second factors: to sign in by passkey, to see and to change one's own, and for an
-admin to take a colleague's away."""
+admin to take a colleague's away.
+
+The contract: decisions §12.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +33,7 @@ from signin.factors.exceptions import (
     WrongCode,
     WrongPasskey,
 )
-from signin.factors.models import Factors, RecoveryCode, tell
+from signin.factors.models import Factors, RecoveryCode
 from signin.factors.openapi import PROOF_NEEDED, adds
 from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
 from signin.factors.proof import Method, Proof
@@ -53,7 +56,7 @@ from throttling.openapi import Raises
 
 
 class PasskeysOnly:
-    """Part of a view that is there only where this service's address allows passkeys."""
+    """Part of a view that is there only where this service's host allows passkeys."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)  # type: ignore[misc]
@@ -141,7 +144,7 @@ class TotpView(AddingView):
         self.prove()
         if Factors.objects.filter(user=request.user, totp_id__isnull=False).exists():
             raise TooManyFactors
-        return Response(totp.begin(request.user.pk, request.user.email), 201)
+        return Response(totp.begin(request.user), 201)
 
 
 class ConfirmView(AddingView):
@@ -155,7 +158,7 @@ class ConfirmView(AddingView):
     )
     def post(self, request: SignedInRequest) -> Response:
         data = valid(ConfirmSerializer, request)
-        secret = totp.pending_secret(request.user.pk, data["id"])
+        secret = totp.pending_secret(request.user, data["id"])
         if secret is None:
             raise Http404
         step = totp.step_of(secret, Proof(data["code"]).plain_code)
@@ -264,7 +267,7 @@ class RecoveryCodesView(ProofView):
                 raise NoFactorOfOnesOwn
             codes = RecoveryCode.objects.renew(factors)
             trail.record(Kind.RECOVERY_CODES_MADE, actor=request.user)
-            tell(request.user, "recovery_codes_made")
+            request.user.tell("recovery_codes_made")
         return Response({"recovery_codes": codes}, 201)
 
 

@@ -64,5 +64,15 @@ def test_only_a_superuser_renames_the_operators(new_user):
     operators = Account.objects.operators()
     admin = new_user("support@example.com", account=operators, role="admin")
 
-    assert bearer(admin).patch("/account", {"name": "Other"}).status_code == 403
+    for body in ({"name": "Other"}, {}):
+        assert bearer(admin).patch("/account", body).status_code == 403
+
     assert Account.objects.get(pk=operators.pk).name == "Operators"
+
+
+def test_refused_change_leaves_the_name_too(as_ada, ada):
+    answer = as_ada.patch("/account", {"name": "Other", "second_factor": "required"})
+
+    assert answer.status_code == 409
+    assert Account.objects.get(pk=ada.account_id).name == "Analytical Engines"
+    assert not Record.objects.filter(kind=Kind.COMPANY_CHANGED).exists()

@@ -7,7 +7,6 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from audit.models import Kind, Record
-from tests.config.test_costs import Costs, costs  # noqa: F401
 
 pytestmark = pytest.mark.django_db
 
@@ -120,7 +119,7 @@ def test_what_came_through_an_assistant_says_so(as_ada, ada):
     assert event["detail"] == {"claims": {"client": "Claudia"}, "fields": ["first_name"]}
 
 
-def test_page_takes_three_queries(costs, as_ada, bob):  # noqa: F811
+def test_page_takes_three_queries(costs, as_ada, bob):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
 
     assert costs(lambda: as_ada.get("/audit")) == (200, 3, 1)

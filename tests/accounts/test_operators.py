@@ -22,6 +22,7 @@ NAMES = [
     "O p e r a t o r s",
     "Operat\u200bors",
     "Operat\u00adors",
+    "\u115fOper\u1160ators\u3164\uffa0",  # fillers of Hangul
     "Oper\u0301ators",
     "Oper-ators.",
     "\uff2fperators",

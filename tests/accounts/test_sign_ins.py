@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from accounts.models import User
 from audit.models import SIGN_INS, Kind, Record
-from tests.config.test_costs import Costs, costs  # noqa: F401
 from tests.conftest import PASSWORD, mailed_token
 
 pytestmark = pytest.mark.django_db
@@ -108,7 +107,7 @@ def test_kept_time_never_goes_back(bob):
     assert User.objects.get(pk=bob.pk).signed_in_at == kept
 
 
-def test_lists_take_as_many_queries_as_before(costs, as_ada, bob):  # noqa: F811
+def test_lists_take_as_many_queries_as_before(costs, as_ada, bob):
     """The user, the count, the page; a log-in's are pinned with all the others."""
     signed_in(bob, 1)
 

@@ -24,7 +24,7 @@ COMPANIES = """
 INSERT INTO accounts_account (id, name, created_at)
 SELECT gen_random_uuid(), 'Company ' || n, now() FROM generate_series(1, %s) n
 """
-PEOPLE = """
+INSERT_USERS = """
 INSERT INTO accounts_user (id, account_id, email, first_name, last_name, role, language, is_active,
     is_staff, is_superuser, token_version, created_at, password)
 SELECT gen_random_uuid(), company.id, n || '@' || company.id, 'First' || n * 7919 %% 5000,
@@ -42,7 +42,7 @@ def fill(companies, people, names):
     """Make companies, then people in each company of such a name, and their profiles."""
     with connection.cursor() as cursor:
         cursor.execute(COMPANIES, [companies])
-        cursor.execute(PEOPLE, [people, names])
+        cursor.execute(INSERT_USERS, [people, names])
         cursor.execute(PROFILES)
         cursor.execute("VACUUM ANALYZE accounts_user, accounts_consultant")
 

@@ -6,14 +6,13 @@ import sys
 import pytest
 
 from tests.assistants.conftest import message, modern, send
-from tests.config.test_costs import Costs, costs  # noqa: F401
 
 pytestmark = pytest.mark.django_db
 
 LATE = ["mcp_types", "pydantic", "assistants.protocol", "assistants.tools"]
 
 
-def test_assistants_call_takes_two_queries_and_one_command(costs, assistant):  # noqa: F811
+def test_assistants_call_takes_two_queries_and_one_command(costs, assistant):
     send(assistant, "tools/list")
 
     call = costs(lambda: send(assistant, "tools/call", name="whoami"))
@@ -21,13 +20,13 @@ def test_assistants_call_takes_two_queries_and_one_command(costs, assistant):  #
     assert call == (200, 2, 1)
 
 
-def test_call_with_a_token_of_the_api_takes_one_query(costs, as_ada):  # noqa: F811
+def test_call_with_a_token_of_the_api_takes_one_query(costs, as_ada):
     send(as_ada, "tools/list")
 
     assert costs(lambda: send(as_ada, "tools/call", name="whoami")) == (200, 1, 1)
 
 
-def test_refused_call_takes_no_query(costs, as_ada, settings):  # noqa: F811
+def test_refused_call_takes_no_query(costs, as_ada, settings):
     settings.RATE_LIMIT_PUBLIC = 1
     send(as_ada, "tools/list")
     body = message("tools/list")

@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 
 from accounts.models import Account
+from assistants.models import Grant
 from tests.assistants.conftest import Person, answered, hidden, request_of
 from tests.conftest import PASSWORD
 from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
@@ -61,6 +62,14 @@ def test_seal_of_another_secret_or_time_is_no_password(person, ada):
 
     assert page.status_code == 401
     assert 'name="password"' in page.content.decode()
+
+
+def test_sign_in_by_the_password_alone_decides_nothing_once_there_is_a_factor(person, ada):
+    person.sign_in(ada.email)
+    with_app(ada)
+
+    assert person.decide("allow").status_code == 400
+    assert not Grant.objects.exists()
 
 
 def test_passkey_answers_the_page(client, ada):

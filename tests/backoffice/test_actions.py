@@ -1,9 +1,12 @@
 """The admin site's lists and actions: effective at once, and in the audit trail."""
 
 import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission
 
 from accounts.models import User
-from audit.models import Record
+from audit.admin import AuditedAdmin
+from audit.models import Kind, Record
 from mail.outbox import OutgoingMail, State
 from signin.models import UnlockLink
 from throttling.models import Lockout
@@ -90,3 +93,23 @@ def test_mail_is_tried_again(operator, ada):
     assert "tried again: 1." in act(operator, "mail/outgoingmail", "try_again", mail.pk)
 
     assert OutgoingMail.objects.get().state == State.READY
+
+
+def test_groups_are_in_the_trail(operator):
+    operator.post("/admin/auth/group/add/", {"name": "Clerks"})
+    group = Group.objects.get()
+    permission = Permission.objects.first()
+    form = {"name": "Clerks", "permissions": [permission.pk]}
+    operator.post(f"/admin/auth/group/{group.pk}/change/", form)
+    operator.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
+
+    kinds = [Kind.ADMIN_ADDED, Kind.ADMIN_CHANGED, Kind.ADMIN_DELETED]
+    recorded = list(Record.objects.order_by("pk").values_list("kind", "subject", "actor_email"))
+    assert recorded == [(kind, "Clerks", "op@example.com") for kind in kinds]
+
+
+def test_whatever_can_be_changed_in_the_site_is_in_the_trail():
+    pages = admin.site._registry.values()
+    silent = {type(page).__name__ for page in pages if not isinstance(page, AuditedAdmin)}
+
+    assert silent == {"RecordAdmin", "LockoutAdmin"}  # nobody saves anything there

@@ -74,7 +74,7 @@ def looked_up(model, user, query):
     return True
 
 
-def holder(user, *permissions):
+def staff_with(user, *permissions):
     """A browser in which the user, as one of the staff, has these permissions alone."""
     User.objects.filter(pk=user.pk).update(is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
@@ -115,7 +115,7 @@ def test_columns_and_spans_are_walked():
 
 def test_permission_to_look_at_users_tells_no_hash(bob, operator):
     root = User.objects.get(email="op@example.com")
-    clerk = holder(bob, "view_user")
+    clerk = staff_with(bob, "view_user")
     known = "argon2$"
     guesses = [known + character for character in string.hexdigits]
     answers = [
@@ -179,6 +179,15 @@ def test_chosen_row_that_is_no_row(operator, model, key):
         chosen = f"action={name}&_selected_action={key}&index=0"
         form = {"content_type": "application/x-www-form-urlencoded"}
         answer = operator.post(lists(model), chosen, **form)
+
+        assert answer.status_code == 400, name
+
+
+@pytest.mark.parametrize("key", ["x", "\0", "1" * 400, "\u00e9"])
+@pytest.mark.parametrize("model", OFFERED, ids=lambda model: model.__name__)
+def test_form_that_chooses_no_row(operator, model, key):
+    for name in admin.site.get_model_admin(model).autocomplete_fields:
+        answer = operator.post(f"{lists(model)}add/", {name: key})
 
         assert answer.status_code == 400, name
 

@@ -184,7 +184,7 @@ def test_foreign_next_leads_to_the_index(client, operator, db):
 class TestAtScale:
     """20,000 users in 300 companies, 60,000 audit records."""
 
-    PEOPLE = """
+    INSERT_USERS = """
     INSERT INTO accounts_user (id, account_id, email, first_name, last_name, role, language,
         is_active, is_staff, is_superuser, token_version, created_at, password)
     SELECT gen_random_uuid(), company.id, n || '.' || company.id || '@example.com', 'First' || n,
@@ -205,7 +205,7 @@ class TestAtScale:
         extra = [name for name in ("request_id",) if name in fields]
         columns = "".join(f", {name}" for name in extra)
         with connection.cursor() as cursor:
-            cursor.execute(self.PEOPLE)
+            cursor.execute(self.INSERT_USERS)
             values = ", ''" * len(extra)
             cursor.execute(self.RECORDS.format(columns=columns, values=values).replace("%%", "%"))
         return User.objects.filter(account__name="Company 7").first()

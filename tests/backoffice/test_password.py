@@ -8,7 +8,7 @@ from django.test import Client
 from accounts.models import User
 from mail.outbox import OutgoingMail
 from mail.worker import Worker
-from tests.backoffice.test_lookups import holder
+from tests.backoffice.test_lookups import staff_with
 from tests.conftest import API, mailed_token
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def test_site_has_no_other_path_for_passwords():
 
 
 def test_header_says_that_a_link_is_mailed(bob):
-    page = holder(bob).get("/admin/").content.decode()
+    page = staff_with(bob).get("/admin/").content.decode()
 
     assert f'formaction="{ASK}">Change password by mail</button>' in page
     assert "password_change/" not in page

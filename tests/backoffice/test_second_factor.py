@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from functools import partial
 from html import unescape
 
 import pytest
@@ -10,7 +11,7 @@ from django.test import Client
 
 from accounts.models import User
 from signin.factors.models import Factors
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, race
 from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
 from throttling.models import Lockout
 
@@ -58,6 +59,7 @@ def test_code_is_asked_for_on_a_second_page(op):
     assert (page.status_code, browser.is_in()) == (200, False)
     assert 'autocomplete="one-time-code"' in page.content.decode()
     assert PASSWORD not in page.content.decode()
+    assert "no-store" in page["Cache-Control"]
     assert browser.post(code=code()).status_code == 302
     assert browser.is_in()
 
@@ -127,9 +129,25 @@ def test_staff_set_one_up_before_they_get_in(op, settings):
     assert shown in again.content.decode()
     done = browser.post(code=code(0, secret))
 
+    assert all("no-store" in one["Cache-Control"] for one in (page, again, done))
     assert len(re.findall(r"<code>[A-Z2-7-]{19}</code>", done.content.decode())) == 10
     assert browser.is_in()
     assert User.objects.get(pk=op.pk).has_second_factor
+
+
+@pytest.mark.django_db(transaction=True)
+def test_set_up_forms_race_to_one_app_and_one_session(op, settings):
+    settings.STAFF_SECOND_FACTOR = True
+    browsers, calls = [Browser() for _ in range(4)], []
+    for browser in browsers:
+        page = browser.post(**FIRST).content.decode()
+        secret = base64.b32decode(re.search(r"<code>([A-Z2-7]{32})</code>", page)[1])
+        calls.append(partial(browser.post, code=code(0, secret)))
+
+    answers = race(*calls)
+
+    assert sorted(answer.status_code for answer in answers) == [200, 302, 302, 302]
+    assert [browser.is_in() for browser in browsers].count(True) == 1
 
 
 def test_sessions_without_one_are_out_once_it_is_asked_of_staff(operator, settings):
@@ -145,7 +163,7 @@ def test_enrolment_of_a_member_opens_nothing_there(ada, settings):
     from signin.factors.enrolment import enrolment_for
 
     settings.STAFF_SECOND_FACTOR = True
-    begun, browser = totp.begin(ada.pk, ada.email), Browser()
+    begun, browser = totp.begin(ada), Browser()
     secret = base64.b32decode(begun["secret"])
 
     browser.post(enrolment=enrolment_for(ada), id=begun["id"], code=code(0, secret))

@@ -196,3 +196,20 @@ def site_of_ada(site, rows_of_ada):
             insert = f"INSERT INTO {table} SELECT (json_populate_record(NULL::{table}, %s)).*"
             query(url, insert, row)
     return site
+
+
+@pytest.fixture
+def people(site_of_ada):
+    """Ada before the page; Bob is a member of her company."""
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    page.get_by_role("link", name="People").click()
+    fill(page, email="bob@example.com")
+    says(page, "bob@example.com")
+    other = site_of_ada.tab(site_of_ada.mailed_link())
+    fill(other, first_name="Bob", last_name="Boole", password=PASSWORD)
+    heading(other, "Your account")
+    page.reload()
+    page.get_by_text("Bob Boole").wait_for()
+    page.bob, page.site = other, site_of_ada
+    return page

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import DESKTOP, PHONE, fill, heading
-from tests.browser.test_pages import look
+from tests.browser.test_pages import OPEN, look
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -36,6 +36,30 @@ LINES = """(element) => {
     }
     return lines.size;
 }"""
+
+
+# A range of a word's letters is of one line alone where the word does not break. A soft hyphen ends
+# a part of one; where it is drawn, it belongs to the letter after it, which is left out.
+BROKEN = """() => [...document.querySelectorAll("main *, footer *")].flatMap((element) =>
+    [...element.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
+        [...text.data.matchAll(/\\p{L}+/gu)].filter((word) => {
+            const range = document.createRange();
+            range.setStart(text, word.index + 1);
+            range.setEnd(text, word.index + word[0].length);
+            return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+        }).map((word) => word[0])))"""
+
+
+@LANGUAGES
+def test_no_word_of_a_page_breaks_on_a_phone(site, language):
+    page = site.tab("/", viewport=PHONE, locale=language)
+    found = {}
+    for name in [name for name in OPEN if name != "docs"]:
+        page.goto(f"/{name}")
+        page.wait_for_load_state("networkidle")
+        found[name] = page.evaluate(BROKEN)
+
+    assert not any(found.values()), found
 
 
 @LANGUAGES
@@ -103,6 +127,11 @@ def test_links_of_the_operators_are_on_every_page(new_site):
     site.log_in(page)
     heading(page, "Your account")
     assert page.get_by_role("link", name="Imprint").is_visible()
+    page.goto("/admin/login/")  # a phone's, 320 px wide: nothing touches its edge
+    first, last = (page.get_by_role("link", name=name) for name in ("Terms", "Imprint"))
+    edges = first.bounding_box()["x"], last.bounding_box()["x"] + last.bounding_box()["width"]
+    assert edges[0] >= 16
+    assert edges[1] <= 304
 
 
 @pytest.mark.parametrize("width", [320, 1280])

@@ -25,6 +25,7 @@ BOSS.user = User(is_superuser=True, is_staff=True)
 NAMED = """() => !document.querySelector("span.help-tooltip[aria-label]:not([role])") &&
     document.querySelectorAll(".admin-autocomplete").length ===
     document.querySelectorAll(".select2-selection[aria-labelledby*=_label]").length"""
+LANGUAGES = pytest.mark.parametrize("language", ["en", "de", "sv"])
 PICTURED = {"accounts.User", "throttling.Lockout", "audit.Record", "mail.OutgoingMail"}
 
 
@@ -106,9 +107,10 @@ def test_pages_of_no_model(site_of_ada, rows, device, viewport, scheme):
     assert not any(found.values()), found
 
 
+@LANGUAGES
 @pytest.mark.parametrize("width", [320, 768, 1024, 1280, 1920])
-def test_header_fits(site_of_ada, width):
-    page = operator(site_of_ada, viewport={"width": width, "height": 800})
+def test_header_fits(site_of_ada, width, language):
+    page = operator(site_of_ada, viewport={"width": width, "height": 800}, locale=language)
     header, title = page.locator("#header"), page.locator("h1")
     inside = header.evaluate(
         """it => [...it.querySelectorAll("a, button, span")].every((part) => {
@@ -154,8 +156,9 @@ def test_no_word_of_a_list_breaks(site_of_ada, rows):
     assert page.get_by_text(LONG).count() == 1
 
 
-def test_what_hurts_is_red_and_apart(site_of_ada, rows):
-    page = operator(site_of_ada)
+@LANGUAGES
+def test_what_hurts_is_red_and_apart(site_of_ada, rows, language):
+    page = operator(site_of_ada, locale=language)
     page.goto(f"/admin/accounts/user/{rows['accounts.User']}/change/")
     colour = "it => getComputedStyle(it).backgroundColor"
     danger, unlock = page.get_by_role("button", name="Deactivate"), page.get_by_text("Unlock:")
@@ -170,8 +173,9 @@ def test_what_hurts_is_red_and_apart(site_of_ada, rows):
     page.get_by_text("Deactivated: cannot sign in until somebody activates").wait_for()
 
 
-def test_caller_is_found_and_helped(site_of_ada, rows):
-    page = operator(site_of_ada)
+@LANGUAGES
+def test_caller_is_found_and_helped(site_of_ada, rows, language):
+    page = operator(site_of_ada, locale=language)
     page.get_by_label("Find whoever calls").fill("Bob@Example.com")
     page.keyboard.press("Enter")
 

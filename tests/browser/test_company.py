@@ -6,12 +6,12 @@ import uuid
 import pytest
 
 from tests.browser.conftest import PHONE, fill, heading
+from tests.browser.test_arrival import LINES
 from tests.browser.test_pages import look
-from tests.browser.test_people import act, people, row_of
+from tests.browser.test_people import act, row_of
 from tests.conftest import query
 
 pytestmark = pytest.mark.browser
-__all__ = ["people"]
 
 # The words that a person looks for, in each language.
 WORDS = {
@@ -103,6 +103,13 @@ def test_trail_is_narrowed_by_person(page):
     assert "ada@example.com" in page.locator("#events").inner_text()
     page.get_by_role("button", name=page.words["everybody"]).click()
     page.get_by_text(page.words["alone"], exact=True).wait_for(state="hidden")
+
+
+def test_address_in_the_trail_stays_in_one_line_where_there_is_room(page):
+    address = page.locator("#events td[data-text=subject]", has_text="ada@example.com").first
+    address.wait_for()
+
+    assert address.evaluate(LINES) == 1
 
 
 def test_only_admin_is_not_offered_the_way_out(page):

@@ -3,26 +3,9 @@
 import pytest
 
 from tests.browser.conftest import fill, heading, says
-from tests.conftest import PASSWORD, query
+from tests.conftest import query
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def people(site_of_ada):
-    """Ada before the page; Bob is a member of her company."""
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
-    page.get_by_role("link", name="People").click()
-    fill(page, email="bob@example.com")
-    says(page, "bob@example.com")
-    other = site_of_ada.tab(site_of_ada.mailed_link())
-    fill(other, first_name="Bob", last_name="Boole", password=PASSWORD)
-    heading(other, "Your account")
-    page.reload()
-    page.get_by_text("Bob Boole").wait_for()
-    page.bob, page.site = other, site_of_ada
-    return page
 
 
 def act(page, name, action, *, confirm=""):

@@ -9,7 +9,7 @@ from tests.requests import ask
 
 pytestmark = pytest.mark.browser
 
-PEOPLE = """
+MAKE_COMPANY = """
 from accounts.models import Account, User
 firm = Account.objects.create(name="Analytical Engines")
 def add(name, role="member", **fields):
@@ -32,7 +32,7 @@ def take(page, name):
 
 
 def test_pages_of_a_company(site):
-    site.service.manage("shell", "--no-imports", "-c", PEOPLE % PASSWORD)
+    site.service.manage("shell", "--no-imports", "-c", MAKE_COMPANY % PASSWORD)
     page = site.tab("/login", viewport=VIEW)
     page.locator("[name=email]").fill("grace@example.com")
     take(page, "login")
@@ -50,7 +50,7 @@ def test_pages_of_a_company(site):
 
 def test_back_office(site_of_ada):
     site = site_of_ada
-    site.service.manage("shell", "--no-imports", "-c", PEOPLE % PASSWORD)
+    site.service.manage("shell", "--no-imports", "-c", MAKE_COMPANY % PASSWORD)
     for name in ("grace", "mary", "charles"):
         person = {"email": f"{name}@example.com", "password": PASSWORD}
         assert ask(site.service.url, "POST", "/auth/login", person).status == 200

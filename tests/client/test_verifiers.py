@@ -7,7 +7,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.client.test_client import FOLDER
 from tests.conftest import PASSWORD
@@ -169,6 +171,21 @@ def test_sample_allows_five_seconds_and_takes_access_tokens_alone(service, verif
     said = verifier(*tokens)
 
     assert [one == "ok" for one in said] == [True, True, False, False, False], said
+
+
+def test_sample_refuses_a_foreign_issuer_s_tokens(service, verifier):
+    """Another's name under our key, and our name under another's key that calls itself ours."""
+    access, _ = pairs(service, 1)
+    service.environment["JWT_ISSUER"] = "https://elsewhere.example"
+    named, _ = pairs(service, 1)
+    theirs = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    claims = jwt.decode(access[0], options={"verify_signature": False})
+    kid = {"kid": jwt.get_unverified_header(access[0])["kid"]}
+    forged = jwt.encode(claims, theirs, algorithm="RS256", headers=kid)
+
+    said = verifier(*access, *named, forged, *access)
+
+    assert [one == "ok" for one in said] == [True, False, False, True], said
 
 
 def test_every_other_sample_says_that_it_was_read():

@@ -28,3 +28,21 @@ def test_no_file_is_over_400_lines():
 
     assert len(lines) > 200
     assert [path for path, number in lines.items() if number > 400] == []
+
+
+def cited(page):
+    """The sections of a page of the contract that production code names."""
+    files = [path for app in CONTRACT["root_packages"] for path in Path(app).rglob("*.py")]
+    code = "".join(file.read_text("utf-8") for file in files)
+    lists = re.findall(rf"{page} ((?:§\d+(?:, | and )?)+)", code)
+    return {int(number) for found in lists for number in re.findall(r"\d+", found)}
+
+
+def sections(page):
+    text = Path(f"docs/{page}.md").read_text("utf-8")
+    return {int(number) for number in re.findall(r"^## (\d+)\. ", text, re.MULTILINE)}
+
+
+def test_code_cites_sections_of_the_contract_that_are_there():
+    assert cited("decisions") == sections("decisions")
+    assert {2, 4, 5, 7, 8} <= cited("interface") <= sections("interface")

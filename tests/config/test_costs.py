@@ -1,48 +1,11 @@
 """What each call costs the database and the store: an exact number of statements and commands."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-from django.db import connection
-from django_redis import get_redis_connection
 
 from accounts import tokens
 from tests.conftest import API, PASSWORD
-from throttling.counter import limiter
 
 pytestmark = pytest.mark.django_db
-
-FROM_CLIENTS = ["eval", "evalsha", "script", "ping", "get", "hello", "client", "select", "auth"]
-
-
-def commands():
-    """Redis commands that clients have sent so far; those inside the script are left out."""
-    stats = get_redis_connection().info("commandstats")
-    return sum(stats.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in FROM_CLIENTS)
-
-
-Costs = Callable[[Callable[[], Any]], tuple[int, int, int]]
-
-
-@pytest.fixture
-def costs():
-    """Makes a call and gives its status, its statements and its Redis commands."""
-    limiter.count("public", "198.51.100.1", 10, strict=True)  # connects, and loads the script
-
-    def measure(call):
-        statements = []
-
-        def note(execute, sql, *args):
-            statements.append(sql)
-            return execute(sql, *args)
-
-        before = commands()
-        with connection.execute_wrapper(note):
-            answer = call()
-        return answer.status_code, len(statements), commands() - before
-
-    return measure
 
 
 def test_identity_takes_one_query_and_one_command(costs, as_ada):

@@ -8,11 +8,10 @@ import pytest
 from django.apps import apps
 
 from tests import servers
-from tests.config.test_database_guide import OPERATOR, Shells, block, shells
+from tests.config.guide import OPERATOR, Shells, block
 from tests.conftest import PASSWORD, Service, query
 from tests.requests import ask
 
-__all__ = ["shells"]
 COPY = block("Python's `sqlite3` asks SQLite itself for a copy")
 MADE_BY_MIGRATE = {"django_content_type", "auth_permission"}
 LOG_IN = {"email": "op@example.com", "password": PASSWORD}

@@ -1,15 +1,21 @@
 """What the bytes of a request tell before a thread is given to it."""
 
+import inspect
+import re
 import socket
+import uuid
 
 import pytest
 from django.conf import settings
-from django.urls import resolve
+from django.urls import get_resolver, resolve
 from gunicorn.http.errors import NoMoreData
 
 from config.received import LARGEST, SIGN_INS, Received, is_sign_in, is_whole
+from tests.signin.factors.test_side_doors import routes
 
 HEAD = b"POST /auth/me HTTP/1.1\r\nHost: localhost\r\n"
+# What a view's `post` says where it leads to a hash.
+HASHING = re.compile(r"\.prove\(|sign_in_by_link\(|check_credentials\(|self\.sign_in\(")
 
 
 @pytest.fixture
@@ -24,6 +30,15 @@ def connection():
 @pytest.mark.parametrize("path", sorted(SIGN_INS))
 def test_paths_are_the_services_own(path):
     assert resolve(path.decode()).view_name != resolve("/unknown").view_name
+
+
+def test_every_call_that_hashes_waits_for_its_turn_and_no_other():
+    for path, callback in routes(get_resolver()):
+        post = getattr(getattr(callback, "cls", None), "post", None)
+        hashes = path == "admin/login/" or bool(post and HASHING.search(inspect.getsource(post)))
+        called = re.sub("<uuid:.*?>", str(uuid.uuid4()), path)
+
+        assert is_sign_in(f"POST /{called} HTTP/1.1\r\n".encode()) is hashes, path
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.deploy
 
 def test_bench_measures_calls_and_floors():
     command = [sys.executable, "-m", "benchmarks", "--json", "--rounds", "1", "--only", "/auth/me"]
-    done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=300)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
 
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)

@@ -80,6 +80,16 @@ def test_acceptance_looks_at_whether_its_sender_may_still_invite(api, mallory, c
 
 
 @pytest.mark.django_db
+def test_who_is_superuser_no_longer_brings_nobody_in_among_the_operators(api):
+    boss = User.objects.create_superuser("boss@example.com", PASSWORD)
+    Invitation.objects.invite(boss, "private@example.net", Role.ADMIN)
+    token = mailed_token()
+    User.objects.filter(pk=boss.pk).update(is_superuser=False)
+
+    assert api.post("/invitations/accept", {"token": token} | NEW).status_code == 400
+
+
+@pytest.mark.django_db
 def test_role_is_told_to_its_owner_alone_and_once(as_ada, bob):
     for _ in range(2):
         as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})

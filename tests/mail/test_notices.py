@@ -44,6 +44,15 @@ def test_notice_is_asked_for_with_what_it_tells_of(db):
     assert not OutgoingMail.objects.exists()
 
 
+def test_thirty_notices_of_a_kind_go_to_an_address_in_an_hour(as_ada, bob):
+    for role in ["admin", "member"] * 16:
+        assert as_ada.patch(f"/users/{bob.pk}", {"role": role}).status_code == 200
+
+    assert OutgoingMail.objects.filter(email=bob.email, kind="notice.role_changed").count() == 30
+    as_ada.patch(f"/users/{bob.pk}", {"is_active": False})
+    assert OutgoingMail.objects.filter(email=bob.email, kind="notice.deactivated").exists()
+
+
 def test_notice_of_a_command_names_no_address(db):
     OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "en"))
 

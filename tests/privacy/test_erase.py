@@ -29,7 +29,7 @@ from mail.worker import Worker
 from passwords.models import PasswordChange
 from privacy import erasure
 from privacy.erasure import erase
-from tests.backoffice.test_lookups import holder
+from tests.backoffice.test_lookups import staff_with
 from tests.conftest import API, PASSWORD, bearer, query, race
 from tests.privacy.conftest import EMAIL, NAMES
 from tests.signin.factors.authenticator import Authenticator
@@ -263,7 +263,9 @@ def test_back_office_erases_what_was_typed(operator, zeb, ada):
 
 @pytest.mark.django_db
 def test_other_staff_erase_nobody(zeb, new_user):
-    browser = holder(new_user("support@example.com"), "view_user", "change_user", "change_account")
+    browser = staff_with(
+        new_user("support@example.com"), "view_user", "change_user", "change_account"
+    )
     page = f"/admin/accounts/user/{zeb.pk}/change/"
 
     assert browser.post(page, {"_do": "erase", "confirmed": EMAIL}).status_code == 403

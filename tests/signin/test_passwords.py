@@ -135,8 +135,8 @@ def way(request, ada):
 def hashes(monkeypatch):
     """One entry for each hash that is made from here on."""
     made = []
-    turn = hashers.hash_slot
-    monkeypatch.setattr(hashers, "hash_slot", lambda: made.append(True) or turn())
+    slot = hashers.hash_slot
+    monkeypatch.setattr(hashers, "hash_slot", lambda: made.append(True) or slot())
     return made
 
 

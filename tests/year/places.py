@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from tests import servers
+from tests.config.guide import GUIDE, Shells, block
 from tests.config.test_checks import PRODUCTION
-from tests.config.test_database_guide import GUIDE, Shells, block
 from tests.conftest import Service, query
 from tests.hosts.conftest import Balancer
 from tests.releases.fill import SECRET_KEY

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.config.test_database_guide import GUIDE
+from tests.config.guide import GUIDE
 from tests.conftest import query
 
 SLACK = 400_000  # bytes: pages that a small table and its indexes have, and what VACUUM leaves

@@ -109,15 +109,15 @@ async function leaveIfOver(error) {
 
 /* ---- What a person has ---- */
 
-let held = null; // what GET /auth/factors has answered
+let known = null; // what GET /auth/factors has answered
 
 document.addEventListener("loaded", ({ target, detail }) => {
   if (target.id !== "factors") return;
-  held = detail;
-  drawWays(held.items);
-  const count = held.recovery_codes_left;
-  one("[data-codes-left]").textContent = held.items.length ? say("codes left", { count }) : "";
-  one("[data-required]").hidden = !held.required;
+  known = detail;
+  drawWays(known.items);
+  const count = known.recovery_codes_left;
+  one("[data-codes-left]").textContent = known.items.length ? say("codes left", { count }) : "";
+  one("[data-required]").hidden = !known.required;
 });
 
 function drawWays(items) {
@@ -144,12 +144,12 @@ function done(text) {
 /* Have it shown who asks, then do the work. */
 function prove(title, work) {
   const form = one("form[data-call=proof]");
-  const has = (kind) => held.items.some((item) => item.kind === kind);
+  const has = (kind) => known.items.some((item) => item.kind === kind);
   const methods = ["totp", "passkey"].filter(has);
   form.work = work;
   one("h2", form.parentElement).textContent = title;
   open("proof");
-  if (methods.length) askFor(form, [...methods, ...(held.recovery_codes_left ? ["recovery_code"] : [])]);
+  if (methods.length) askFor(form, [...methods, ...(known.recovery_codes_left ? ["recovery_code"] : [])]);
   else endStep(form);
   form.elements.password.focus();
 }

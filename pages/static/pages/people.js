@@ -15,15 +15,15 @@ export function download(name, type, text) {
 
 /* ---- A team ---- */
 
-/* The addresses in a pasted list: lines, commas, semicolons, "Name <a@b>". */
-export function addresses(text) {
+/* The emails in a pasted list: lines, commas, semicolons, "Name <a@b>". */
+export function emails(text) {
   const parts = text.split(/[\n,;]+/).map((part) => (/<([^<>]*)>/.exec(part)?.[1] ?? part).trim());
   return [...new Set(parts.filter(Boolean))];
 }
 
 async function invite(form) {
   const [text, role, language] = all("textarea, select", form).map((field) => field.value);
-  const invitations = addresses(text).map((email) => ({ email, role, language }));
+  const invitations = emails(text).map((email) => ({ email, role, language }));
   const button = one("button[type=submit]", form);
   if (!invitations.length) return announce(say("This field is required."), "bad");
   await attempt(button, async () => {
@@ -34,7 +34,7 @@ async function invite(form) {
   form.dispatchEvent(new CustomEvent("done", { bubbles: true }));
 }
 
-/* What came of one address, in words. */
+/* What came of one email, in words. */
 function outcome({ email, error, fields }) {
   const line = document.createElement("li");
   const wrong = fields && Object.values(fields).flat().map((text) => say(text)).join(" ");

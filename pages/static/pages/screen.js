@@ -12,15 +12,15 @@ export const say = (key, values = {}) =>
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const one = (selector, root = document) => root.querySelector(selector);
 
-/* A text whose addresses stay in one line, or else break where people expect it: after `@` and dots. */
+/* A text whose emails stay in one line, or else break where people expect it: after `@` and dots. */
 export function write(element, text) {
   const parts = text.split(/(\S+@\S+)/);
-  element.replaceChildren(...parts.map((part, n) => (n % 2 ? address(part) : part)));
+  element.replaceChildren(...parts.map((part, n) => (n % 2 ? email(part) : part)));
 }
 
-function address(text) {
+function email(text) {
   const span = document.createElement("span");
-  span.className = "address";
+  span.className = "email";
   const parts = text.split(/(?<=[@.])(?=.)/);
   span.append(...parts.flatMap((part, n) => (n ? [document.createElement("wbr"), part] : [part])));
   return span;

@@ -34,6 +34,12 @@ def test_right_password_is_asked_for_a_factor(api, ada, codes):
     assert "service_refresh" not in api.cookies
 
 
+def test_used_up_recovery_codes_are_no_method(api, ada, codes):
+    Factors.objects.get().recovery_codes.all().delete()
+
+    assert log_in(api, ada) == (401, REQUIRED | {"methods": ["totp"]})
+
+
 @pytest.mark.parametrize(
     ("typed", "status"), [("", 400), (" ", 400), (" - ", 401), ("x" * 65, 400)]
 )

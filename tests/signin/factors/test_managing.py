@@ -17,6 +17,7 @@ from tests.conftest import API, PASSWORD, bearer, mailed
 from tests.signin.factors.authenticator import UP, Authenticator, b64
 from tests.signin.factors.conftest import (
     PROOF,
+    SECRET,
     challenge,
     code,
     log_in,
@@ -118,7 +119,7 @@ def test_pending_secret_is_no_stored_one(as_ada, ada):
 
     assert begun["secret"] not in begun["id"]
     assert totp.decrypted(ada.pk, begun["id"]) is None
-    assert totp.pending_secret(ada.pk, totp.encrypted(ada.pk, secret)) is None
+    assert totp.pending_secret(ada, totp.encrypted(ada.pk, secret)) is None
 
 
 def test_one_app_a_person(as_ada, codes):
@@ -127,12 +128,32 @@ def test_one_app_a_person(as_ada, codes):
     assert (answer.status_code, answer.json()) == (409, {"error": "too many factors"})
 
 
-def test_second_app_is_not_confirmed_either(as_ada, ada):
-    begun, secret = enrol(as_ada)
-    with_app(ada)
+def test_second_app_is_not_confirmed_either(as_ada, ada, key, api):
+    begun, secret = enrol(as_ada, passkey=key.sign(challenge(api)))
+    Factors.objects.get().add_totp(SECRET, 0, "")
     body = {"id": begun["id"], "code": code(0, secret)}
 
     assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 409
+
+
+def test_app_that_was_begun_by_the_password_alone_ends_with_the_first_factor(as_ada, ada):
+    begun, secret = enrol(as_ada)
+    with_passkey(ada)
+    body = {"id": begun["id"], "code": code(0, secret)}
+
+    assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 404
+    assert Factors.objects.get().totp_id is None
+
+
+def test_passkey_that_was_begun_by_the_password_alone_ends_with_the_first_factor(as_ada, ada):
+    options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
+    with_app(ada)
+    body = {"credential": Authenticator().register(options)}
+
+    answer = as_ada.post("/auth/factors/passkeys", body)
+
+    assert (answer.status_code, answer.json()) == (403, {"error": "wrong passkey"})
+    assert not Passkey.objects.exists()
 
 
 def test_passkey_is_added(as_ada, ada):
@@ -290,9 +311,11 @@ def test_nobody_reaches_somebody_elses(as_bob, ada, codes):
 def test_factors_are_named(as_ada, ada, codes):
     factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
 
-    answer = as_ada.patch(f"/auth/factors/{factor}", {"name": "Old telephone"})
+    for _ in range(2):  # what changes nothing is not recorded
+        answer = as_ada.patch(f"/auth/factors/{factor}", {"name": "Old telephone"})
 
     assert (answer.status_code, answer.json()["name"]) == (200, "Old telephone")
+    assert Record.objects.filter(kind=Kind.FACTOR_RENAMED).count() == 1
     bad = as_ada.patch(f"/auth/factors/{factor}", {"name": "www.evil.example"})
     assert bad.status_code == 400
 

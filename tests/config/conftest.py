@@ -1,0 +1,20 @@
+"""An installation as the guide makes it, for the tests of its commands."""
+
+import pytest
+
+from tests import servers
+from tests.config.guide import OPERATOR, Shells, block
+
+
+@pytest.fixture(scope="module")
+def shells(tmp_path_factory):
+    """An installation that the guide's commands have set up, with a server of its own."""
+    folder = tmp_path_factory.mktemp("consulting")
+    server = servers.PostgresServer(folder.name)
+    made = Shells(server, folder)
+    made.as_postgres(block("as `postgres`, the role that owns the tables"))
+    made.as_operator(block("The owner's address stands in no file"))
+    made.manage("makekey")
+    made.manage("createsuperuser --noinput", **OPERATOR)
+    yield made
+    server.stop()

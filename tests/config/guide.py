@@ -1,0 +1,77 @@
+"""The commands of docs/production.md, and the shells that they are typed into."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import servers
+from tests.config.test_checks import PRODUCTION
+from tests.conftest import PASSWORD
+
+GUIDE = Path("docs/production.md").read_text(encoding="utf-8")
+OPERATOR = {"DJANGO_SUPERUSER_EMAIL": "op@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
+
+
+def block(words):
+    """The first block of shell commands after these words of the guide."""
+    assert GUIDE.count(words) == 1, words
+    return re.findall(r"```sh\n(.*?)```", GUIDE.partition(words)[2], re.DOTALL)[0]
+
+
+class Shells:
+    """An installation in a folder, its database, and the shells of its operators."""
+
+    def __init__(self, server, folder, database="consulting"):
+        self.server, self.folder, self.database = server, folder, database
+        self.owner = self.url("consulting")
+        self.service = self.url("consulting_service")
+        self.postgres = self.url("postgres")
+        self.local = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "postgres"}
+
+    def url(self, role):
+        return f"postgres://{role}:secret@127.0.0.1:{self.server.port}/{self.database}"
+
+    def run(self, script, check=True, typed="", **environment):
+        """Run commands of the guide; `typed` is what they read, as from a person."""
+        script = script.replace("/var/lib/consulting", str(self.folder))
+        script = re.sub(r"(?<![\w/])var/", f"{self.folder}/", script)
+        script = script.replace(".venv/bin/python", sys.executable)
+        told = {
+            "PATH": f"{self.server.programs}:{os.environ['PATH']}",
+            "DATA_DIR": str(self.folder),
+            **environment,
+        }
+        command = ["bash", "-euc", script]
+        done = subprocess.run(
+            command,
+            env=told,
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,  # or programs would ask the terminal for passwords
+        )
+        assert not check or done.returncode == 0, done.stderr
+        return done
+
+    def as_postgres(self, script):
+        for line in script.splitlines():
+            self.run(line, typed="secret\nsecret\n", **self.local)
+
+    def as_operator(self, script, check=True, **more):
+        """In the operators' shell: with production's environment, and the owner's address typed."""
+        told = PRODUCTION | {"DATABASE_URL": self.service, "REDIS_URL": servers.REDIS.url}
+        return self.run(script, check, OWNER_URL=self.owner, **told | more)
+
+    def manage(self, words, check=True, **more):
+        return self.as_operator(f".venv/bin/python manage.py {words}", check, **more)
+
+    def rights(self, **more):
+        """What `status` says of the rights, and which of the checks on them speak up there."""
+        found = json.loads(self.manage("status --json", check=False, **more).stdout)
+        spoken = " ".join(re.findall(r"backoffice\.(W\d+)", found["settings"]["words"]))
+        assert found["rights"]["state"] == ("degraded" if spoken else "ok")
+        return found["rights"]["words"], spoken
