@@ -32,17 +32,18 @@ def shown(new_service):
     url, key = service.start().url, Authenticator()
     token = ask(url, "POST", "/auth/login", LOGIN).json()["access_token"]
     bearer = {"Authorization": f"Bearer {token}"}
-    options = ask(url, "POST", "/auth/factors/passkeys/options", PROOF, **bearer).json()
     begun = ask(url, "POST", "/auth/factors/totp", PROOF, **bearer).json()
     secret = base64.b32decode(begun["secret"])
     first = {"id": begun["id"], "code": code(0, secret)}
     codes = ask(url, "POST", "/auth/factors/totp/confirm", first, **bearer).json()["recovery_codes"]
+    proof = PROOF | {"code": codes[0]}
+    options = ask(url, "POST", "/auth/factors/passkeys/options", proof, **bearer).json()
     made = {"credential": key.register(options)}
     assert ask(url, "POST", "/auth/factors/passkeys", made, **bearer).status == 201
     signed = key.sign(ask(url, "POST", "/auth/passkeys/options", {}).json())
     return service, {
         "code": ("/auth/login", LOGIN | {"code": code(1, secret)}),
-        "recovery code": ("/auth/login", LOGIN | {"code": codes[0]}),
+        "recovery code": ("/auth/login", LOGIN | {"code": codes[1]}),
         "challenge": ("/auth/passkeys/login", {"credential": signed}),
     }
 
