@@ -40,7 +40,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
 
     def is_locked(self, email: str, device: str = "") -> bool:
         """Whether every way to sign in as this address is closed now, to strangers or a device."""
-        return self.locked().filter(email=email, device=device).exists()
+        now = timezone.now()
+        return self.filter(email=email, device=device, locked_until__gt=now).exists()
 
     def has_room(self, email: str, device: str) -> bool:
         """Whether a failure of the device may have a record of its own: an address has at most
