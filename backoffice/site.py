@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils.decorators import method_decorator
-from django.views.decorators.cache import never_cache
+from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from rest_framework.exceptions import APIException
@@ -110,7 +110,9 @@ class Site(admin.AdminSite):
         context = (found(request) or overview(request)) | (extra_context or {})
         return super().index(request, context)
 
-    @method_decorator(never_cache)  # our own pages, too, which show secrets and recovery codes
+    @method_decorator(
+        cache_control(no_store=True)
+    )  # our own pages, too, which show secrets and recovery codes
     @method_decorator(csrf_exempt)  # so that it is counted first; super().login checks the token
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
