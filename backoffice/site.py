@@ -110,9 +110,7 @@ class Site(admin.AdminSite):
         context = (found(request) or overview(request)) | (extra_context or {})
         return super().index(request, context)
 
-    @method_decorator(
-        cache_control(no_store=True)
-    )  # our own pages, too, which show secrets and recovery codes
+    @method_decorator(cache_control(no_store=True))  # it shows secrets and recovery codes, too
     @method_decorator(csrf_exempt)  # so that it is counted first; super().login checks the token
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
