@@ -49,7 +49,7 @@ def free_port():
                 return port
 
 
-def wait_for_port(port, seconds=15, host="127.0.0.1"):
+def wait_for_port(port, seconds=60, host="127.0.0.1"):
     """Return as soon as something listens on the port; TimeoutError when nothing does."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -145,7 +145,7 @@ class PostgresServer:
             self.process = subprocess.Popen(
                 command, stderr=log, stdout=log, user=self.user, env=self.environment
             )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
                 psycopg.connect(self.url(), connect_timeout=2).close()

@@ -27,7 +27,7 @@ KINDS = [(engine, servers) for engine in ("redis", "tls") for servers in ("watch
 LOST, FOUND = "the limiter's store is lost", "the limiter's store answers again"
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=60):
     """What the condition gives as soon as that is true."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
