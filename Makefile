@@ -15,10 +15,9 @@ test: .venv/.installed-tests lint
 test-fast: .venv/.installed-tests
 	$(BIN)/python -m pytest --without-servers
 
-# A person's walk through the pages, in Debian's chromium; screenshots/ shows what it saw. Two at a time: most of the
-# time goes by in waiting.
+# A person's walk through the pages, in Debian's chromium; screenshots/ shows what it saw.
 test-browser: .venv/.installed-browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m browser tests/browser
+	$(BIN)/python -m pytest -m browser tests/browser
 
 # A typed client made from the schema, compiled, and walking against a running server; and a front-end
 # on an origin of its own, in Debian's chromium. `npm run types` writes client.d.ts after a change. (package.json
