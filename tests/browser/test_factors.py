@@ -42,8 +42,9 @@ class Key:
             "WebAuthn.setAutomaticPresenceSimulation", self.own | {"enabled": enabled}
         )
 
-    def leave_unseen(self):
-        """Sign out, and do not take what the browser then offers; but whatever is asked next."""
+    def leave_unseen(self, leave):
+        """Go to the log-in page, and do not take what the browser then offers; but whatever is
+        asked next."""
         self.touch(False)
         self.page.evaluate(LISTEN)
         leave(self.page)
@@ -126,7 +127,7 @@ def page(site_of_ada):
 def test_passkey_is_added_and_signs_in_by_the_button(page):
     key = add_passkey(page)
     assert len(key.credentials()) == 1
-    key.leave_unseen()
+    key.leave_unseen(leave)
 
     press(page, "Use a passkey")
 
@@ -146,7 +147,7 @@ def test_passkey_signs_in_by_autofill(page):
 
 def test_passkey_is_shown_beside_the_password(site_of_ada, page):
     key = add_passkey(page)
-    key.leave_unseen()
+    key.leave_unseen(leave)
     fill(page, password=PASSWORD)
     page.get_by_text("Use a recovery code").wait_for()
 
@@ -157,7 +158,7 @@ def test_passkey_is_shown_beside_the_password(site_of_ada, page):
 
 def test_passkey_that_is_declined_leaves_the_other_ways(site_of_ada, page):
     key = add_passkey(page)
-    key.leave_unseen()
+    key.leave_unseen(leave)
     fill(page, password=PASSWORD)
     key.session.send("WebAuthn.setUserVerified", key.own | {"isUserVerified": False})
     page.get_by_text("Use a recovery code").wait_for()
@@ -177,7 +178,7 @@ def test_removed_passkey_signs_nobody_in(page):
     press(page, "Use a passkey")
     says(page, "Passkey has been removed.")
     page.get_by_text("You have none yet.").wait_for()
-    key.leave_unseen()
+    key.leave_unseen(leave)
 
     press(page, "Use a passkey")
 
