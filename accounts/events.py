@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from accounts.fields import OneOfField
 from accounts.generics import AdminView, valid_query
+from accounts.history import emails_of
 from accounts.models import User
 from audit.models import Kind, Record
 from throttling.openapi import JSON, example
@@ -99,19 +100,3 @@ class EventsView(AdminView, ListAPIView):
         if until := wanted.get("until"):
             records = records.filter(at__lt=until)
         return records
-
-
-def emails_of(user: User) -> set[str]:
-    """The user's email and those before it, as the trail tells; but for one that somebody else
-    has now."""
-    email, found = str(user.email), {str(user.email)}
-    kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
-    changes = Record.objects.filter(account_id=user.account_id, kind__in=kinds)
-    for change in changes.order_by("-at"):
-        if change.subject == email:
-            email = change.detail.get("old") or change.detail.get("undone") or email
-            found.add(email)
-    if len(found) == 1:
-        return found
-    others = User.objects.filter(email__in=found).exclude(pk=user.pk)
-    return found - set(others.values_list("email", flat=True))

@@ -14,6 +14,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from accounts.exceptions import LastAdmin
+from accounts.history import email_changes, not_of_others
 from accounts.models import Account, Consultant, Role, User
 from audit import trail
 from audit.budget import Budget
@@ -30,7 +31,6 @@ from throttling.models import Lockout
 SETTLED = 5  # seconds
 OF_CHANGES = EmailChange._meta.label_lower
 NAMING = {"by", "name", "emails"}  # what notices name others by
-CHANGES = [Kind.EMAIL_CHANGE_REQUESTED, Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Gone:
         profiles = Consultant.objects.filter(user=user)
         names = [user.get_full_name(), user.first_name, user.last_name]
         names += profiles.values_list("name", flat=True)
-        pseudonym, (own, asked_for) = f"erased-{digest[16:24].hex()}", emails_of(user)
+        pseudonym, (own, asked_for) = f"erased-{digest[16:24].hex()}", emails_ever_of(user)
         names += asked_for  # of which others' records are none of theirs
         rows = [str(pk) for pk in profiles.values_list("pk", flat=True)]
         return cls(user.pk, own, user.account_id, names, alias, pseudonym, asked_for, rows)
@@ -63,21 +63,18 @@ class Gone:
         Record.objects.all().pseudonymise(self)
 
 
-def emails_of(user: User) -> tuple[list[str], list[str]]:
+def emails_ever_of(user: User) -> tuple[list[str], list[str]]:
     """The emails that are or were the person's, but for one that somebody else has now; and those
     that they have asked for, which may be anybody's."""
     records = Record.objects.filter(actor_id=user.pk)
     own = {user.email, *records.values_list("actor_email", flat=True).distinct()}
     own |= set(UndoEmailChange.objects.filter(user=user).values_list("email", flat=True))
-    asked_for, email = set[str](), user.email
-    changes = Record.objects.filter(kind__in=CHANGES, account_id=user.account_id)
-    for change in changes.order_by("-at"):  # an operator's names the person by the email alone
-        if change.actor_id == user.pk or change.subject == email:
-            asked_for |= {change.detail.get("new", email)}
-            email = change.detail.get("old") or change.detail.get("undone") or email
-            own.add(email)
-    others = User.objects.filter(email__in=own).exclude(pk=user.pk)
-    return sorted(own - set(others.values_list("email", flat=True))), sorted(asked_for - own)
+    asked_for, then = set[str](), user.email
+    for change, before in email_changes(user):
+        asked_for |= {change.detail.get("new", then)}
+        then = before
+        own.add(before)
+    return sorted(not_of_others(own, user)), sorted(asked_for - own)
 
 
 def erase(user: User, actor: User | None) -> str:

@@ -11,7 +11,7 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from privacy.erasure import emails_of
+from privacy.erasure import emails_ever_of
 from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
 from throttling.models import Lockout
@@ -59,7 +59,7 @@ def of_emails(
 def export(user: User) -> dict[str, object]:
     """The person's data, by what it is, also under addresses that they had before.
     User.DoesNotExist for somebody who has been erased."""
-    own, (emails, _) = {"user": user}, emails_of(user)
+    own, (emails, _) = {"user": user}, emails_ever_of(user)
     by_or_about = Q(actor_id=user.pk) | Q(subject__in=emails)
     links = [SignupLink, Invitation]
     theirs = [PasswordChange, UnlockLink, EmailChange, UndoEmailChange]

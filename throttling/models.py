@@ -40,8 +40,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
 
     def is_locked(self, email: str, device: str = "") -> bool:
         """Whether every way to sign in as this address is closed now, to strangers or a device."""
-        now = timezone.now()
-        return self.filter(email=email, device=device, locked_until__gt=now).exists()
+        return self.locked().filter(email=email, device=device).exists()
 
     def has_room(self, email: str, device: str) -> bool:
         """Whether a failure of the device may have a record of its own: an address has at most

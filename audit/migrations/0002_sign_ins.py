@@ -2,21 +2,7 @@
 
 from django.db import migrations, models
 
-
-class AddIndexOnline(migrations.AddIndex):
-    """Nobody's record waits for it: a large trail takes minutes to index."""
-
-    def database_forwards(self, app_label, editor, from_state, to_state):
-        if editor.connection.vendor != "postgresql":
-            return super().database_forwards(app_label, editor, from_state, to_state)
-        model = to_state.apps.get_model(app_label, self.model_name)
-        editor.add_index(model, self.index, concurrently=True)
-
-    def database_backwards(self, app_label, editor, from_state, to_state):
-        if editor.connection.vendor != "postgresql":
-            return super().database_backwards(app_label, editor, from_state, to_state)
-        model = from_state.apps.get_model(app_label, self.model_name)
-        editor.remove_index(model, self.index, concurrently=True)
+from audit.online import AddIndexOnline
 
 
 class Migration(migrations.Migration):

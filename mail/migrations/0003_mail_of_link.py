@@ -2,11 +2,14 @@
 
 from django.db import migrations, models
 
+from audit.online import AddIndexOnline
+
 
 class Migration(migrations.Migration):
+    atomic = False
     dependencies = [("mail", "0002_notices")]
     operations = [
-        migrations.AddIndex(
+        AddIndexOnline(
             "outgoingmail", models.Index(fields=["link_id"], name="mail_of_link")
         )
     ]

@@ -3,11 +3,14 @@ more of them than anybody may read through."""
 
 from django.db import migrations, models
 
+from audit.online import AddIndexOnline
+
 
 class Migration(migrations.Migration):
+    atomic = False
     dependencies = [("mail", "0003_mail_of_link")]
     operations = [
-        migrations.AddIndex(
+        AddIndexOnline(
             "outgoingmail",
             models.Index(
                 fields=["email"], name="mail_of_address", opclasses=["varchar_pattern_ops"]

@@ -198,14 +198,20 @@ def site_of_ada(site, rows_of_ada):
     return site
 
 
+def invited(site, email):
+    """The people page, where Ada has just invited somebody."""
+    page = site.log_in(site.tab())
+    heading(page, "Your account")
+    page.get_by_role("link", name="People").click()
+    fill(page, email=email)
+    says(page, f"The invitation to {email} is on its way.")
+    return page
+
+
 @pytest.fixture
 def people(site_of_ada):
     """Ada before the page; Bob is a member of her company."""
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
-    page.get_by_role("link", name="People").click()
-    fill(page, email="bob@example.com")
-    says(page, "bob@example.com")
+    page = invited(site_of_ada, "bob@example.com")
     other = site_of_ada.tab(site_of_ada.mailed_link())
     fill(other, first_name="Bob", last_name="Boole", password=PASSWORD)
     heading(other, "Your account")

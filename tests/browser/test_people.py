@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading, says
+from tests.browser.conftest import fill, heading, invited, says
 from tests.conftest import query
 
 pytestmark = pytest.mark.browser
@@ -106,11 +106,7 @@ def test_invitation_is_sent_again_and_revoked(people):
 
 
 def test_expired_invitation_is_listed(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
-    page.get_by_role("link", name="People").click()
-    fill(page, email="cleo@example.com")
-    says(page, "cleo@example.com")
+    page = invited(site_of_ada, "cleo@example.com")
     url = site_of_ada.service.environment["DATABASE_URL"]
     query(url, "UPDATE invitations_invitation SET expires_at = now() - interval '1 day'")
 

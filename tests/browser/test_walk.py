@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import fill, heading, says
+from tests.browser.conftest import fill, heading, invited, says
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -64,11 +64,7 @@ def test_log_in_leads_to_the_page_that_was_wanted(site_of_ada):
 
 
 def test_colleague_is_invited_and_accepts(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
-    page.get_by_role("link", name="People").click()
-    fill(page, email="bob@example.com")
-    says(page, "The invitation to bob@example.com is on its way.")
+    page = invited(site_of_ada, "bob@example.com")
     other = site_of_ada.tab(site_of_ada.mailed_link())
     heading(other, "Join Operators")
     assert other.locator("[autocomplete=username]").input_value() == "bob@example.com"

@@ -1,0 +1,28 @@
+"""For migrations of tables that strangers and years fill."""
+
+from typing import Any
+
+from django.db import migrations
+
+
+class AddIndexOnline(migrations.AddIndex):
+    """An index that is made while others write, on PostgreSQL: a large table takes minutes, for
+    which calls would wait. In a migration with `atomic = False`."""
+
+    def database_forwards(
+        self, app_label: str, editor: Any, from_state: Any, to_state: Any
+    ) -> None:
+        if editor.connection.vendor != "postgresql":
+            super().database_forwards(app_label, editor, from_state, to_state)
+            return
+        model = to_state.apps.get_model(app_label, self.model_name)
+        editor.add_index(model, self.index, concurrently=True)
+
+    def database_backwards(
+        self, app_label: str, editor: Any, from_state: Any, to_state: Any
+    ) -> None:
+        if editor.connection.vendor != "postgresql":
+            super().database_backwards(app_label, editor, from_state, to_state)
+            return
+        model = from_state.apps.get_model(app_label, self.model_name)
+        editor.remove_index(model, self.index, concurrently=True)
