@@ -13,6 +13,8 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from audit import trail
 from audit.counting import MOST_COUNTED, count_of, said
@@ -42,7 +44,7 @@ class BoundedPaginator(Paginator):
 class DayFilter(admin.SimpleListFilter):
     """One of the past fourteen days (UTC), or any other as `?day=2026-11-21`."""
 
-    title = "day"
+    title = _("day")
     parameter_name = "day"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
@@ -73,7 +75,8 @@ def each(request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any]) 
             with transaction.atomic():
                 count += step(row) is not False
         except PermissionDenied:
-            messages.error(request, f"{row}: only a superuser changes operators.")
+            refused = gettext("%(row)s: only a superuser changes operators.")
+            messages.error(request, refused % {"row": row})
     return count
 
 
@@ -100,8 +103,8 @@ def newest_first(records: QuerySet[Record], chunk: int = 2000) -> Iterator[tuple
 def csv_lines(records: QuerySet[Record]) -> Iterator[str]:
     write: Callable[[Any], str] = csv.writer(Line()).writerow
     yield write(COLUMNS)
-    for _, *values in newest_first(records):
-        yield write([cell(value) for value in values])
+    for row in newest_first(records):
+        yield write([cell(value) for value in row[1:]])
 
 
 @admin.register(Record)
@@ -110,7 +113,7 @@ class RecordAdmin(admin.ModelAdmin):
     list_filter = ["kind", DayFilter]
     # Addresses are canonical, so that a prefix is found by its index.
     search_fields = ["subject__startswith", "actor_email__startswith", "address__startswith"]
-    search_help_text = (
+    search_help_text = _(
         "The beginning of an e-mail address (who did it, or whom it was done to) or of a client's "
         "address (IPv6: of its /64)."
     )
@@ -120,12 +123,14 @@ class RecordAdmin(admin.ModelAdmin):
     list_per_page = 50
     actions = ["export"]
 
-    @admin.display(description="kind", ordering="kind")
+    @admin.display(description=_("kind"), ordering="kind")
     def what(self, record: Record) -> str:
-        more = ", and more followed within the hour" if "more_followed" in record.detail else ""
-        return f"{record.get_kind_display()}{more}"
+        kind = record.get_kind_display()
+        if "more_followed" not in record.detail:
+            return kind
+        return gettext("%(kind)s, and more followed within the hour") % {"kind": kind}
 
-    @admin.display(description="program, as it calls itself")
+    @admin.display(description=_("program, as it calls itself"))
     def calls_itself(self, record: Record) -> str:
         return " · ".join(filter(None, [*record.detail.get("claims", {}).values(), record.agent]))
 
@@ -134,7 +139,7 @@ class RecordAdmin(admin.ModelAdmin):
     ) -> tuple[QuerySet[Record], bool]:
         return super().get_search_results(request, queryset, search_term.strip().lower())
 
-    @admin.action(description="Export as CSV", permissions=["view"])
+    @admin.action(description=_("Export as CSV"), permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[Record]) -> StreamingHttpResponse:
         trail.record(Kind.EXPORTED, actor=cast(Person, request.user))
         headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}

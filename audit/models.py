@@ -9,6 +9,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from audit.budget import Budget
 from audit.origin import LONGEST_CLAIM
@@ -20,56 +21,56 @@ PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other database
 class Kind(models.TextChoices):
     """What has happened. The values are stored, logged and exported: never rename one."""
 
-    SIGNUP_COMPLETED = "signup.completed", "signed up"
-    LOGIN_SUCCEEDED = "login.succeeded", "signed in"
-    LOGIN_FAILED = "login.failed", "failed to sign in"
-    LOGIN_LOCKED = "login.locked", "met a lock"
-    LOGOUT_EVERYWHERE = "logout.everywhere", "signed out everywhere"
-    PROFILE_CHANGED = "profile.changed", "profile changed"
-    PASSWORD_CHANGED = "password.changed", "password changed"
-    PASSWORD_LINK_REQUESTED = "password.link", "password link requested"
-    EMAIL_CHANGE_REQUESTED = "email.link", "e-mail change requested"
-    EMAIL_CHANGED = "email.changed", "e-mail address changed"
-    EMAIL_CHANGE_UNDONE = "email.undone", "e-mail change undone"
-    INVITATION_CREATED = "invitation.created", "invited"
-    INVITATION_RESENT = "invitation.resent", "invitation sent again"
-    INVITATION_REVOKED = "invitation.revoked", "invitation revoked"
-    INVITATION_ACCEPTED = "invitation.accepted", "invitation accepted"
-    FACTOR_ADDED = "factor.added", "second factor added"
-    FACTOR_RENAMED = "factor.renamed", "second factor renamed"
-    FACTOR_REMOVED = "factor.removed", "second factor removed"
-    FACTORS_RESET = "factor.reset", "second factors reset"
-    RECOVERY_CODES_MADE = "factor.codes", "recovery codes made"
-    RECOVERY_CODE_USED = "factor.code_used", "recovery code used"
-    CODES_STOPPED = "factor.stopped", "app's codes stopped"
-    PASSKEY_COUNT_FELL = "factor.count", "passkey's count went back"
-    ROLE_CHANGED = "user.role", "role changed"
-    DEACTIVATED = "user.deactivated", "deactivated"
-    ACTIVATED = "user.activated", "activated"
-    ASSISTANT_LET_IN = "assistant.let_in", "assistant let in"
-    ASSISTANT_ENDED = "assistant.ended", "assistant's access ended"
-    ASSISTANT_ELSEWHERE = "assistant.elsewhere", "assistant's token came from two addresses"
-    COMPANY_CREATED = "company.created", "company created"
-    COMPANY_CHANGED = "company.changed", "company changed"
-    COMPANY_DELETED = "company.deleted", "company deleted"
-    DATA_EXPORTED = "person.exported", "person's data exported"
-    ERASED = "person.erased", "person erased"
-    LOCK_SET = "lock.set", "locked"
-    LOCK_CLEARED = "lock.cleared", "lock cleared"
-    UNLOCKED_BY_MAIL = "lock.mailed", "unlocked by mail"
-    DEVICE_KNOWN = "device.known", "device made known"
-    LIMITS_CLEARED = "limits.cleared", "request counters cleared"
-    KEY_PUBLISHED = "key.published", "signing key published"
-    KEY_REMOVED = "key.removed", "signing key removed"
-    MAIL_RETRIED = "mail.retried", "mail tried again"
-    ADMIN_ADDED = "admin.added", "added in the admin site"
-    ADMIN_CHANGED = "admin.changed", "changed in the admin site"
-    ADMIN_DELETED = "admin.deleted", "deleted in the admin site"
-    EXPORTED = "audit.exported", "audit trail exported"
-    RESTORED = "database.restored", "database restored"
+    SIGNUP_COMPLETED = "signup.completed", _("signed up")
+    LOGIN_SUCCEEDED = "login.succeeded", _("signed in")
+    LOGIN_FAILED = "login.failed", _("failed to sign in")
+    LOGIN_LOCKED = "login.locked", _("met a lock")
+    LOGOUT_EVERYWHERE = "logout.everywhere", _("signed out everywhere")
+    PROFILE_CHANGED = "profile.changed", _("profile changed")
+    PASSWORD_CHANGED = "password.changed", _("password changed")
+    PASSWORD_LINK_REQUESTED = "password.link", _("password link requested")
+    EMAIL_CHANGE_REQUESTED = "email.link", _("e-mail change requested")
+    EMAIL_CHANGED = "email.changed", _("e-mail address changed")
+    EMAIL_CHANGE_UNDONE = "email.undone", _("e-mail change undone")
+    INVITATION_CREATED = "invitation.created", _("invited")
+    INVITATION_RESENT = "invitation.resent", _("invitation sent again")
+    INVITATION_REVOKED = "invitation.revoked", _("invitation revoked")
+    INVITATION_ACCEPTED = "invitation.accepted", _("invitation accepted")
+    FACTOR_ADDED = "factor.added", _("second factor added")
+    FACTOR_RENAMED = "factor.renamed", _("second factor renamed")
+    FACTOR_REMOVED = "factor.removed", _("second factor removed")
+    FACTORS_RESET = "factor.reset", _("second factors reset")
+    RECOVERY_CODES_MADE = "factor.codes", _("recovery codes made")
+    RECOVERY_CODE_USED = "factor.code_used", _("recovery code used")
+    CODES_STOPPED = "factor.stopped", _("app's codes stopped")
+    PASSKEY_COUNT_FELL = "factor.count", _("passkey's count went back")
+    ROLE_CHANGED = "user.role", _("role changed")
+    DEACTIVATED = "user.deactivated", _("deactivated")
+    ACTIVATED = "user.activated", _("activated")
+    ASSISTANT_LET_IN = "assistant.let_in", _("assistant let in")
+    ASSISTANT_ENDED = "assistant.ended", _("assistant's access ended")
+    ASSISTANT_ELSEWHERE = "assistant.elsewhere", _("assistant's token came from two addresses")
+    COMPANY_CREATED = "company.created", _("company created")
+    COMPANY_CHANGED = "company.changed", _("company changed")
+    COMPANY_DELETED = "company.deleted", _("company deleted")
+    DATA_EXPORTED = "person.exported", _("person's data exported")
+    ERASED = "person.erased", _("person erased")
+    LOCK_SET = "lock.set", _("locked")
+    LOCK_CLEARED = "lock.cleared", _("lock cleared")
+    UNLOCKED_BY_MAIL = "lock.mailed", _("unlocked by mail")
+    DEVICE_KNOWN = "device.known", _("device made known")
+    LIMITS_CLEARED = "limits.cleared", _("request counters cleared")
+    KEY_PUBLISHED = "key.published", _("signing key published")
+    KEY_REMOVED = "key.removed", _("signing key removed")
+    MAIL_RETRIED = "mail.retried", _("mail tried again")
+    ADMIN_ADDED = "admin.added", _("added in the admin site")
+    ADMIN_CHANGED = "admin.changed", _("changed in the admin site")
+    ADMIN_DELETED = "admin.deleted", _("deleted in the admin site")
+    EXPORTED = "audit.exported", _("audit trail exported")
+    RESTORED = "database.restored", _("database restored")
 
 
-def kinds() -> list[tuple[str, str]]:
+def kinds() -> list[tuple[str, Any]]:
     """The choices, which are no part of the database: a new kind needs no migration."""
     return Kind.choices
 

@@ -1,11 +1,14 @@
 """What is mailed, in the admin site."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.text import capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from audit import trail
 from audit.admin import ReadOnlyAdmin, each
@@ -17,13 +20,13 @@ from mail.outbox import OutgoingMail, State
 class KindFilter(admin.SimpleListFilter):
     """By what a mail is about, in words."""
 
-    title = "kind"
+    title = _("kind")
     parameter_name = "kind"
 
-    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
         links = [model for model in known_kinds().values() if model]
-        kinds = [(m._meta.label_lower, str(m._meta.verbose_name).capitalize()) for m in links]
-        return [*kinds, (PREFIX, "Notices")]
+        kinds = [(m._meta.label_lower, capfirst(m._meta.verbose_name)) for m in links]
+        return [*kinds, (PREFIX, gettext("Notices"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         if self.value() == PREFIX:
@@ -33,19 +36,23 @@ class KindFilter(admin.SimpleListFilter):
 
 @admin.register(OutgoingMail)
 class OutgoingMailAdmin(ReadOnlyAdmin):
-    list_display = ["created_at", "email", "about", "state", "attempts", "problem", "sent_at"]
+    list_display = ["created_at", "email", "about", "state", "attempts", "trouble", "sent_at"]
     list_filter = ["state", KindFilter]
     search_fields = ["email__startswith"]
     actions = ["try_again"]
 
-    @admin.display(description="kind")
+    @admin.display(description=_("kind"))
     def about(self, mail: OutgoingMail) -> str:
-        return mail.kind_name.capitalize()
+        return capfirst(mail.kind_name)
+
+    @admin.display(description=_("problem"), ordering="problem")
+    def trouble(self, mail: OutgoingMail) -> str:
+        return gettext(mail.problem)
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request)
 
-    @admin.action(description="Try again now", permissions=["retry"])
+    @admin.action(description=_("Try again now"), permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         actor = cast(trail.Actor, request.user)
         with transaction.atomic():
@@ -54,4 +61,5 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
             mails = queryset.filter(decided, state__in=states, kind__in=known_kinds())
             unsent = mails.select_for_update(skip_locked=True)  # not what is just being sent
             again = each(request, unsent, lambda mail: mail.try_again(actor))
-        self.message_user(request, f"Mails to be tried again: {again}.")
+        said = gettext("Mails to be tried again: %(count)s.") % {"count": again}
+        self.message_user(request, said)

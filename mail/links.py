@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from audit.macs import is_mac, mac
 from audit.pruning import delete_in_batches
@@ -81,7 +82,8 @@ class EmailedLink(models.Model):
         abstract = True
 
     def __str__(self) -> str:
-        return f"{self._meta.verbose_name} for {self.email}"
+        about = {"link": self._meta.verbose_name, "email": self.email}
+        return gettext("%(link)s for %(email)s") % about
 
     @property
     def is_protected(self) -> bool:

@@ -24,6 +24,8 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.db import connection, models, transaction
 from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from audit import trail
 from audit.models import PATTERN, Kind
@@ -53,15 +55,15 @@ def pause(attempts: int) -> timedelta:
 
 
 class State(models.TextChoices):
-    REQUESTED = "requested", "requested"
-    READY = "ready", "ready to send"
-    SENT = "sent", "sent"
-    DROPPED = "dropped", "dropped"
-    FAILED = "failed", "given up"
-    REFUSED = "refused", "refused for good"
+    REQUESTED = "requested", _("requested")
+    READY = "ready", _("ready to send")
+    SENT = "sent", _("sent")
+    DROPPED = "dropped", _("dropped")
+    FAILED = "failed", _("given up")
+    REFUSED = "refused", _("refused for good")
 
 
-def states() -> list[tuple[str, str]]:
+def states() -> list[tuple[str, Any]]:
     """The choices, which are no part of the database: a new state needs no migration."""
     return State.choices
 
@@ -70,6 +72,9 @@ WAITING = [State.REQUESTED, State.READY]
 MOST_MAILS_COUNTED = 10_000  # of more it matters no longer how many
 NOTICES_PER_HOUR = 30  # of a kind to one address: roles can be changed to and fro all day
 STUCK_AFTER = timedelta(minutes=5)  # so long a mail may wait for nobody but us
+# Problems, as they are stored; the admin site says them in the reader's language.
+NOTHING_TO_SEND = gettext_noop("nothing to send")
+LINK_IS_DEAD = gettext_noop("its link is no longer live")
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
 
@@ -219,14 +224,14 @@ class OutgoingMail(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} to {self.email}"
+        return gettext("%(kind)s to %(email)s") % {"kind": self.kind, "email": self.email}
 
     @property
     def kind_name(self) -> str:
         """What the mail is about, in words: "invitation", "password changed"; the kind itself where
         only another release knows it."""
         if self.kind.startswith(PREFIX):
-            return self.kind.removeprefix(PREFIX).replace("_", " ")
+            return gettext(self.kind.removeprefix(PREFIX).replace("_", " "))
         return str(self.model._meta.verbose_name) if self.model else self.kind
 
     @property
@@ -289,14 +294,14 @@ class OutgoingMail(models.Model):
         """Find out what a request comes to: a mail that is ready to be sent, or nothing."""
         link = self.model.for_mail(self) if self.model else None
         if link is None:
-            self.set_state(State.DROPPED, problem="nothing to send")
+            self.set_state(State.DROPPED, problem=NOTHING_TO_SEND)
         else:
             self.set_state(State.READY, link_id=link.pk, language=link.language)
 
     def send(self, server: BaseEmailBackend) -> None:
         matter = self.subject_matter()
         if matter is None:
-            self.set_state(State.DROPPED, problem="its link is no longer live")
+            self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
             return
         facts = origin_context(self.created_at, self.origin)
         server.send_messages([compose(self.pk, matter, self.language, facts)])
