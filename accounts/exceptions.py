@@ -1,11 +1,12 @@
 """Errors about people: a status and the words of decisions §3; config.errors shapes them."""
 
+from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException
 
 
 class EmailTaken(APIException):
     status_code = 409
-    default_detail = "e-mail already registered"
+    default_detail = gettext_noop("e-mail already registered")
 
 
 class NotAdmin(APIException):
@@ -22,4 +23,4 @@ class NoFactorOfOnesOwn(APIException):
 
 class LastAdmin(APIException):
     status_code = 409
-    default_detail = "the last admin cannot be removed"
+    default_detail = gettext_noop("the last admin cannot be removed")

@@ -6,6 +6,7 @@ import unicodedata
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 
 class MaximumLengthValidator:
@@ -43,7 +44,7 @@ def validate_name(name: str) -> None:
     """Refuses links: people's and companies' names are mailed to strangers from our own domain."""
     plain = unicodedata.normalize("NFKC", name).lower()
     if "://" in plain or "www." in plain:
-        raise ValidationError("A name cannot hold a link.", code="link")
+        raise ValidationError(gettext_lazy("A name cannot hold a link."), code="link")
 
 
 def validate_company_name(name: str) -> None:
@@ -52,4 +53,4 @@ def validate_company_name(name: str) -> None:
     # Spaces, accents, hyphens and what is not to be seen tell no two names apart.
     shown = [sign for sign in parts if (sign.isalnum() or sign in SIGNS) and sign not in FILLERS]
     if OPERATORS.fullmatch("".join(shown)):
-        raise ValidationError("This name is taken by the operators.", code="reserved")
+        raise ValidationError(gettext_lazy("This name is taken by the operators."), code="reserved")

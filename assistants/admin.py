@@ -1,10 +1,12 @@
 """Assistants in the admin site: which clients there are, whom they act for, and how to end that."""
 
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from assistants.models import Client, Grant, GrantQuerySet
@@ -12,11 +14,11 @@ from audit.admin import ReadOnlyAdmin, each
 
 
 class LiveFilter(admin.SimpleListFilter):
-    title = "status"
+    title = _("status")
     parameter_name = "status"
 
-    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
-        return [("live", "acts for its person"), ("over", "over, or never begun")]
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
+        return [("live", _("acts for its person")), ("over", _("over, or never begun"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[Grant]:
         grants = cast(GrantQuerySet, queryset)
@@ -40,32 +42,38 @@ class GrantAdmin(ReadOnlyAdmin):
     list_select_related = ["user", "client"]
     list_filter = [LiveFilter]
     search_fields = ["user__email", "=client__name"]
-    search_help_text = "Part of an address, or a client's whole name."
+    search_help_text = _("Part of an address, or a client's whole name.")
     fields = ["user", "client", "redirect_uri", "created_at", "redeemed_at", "used_at", "ended_at"]
     actions = ["end"]
-    asks_first: ClassVar[dict[str, str]] = {"end": "The assistants are shut out at once."}
+    asks_first: ClassVar[dict[str, Any]] = {"end": _("The assistants are shut out at once.")}
+
+    @admin.display(description=_("host"))
+    def host(self, grant: Grant) -> str:
+        return grant.host
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("assistants.change_grant")
 
-    @admin.action(description="End: the assistant is shut out at once", permissions=["end"])
+    @admin.action(description=_("End: the assistant is shut out at once"), permissions=["end"])
     def end(self, request: HttpRequest, queryset: QuerySet[Grant]) -> None:
-        self.message_user(request, f"Grants ended: {end_all(request, queryset)}.")
+        said = gettext("Grants ended: %(count)s.") % {"count": end_all(request, queryset)}
+        self.message_user(request, said)
 
 
 @admin.register(Client)
 class ClientAdmin(ReadOnlyAdmin):
     list_display = ["name", "id", "url", "redirect_uris", "created_at"]
     search_fields = ["name", "=id"]
-    search_help_text = "Part of the name, or the whole client_id."
+    search_help_text = _("Part of the name, or the whole client_id.")
     fields = ["id", "name", "url", "redirect_uris", "created_at"]
     actions = ["end_grants"]
-    asks_first: ClassVar[dict[str, str]] = {"end_grants": "It is shut out by everybody at once."}
+    asks_first: ClassVar[dict[str, Any]] = {"end_grants": _("It is shut out by everybody at once.")}
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("assistants.change_grant")
 
-    @admin.action(description="End all that it was granted", permissions=["end"])
+    @admin.action(description=_("End all that it was granted"), permissions=["end"])
     def end_grants(self, request: HttpRequest, queryset: QuerySet[Client]) -> None:
         ended = end_all(request, Grant.objects.filter(client__in=queryset, ended_at=None))
-        self.message_user(request, f"Grants ended: {ended}.")
+        said = gettext("Grants ended: %(count)s.") % {"count": ended}
+        self.message_user(request, said)

@@ -14,6 +14,7 @@ from django.db import models, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext
 
 from accounts.models import User
 from assistants import documents, redirects
@@ -240,7 +241,7 @@ class Grant(models.Model):
         indexes = [models.Index(fields=["created_at"], name="grant_by_age")]
 
     def __str__(self) -> str:
-        return f"{self.client} for {self.user}"
+        return gettext("%(client)s for %(user)s") % {"client": self.client, "user": self.user}
 
     @staticmethod
     def life() -> timedelta:

@@ -9,6 +9,8 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Role, User
 from audit.admin import ReadOnlyAdmin, each
@@ -21,7 +23,7 @@ STATUS_FIELDS = ["status", "invited_by", "created_at", "expires_at", "used_at", 
 
 
 class StatusFilter(admin.SimpleListFilter):
-    title = "status"
+    title = _("status")
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> Any:
@@ -53,10 +55,11 @@ class InviteForm(forms.ModelForm):
             try:
                 Invitation.objects.check_and_count(Invitation(**self.cleaned_data), self.actor)
             except UnknownConsultant:
-                text = "Belongs to another company, or has a user."
+                text = _("Belongs to another company, or has a user.")
                 raise ValidationError({"consultant": text}) from None
             except InvitationRefused as error:
-                raise ValidationError({"email": f"Refused: {error.detail}."}) from None
+                why = gettext("Refused: %(why)s.") % {"why": gettext(str(error.detail))}
+                raise ValidationError({"email": why}) from None
         return self.cleaned_data
 
 
@@ -67,11 +70,15 @@ class InvitationAdmin(ReadOnlyAdmin):
     list_select_related = ["account", "invited_by"]
     list_filter = [StatusFilter, "role"]
     search_fields = ["email", "=account__name"]
-    search_help_text = "Part of an address, or a company's whole name."
+    search_help_text = _("Part of an address, or a company's whole name.")
     readonly_fields = STATUS_FIELDS
     autocomplete_fields = ["account", "consultant"]
     actions = ["resend", "revoke"]
-    asks_first: ClassVar[dict[str, str]] = {"revoke": "The links in their mails stop working."}
+    asks_first: ClassVar[dict[str, Any]] = {"revoke": _("The links in their mails stop working.")}
+
+    @admin.display(description=_("status"))
+    def status(self, invitation: Invitation) -> str:
+        return str(invitation.status.label)
 
     def get_fields(self, request: HttpRequest, obj: object = None) -> Any:
         return [*FORM_FIELDS, *STATUS_FIELDS] if obj else FORM_FIELDS
@@ -97,13 +104,15 @@ class InvitationAdmin(ReadOnlyAdmin):
         obj.record(Kind.INVITATION_CREATED, request.user)
         return admin.ModelAdmin.log_addition(self, request, obj, message)
 
-    @admin.action(description="Send again, with a new link", permissions=["invite"])
+    @admin.action(description=_("Send again, with a new link"), permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        self.each_open(request, queryset, Invitation.resend, Kind.INVITATION_RESENT, "sent again")
+        said = gettext("Invitations sent again: %(count)s.")
+        self.each_open(request, queryset, Invitation.resend, Kind.INVITATION_RESENT, said)
 
-    @admin.action(description="Revoke: the link stops working", permissions=["invite"])
+    @admin.action(description=_("Revoke: the link stops working"), permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        self.each_open(request, queryset, Invitation.revoke, Kind.INVITATION_REVOKED, "revoked")
+        said = gettext("Invitations revoked: %(count)s.")
+        self.each_open(request, queryset, Invitation.revoke, Kind.INVITATION_REVOKED, said)
 
     def each_open(
         self,
@@ -111,9 +120,9 @@ class InvitationAdmin(ReadOnlyAdmin):
         invitations: QuerySet[Invitation],
         step: Callable[[Invitation, User], None],
         kind: Kind,
-        done: str,
+        said: str,
     ) -> None:
-        """Take the step with each invitation on its own; count it, or say why it was refused."""
+        """Take the step with each invitation on its own; say of how many, or why it was refused."""
         actor = cast(User, request.user)
 
         def take(invitation: Invitation) -> bool:
@@ -122,10 +131,11 @@ class InvitationAdmin(ReadOnlyAdmin):
                     step(invitation, actor)
                     invitation.record(kind, actor)
             except InvitationRefused as error:
-                text = f"Refused for {invitation.email}: {error.detail}."
-                self.message_user(request, text, messages.ERROR)
+                facts = {"email": invitation.email, "why": gettext(str(error.detail))}
+                refused = gettext("Refused for %(email)s: %(why)s.") % facts
+                self.message_user(request, refused, messages.ERROR)
                 return False
             return True
 
         count = each(request, invitations.select_related("account"), take)
-        self.message_user(request, f"Invitations {done}: {count}.")
+        self.message_user(request, said % {"count": count})

@@ -1,6 +1,7 @@
 from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -8,7 +9,7 @@ if TYPE_CHECKING:
 
 class InvitationsConfig(AppConfig):
     name = "invitations"
-    verbose_name = "Invitations"
+    verbose_name = _("Invitations")
 
     def ready(self) -> None:
         from accounts.signals import stopped_inviting

@@ -1,5 +1,6 @@
 """Errors of inviting: a status and the words of decisions §3; config.errors shapes them."""
 
+from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException, ValidationError
 
 
@@ -12,31 +13,31 @@ class InvitationRefused(APIException):
 class AlreadyMember(InvitationRefused):
     """The address is a user of the inviting company. Nobody learns of another company's users."""
 
-    default_detail = "already a member"
+    default_detail = gettext_noop("already a member")
 
 
 class AlreadyInvited(InvitationRefused):
     """The company has a pending invitation for the address."""
 
-    default_detail = "already invited"
+    default_detail = gettext_noop("already invited")
 
 
 class InvitationClosed(InvitationRefused):
     """The invitation has been accepted or revoked."""
 
-    default_detail = "invitation is no longer open"
+    default_detail = gettext_noop("invitation is no longer open")
 
 
 class MailLimitReached(InvitationRefused):
     """The company has had its mails of the hour to this address."""
 
-    default_detail = "too many mails to this address"
+    default_detail = gettext_noop("too many mails to this address")
 
 
 class InvitationLimitReached(InvitationRefused):
     """The company has sent its invitations of the day."""
 
-    default_detail = "no more invitations today"
+    default_detail = gettext_noop("no more invitations today")
 
 
 class UnknownConsultant(ValidationError):

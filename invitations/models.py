@@ -13,6 +13,7 @@ from django.db import models, transaction
 from django.db.models import F, OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.functional import cached_property
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Account, Consultant, Role, User
 from accounts.search import cut
@@ -37,10 +38,10 @@ from mail.words import harmless
 class Status(models.TextChoices):
     """Stored nowhere: what `used_at`, `revoked_at` and `expires_at` say at the moment."""
 
-    PENDING = "pending", "pending"
-    ACCEPTED = "accepted", "accepted"
-    REVOKED = "revoked", "revoked"
-    EXPIRED = "expired", "expired"
+    PENDING = "pending", _("pending")
+    ACCEPTED = "accepted", _("accepted")
+    REVOKED = "revoked", _("revoked")
+    EXPIRED = "expired", _("expired")
 
 
 class InvitationQuerySet(LinkQuerySet):

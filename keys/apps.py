@@ -1,9 +1,10 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class KeysConfig(AppConfig):
     name = "keys"
-    verbose_name = "Signing keys"
+    verbose_name = _("Signing keys")
 
     def ready(self) -> None:
         from keys import checks  # noqa: F401  (registers them)

@@ -1,22 +1,23 @@
 """Password changes in the admin site: the links, and a way to send one to a user."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from audit.admin import ReadOnlyAdmin
 from passwords.models import PasswordChange, PasswordChangeQuerySet
 
 
 class StatusFilter(admin.SimpleListFilter):
-    title = "status"
+    title = _("status")
     parameter_name = "status"
 
-    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
-        return [("live", "live"), ("used", "used"), ("expired", "expired")]
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
+        return [("live", _("live")), ("used", _("used")), ("expired", _("expired"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[PasswordChange]:
         links = cast(PasswordChangeQuerySet, queryset)

@@ -1,6 +1,7 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class PrivacyConfig(AppConfig):
     name = "privacy"
-    verbose_name = "Personal data"
+    verbose_name = _("Personal data")

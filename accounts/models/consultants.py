@@ -5,6 +5,7 @@ import uuid
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models.companies import Account
 from accounts.validators import validate_name
@@ -42,4 +43,4 @@ class Consultant(models.Model):
         for name in ("user", "manager"):
             person = getattr(self, name)
             if person is not None and person.account_id != self.account_id:
-                raise ValidationError({name: "Belongs to another company."})
+                raise ValidationError({name: _("Belongs to another company.")})

@@ -17,6 +17,7 @@ from django.db.models.functions import Greatest, Lower
 from django.dispatch import receiver
 from django.utils import timezone
 from django.utils.functional import cached_property
+from django.utils.translation import gettext_lazy as _
 
 from accounts import signins
 from accounts.authority import Authority
@@ -37,8 +38,8 @@ from throttling.models import Lockout
 
 
 class Role(models.TextChoices):
-    ADMIN = "admin", "admin"
-    MEMBER = "member", "member"
+    ADMIN = "admin", _("admin")
+    MEMBER = "member", _("member")
 
 
 def present_version() -> int:
