@@ -16,6 +16,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.models import Account, Consultant, Role, User
@@ -30,6 +32,11 @@ from privacy.erasure import delete_company, erase
 from signin.factors.models import Factors
 from throttling.models import Lockout
 
+DONE = {
+    Kind.ROLE_CHANGED: _("Users role changed: %(count)s."),
+    Kind.DEACTIVATED: _("Users deactivated: %(count)s."),
+    Kind.ACTIVATED: _("Users activated: %(count)s."),
+}
 PRIVILEGES = ["is_staff", "is_superuser", "groups", "user_permissions"]
 
 
@@ -44,7 +51,8 @@ class AccountAdmin(PanelAdmin):
         return panels.of_account(row)
 
     def erase(self, request: HttpRequest, row: Account) -> str:
-        return f"Deleted, with {delete_company(row, caller(request))} people."
+        people = delete_company(row, caller(request))
+        return gettext("Deleted, with %(count)s people.") % {"count": people}
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
@@ -68,7 +76,7 @@ class UserAdmin(PanelAdmin):
     list_select_related = ["account"]
     list_filter = ["role", "is_active", "is_staff"]
     search_fields = ["email", "first_name", "last_name", "=account__name"]
-    search_help_text = "Part of an address or name, or a company's whole name."
+    search_help_text = _("Part of an address or name, or a company's whole name.")
     fields = ["id", "email", "first_name", "last_name", "language", "account", "role"]
     fields += ["is_active", "created_at", *PRIVILEGES]
     readonly_fields = ["id", "email", "account", "role", "is_active", "created_at"]
@@ -76,14 +84,17 @@ class UserAdmin(PanelAdmin):
     buttons = ["sign_out", "send_password_link", "unlock", "make_admin", "make_member"]
     buttons += ["deactivate", "activate", "reset_factors"]
     actions = list(buttons)
-    asks_first: ClassVar[dict[str, str]] = {
-        "sign_out": "Every session ends at once, assistants' too.",
-        "make_admin": "Admins invite people, change roles and deactivate accounts.",
-        "make_member": "Members manage nobody; the open invitations that they have sent are "
-        "revoked.",
-        "deactivate": "They are signed out at once, and cannot sign in until activated again.",
-        "reset_factors": "Apps, passkeys and recovery codes are removed, and every session ends. "
-        "Make sure that it is really they who ask.",
+    asks_first: ClassVar[dict[str, Any]] = {
+        "sign_out": _("Every session ends at once, assistants' too."),
+        "make_admin": _("Admins invite people, change roles and deactivate accounts."),
+        "make_member": _(
+            "Members manage nobody; the open invitations that they have sent are revoked."
+        ),
+        "deactivate": _("They are signed out at once, and cannot sign in until activated again."),
+        "reset_factors": _(
+            "Apps, passkeys and recovery codes are removed, and every session ends. "
+            "Make sure that it is really they who ask."
+        ),
     }
     change_form_template = "backoffice/user.html"
 
@@ -92,7 +103,8 @@ class UserAdmin(PanelAdmin):
         return panel | {"finding": diagnose(row, panel)}
 
     def erase(self, request: HttpRequest, row: User) -> str:
-        return f"Erased. The audit trail says {erase(row, caller(request))} from now on."
+        called = erase(row, caller(request))
+        return gettext("Erased. The audit trail says %(name)s from now on.") % {"name": called}
 
     def offered(self, request: HttpRequest, row: User) -> list[tuple[str, str]]:
         """Without the buttons that would change nothing."""
@@ -108,7 +120,7 @@ class UserAdmin(PanelAdmin):
             idle |= {"make_member", "deactivate"}
         return [(name, words) for name, words in super().offered(request, row) if name not in idle]
 
-    @admin.display(description="name")
+    @admin.display(description=_("name"))
     def name(self, user: User) -> str:
         return user.get_full_name()
 
@@ -150,10 +162,11 @@ class UserAdmin(PanelAdmin):
         try:
             change_by_operator(user, user.email, caller(request))
         except EmailTaken as error:
-            self.message_user(request, f"{user.email}: {error.detail}.", messages.ERROR)
+            why = gettext(str(error.detail))
+            self.message_user(request, f"{user.email}: {why}.", messages.ERROR)
         user.refresh_from_db(fields=["email"])
 
-    @admin.action(description="Sign out everywhere", permissions=["change"])
+    @admin.action(description=_("Sign out everywhere"), permissions=["change"])
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         users = list(queryset)
         signed_out = each(request, users, lambda user: user.sign_out(caller(request)))
@@ -161,12 +174,12 @@ class UserAdmin(PanelAdmin):
             # Messages are kept in the session: what is said from here on stands in one of
             # nobody's, for the log-in page to show.
             logout(request)
-        self.message_user(request, f"Users signed out: {signed_out}.")
+        self.message_user(request, gettext("Users signed out: %(count)s.") % {"count": signed_out})
 
     def has_link_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "passwords.add_passwordchange"])
 
-    @admin.action(description="Send a password-change link", permissions=["change", "link"])
+    @admin.action(description=_("Send a password-change link"), permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Mails a link to each; an inactive user, who could not use it, gets none."""
 
@@ -174,42 +187,46 @@ class UserAdmin(PanelAdmin):
             PasswordChange.objects.mail_to(user, actor=caller(request))
 
         for user in queryset.filter(is_active=False):
-            self.message_user(request, f"Not for {user}, who is not active.", messages.ERROR)
+            said = gettext("Not for %(user)s, who is not active.") % {"user": user}
+            self.message_user(request, said, messages.ERROR)
         sent = each(request, queryset.filter(is_active=True), send)
-        self.message_user(request, f"Password-change links requested: {sent}.")
+        said = gettext("Password-change links requested: %(count)s.") % {"count": sent}
+        self.message_user(request, said)
 
     def has_unlock_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "throttling.change_lockout"])
 
-    @admin.action(description="Unlock: let them sign in again", permissions=["change", "unlock"])
+    @admin.action(description=_("Unlock: let them sign in again"), permissions=["change", "unlock"])
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         actor = caller(request)
         cleared = each(request, queryset, lambda user: Lockout.objects.unlock(user.email, actor))
-        self.message_user(request, f"Lockouts cleared: {cleared}.")
+        said = gettext("Lockouts cleared: %(count)s.") % {"count": cleared}
+        self.message_user(request, said)
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return caller(request).is_superuser
 
-    @admin.action(description="Remove second factors", permissions=["reset"])
+    @admin.action(description=_("Remove second factors"), permissions=["reset"])
     def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Of others; one's own take a password and a factor, on the account page."""
         others = queryset.exclude(pk=caller(request).pk)
         reset = each(request, others, lambda user: Factors.objects.reset(user, caller(request)))
-        self.message_user(request, f"Users whose second factors were removed: {reset}.")
+        said = gettext("Users whose second factors were removed: %(count)s.") % {"count": reset}
+        self.message_user(request, said)
 
-    @admin.action(description="Make admin", permissions=["change"])
+    @admin.action(description=_("Make admin"), permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self.update_role_or_active(request, queryset, Kind.ROLE_CHANGED, role=Role.ADMIN)
 
-    @admin.action(description="Make member", permissions=["change"])
+    @admin.action(description=_("Make member"), permissions=["change"])
     def make_member(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self.update_role_or_active(request, queryset, Kind.ROLE_CHANGED, role=Role.MEMBER)
 
-    @admin.action(description="Deactivate: no sign-in, tokens stop", permissions=["change"])
+    @admin.action(description=_("Deactivate: no sign-in, tokens stop"), permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self.update_role_or_active(request, queryset, Kind.DEACTIVATED, is_active=False)
 
-    @admin.action(description="Activate", permissions=["change"])
+    @admin.action(description=_("Activate"), permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self.update_role_or_active(request, queryset, Kind.ACTIVATED, is_active=True)
 
@@ -221,8 +238,8 @@ class UserAdmin(PanelAdmin):
 
         def take(user: User) -> bool:
             if user == request.user:
-                own = f"{user}: nobody changes their own role or state here."
-                self.message_user(request, own, messages.ERROR)
+                own = gettext("%(user)s: nobody changes their own role or state here.")
+                self.message_user(request, own % {"user": user}, messages.ERROR)
                 return False
             try:
                 with transaction.atomic():
@@ -230,15 +247,17 @@ class UserAdmin(PanelAdmin):
                     if changed:
                         self.record(kind, request, user, **change)
             except LastAdmin as error:
-                self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
+                why = gettext(str(error.detail))
+                self.message_user(request, f"{user}: {why}.", messages.ERROR)
                 return False
             if revoked:
-                said = f"{user} had sent invitations, now revoked: {', '.join(revoked)}."
-                self.message_user(request, said, messages.WARNING)
+                said = gettext("%(user)s had sent invitations, now revoked: %(emails)s.")
+                facts = {"user": user, "emails": ", ".join(revoked)}
+                self.message_user(request, said % facts, messages.WARNING)
             return bool(changed)
 
         changed = each(request, users, take)
-        self.message_user(request, f"Users {kind.label}: {changed}.")
+        self.message_user(request, DONE[kind] % {"count": changed})
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("invitations.add_invitation"))

@@ -20,7 +20,7 @@ class AskingAdmin(admin.ModelAdmin):
     """What the site puts before every ModelAdmin: each way to an action, a list's or a button's,
     takes it from `get_actions`, so none goes round the question."""
 
-    asks_first: ClassVar[dict[str, str]] = {}  # by an action's name: what comes of it
+    asks_first: ClassVar[dict[str, Any]] = {}  # by an action's name: what comes of it
 
     def get_actions(self, request: HttpRequest) -> Any:
         actions: Any = super().get_actions(request)

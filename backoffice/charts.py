@@ -7,7 +7,9 @@ from typing import Any
 from django.db.models import Count
 from django.db.models.functions import TruncDay, TruncHour
 from django.utils import timezone
+from django.utils.translation import gettext
 
+from audit.counting import grouped
 from audit.models import Kind, Record
 
 MOST = 50_000  # records of a kind that are counted, the newest
@@ -60,9 +62,16 @@ def drawn(name: str, counts: list[tuple[str, int]], since: datetime | None) -> C
     """The bars, the highest of them HIGH; none that is more than nothing is lower than 2."""
     most = max(count for _, count in counts)
     bars = [
-        Bar(number * WIDE, max(2, round(count * HIGH / most)) if count else 0, f"{when}: {count:,}")
+        Bar(
+            number * WIDE,
+            max(2, round(count * HIGH / most)) if count else 0,
+            f"{when}: {grouped(count)}",
+        )
         for number, (when, count) in enumerate(counts)
     ]
     total, peak = sum(count for _, count in counts), max(counts, key=lambda one: one[1])[0]
-    said = f"{name}: {total:,}" + (f", most at {peak} with {most:,}" if most else "")
+    said = f"{name}: {grouped(total)}"
+    if most:
+        facts = {"said": said, "peak": peak, "most": grouped(most)}
+        said = gettext("%(said)s, most at %(peak)s with %(most)s") % facts
     return Chart(bars, len(counts) * WIDE, said, since)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.models import User
 from mail.budget import HOUR, MailBudget
@@ -36,8 +37,12 @@ def findings(user: User, panel: dict[str, Any]) -> Iterator[Finding]:
         if found := check(user, panel):
             yield found
     last = user.last_sign_in_at
-    came = f"last signed in on {minute(last)}" if last else "has not signed in yet"
-    yield Finding("good", f"All is well: active, not locked, no mail refused; {came}.")
+    said = gettext("All is well: active, not locked, no mail refused; has not signed in yet.")
+    if last:
+        said = gettext(
+            "All is well: active, not locked, no mail refused; last signed in on %(when)s."
+        )
+    yield Finding("good", said % {"when": minute(last)} if last else said)
 
 
 def minute(at: datetime) -> str:
@@ -47,15 +52,17 @@ def minute(at: datetime) -> str:
 def inactive(user: User, panel: dict[str, Any]) -> Finding | None:
     if user.is_active:
         return None
-    return Finding("bad", "Deactivated: cannot sign in until somebody activates the account.")
+    said = gettext("Deactivated: cannot sign in until somebody activates the account.")
+    return Finding("bad", said)
 
 
 def locked(user: User, panel: dict[str, Any]) -> Finding | None:
     lockout = panel["lockout"]
     if not lockout or not lockout.is_locked():
         return None
-    until, failures = f"{lockout.locked_until:%H:%M:%S} UTC", lockout.failures
-    return Finding("bad", f"Locked until {until}, after {failures} failures: unlock, or wait.")
+    facts = {"until": f"{lockout.locked_until:%H:%M:%S} UTC", "failures": lockout.failures}
+    said = gettext("Locked until %(until)s, after %(failures)s failures: unlock, or wait.")
+    return Finding("bad", said % facts)
 
 
 def at_a_limit(user: User, panel: dict[str, Any]) -> Finding | None:
@@ -73,9 +80,13 @@ def mails_asked_for(user: User) -> Finding | None:
         limit, name = most[budget.name]
         limit = limit or settings.MAIL_PER_ADDRESS_PER_HOUR
         if budget.used > limit:
-            ends = minute(budget.begun_at + HOUR)
-            words = f"At a limit: {budget.used} mails were asked for ({name}), {limit} an hour go"
-            return Finding("wait", f"{words} out. The next does after {ends}.")
+            facts = {"used": budget.used, "kind": name, "limit": limit}
+            facts["ends"] = minute(budget.begun_at + HOUR)
+            said = gettext(
+                "At a limit: %(used)s mails were asked for (%(kind)s), %(limit)s an hour go out. "
+                "The next does after %(ends)s."
+            )
+            return Finding("wait", said % facts)
     return None
 
 
@@ -87,16 +98,17 @@ def calls_made(user: User) -> Finding | None:
         return None
     if used < settings.RATE_LIMIT_AUTHENTICATED:
         return None
-    return Finding("wait", f"At a limit: {used} calls in this window, which ends in {seconds} s.")
+    said = gettext("At a limit: %(used)s calls in this window, which ends in %(seconds)s s.")
+    return Finding("wait", said % {"used": used, "seconds": seconds})
 
 
 def mail_refused(user: User, panel: dict[str, Any]) -> Finding | None:
     last = next((mail for mail in panel["mails"] if mail.state != State.DROPPED), None)
     if last is None or last.state not in {State.REFUSED, State.FAILED}:
         return None
-    why = f" ({last.problem})" if last.problem else ""
-    said = f"The last mail, of {minute(last.created_at)}, was {last.get_state_display()}{why}"
-    return Finding("bad", f"{said}: is the address right?")
+    how = last.get_state_display() + (f" ({gettext(last.problem)})" if last.problem else "")
+    said = gettext("The last mail, of %(when)s, was %(how)s: is the address right?")
+    return Finding("bad", said % {"when": minute(last.created_at), "how": how})
 
 
 def link_expired(user: User, panel: dict[str, Any]) -> Finding | None:
@@ -106,8 +118,8 @@ def link_expired(user: User, panel: dict[str, Any]) -> Finding | None:
         return None
     if user.last_sign_in_at and user.last_sign_in_at > link.created_at:
         return None
-    said = f"The last password link expired on {minute(link.expires_at)}, unused: send another."
-    return Finding("wait", said)
+    said = gettext("The last password link expired on %(when)s, unused: send another.")
+    return Finding("wait", said % {"when": minute(link.expires_at)})
 
 
 def other_company(user: User, panel: dict[str, Any]) -> Finding | None:
@@ -115,5 +127,8 @@ def other_company(user: User, panel: dict[str, Any]) -> Finding | None:
     others = [one for one in panel["invitations"] if one.account_id != user.account_id]
     if not others:
         return None
-    said = f"Belongs to {user.account}; {others[0].account} has invited the same address"
-    return Finding("wait", f"{said}, which cannot be accepted: an address has one company.")
+    said = gettext(
+        "Belongs to %(company)s; %(other)s has invited the same address, which cannot be accepted: "
+        "an address has one company."
+    )
+    return Finding("wait", said % {"company": user.account, "other": others[0].account})

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from audit.counting import count_of, said
 from audit.models import Kind, Record
@@ -47,10 +48,12 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         parts["mails"] = troubled_mails()
     if user.has_perm("audit.view_record"):
         parts["failures"] = failures_of_the_hour()
-        parts["failures_chart"] = chart(Kind.LOGIN_FAILED, "Failures in 24 hours", HOUR, 24)
+        parts["failures_chart"] = chart(
+            Kind.LOGIN_FAILED, gettext("Failures in 24 hours"), HOUR, 24
+        )
         parts["charts"] = [
-            chart(Kind.SIGNUP_COMPLETED, "Sign-ups in 30 days", DAY, 30),
-            chart(Kind.LOGIN_SUCCEEDED, "Log-ins in 30 days", DAY, 30),
+            chart(Kind.SIGNUP_COMPLETED, gettext("Sign-ups in 30 days"), DAY, 30),
+            chart(Kind.LOGIN_SUCCEEDED, gettext("Log-ins in 30 days"), DAY, 30),
         ]
         parts["acts"] = Record.objects.filter(kind__in=OPERATORS_ACTS)[:SHOWN]
     return parts

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from accounts.exceptions import LastAdmin
 from accounts.models import User
@@ -37,13 +38,15 @@ class PanelAdmin(AskingAdmin, LargeTableAdmin):
         if row is None or not caller(request).is_superuser or row == request.user:
             raise PermissionDenied
         if request.POST.get("confirmed", "").strip() != str(row):
-            self.message_user(request, f"Nothing was erased: type {row}.", messages.ERROR)
+            said = gettext("Nothing was erased: type %(row)s.") % {"row": row}
+            self.message_user(request, said, messages.ERROR)
             return redirect(request.path)
         try:
             self.message_user(request, self.erase(request, row))
         except LastAdmin as error:
-            said = f"{row}: {error.detail}. Make somebody else an admin, or delete the company."
-            self.message_user(request, said, messages.ERROR)
+            said = gettext("%(row)s: %(why)s. Make somebody else an admin, or delete the company.")
+            facts = {"row": row, "why": gettext(str(error.detail))}
+            self.message_user(request, said % facts, messages.ERROR)
             return redirect(request.path)
         return redirect("admin:index")
 

@@ -13,6 +13,8 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.text import capfirst
+from django.utils.translation import gettext
 
 from accounts.models import Account, User
 from accounts.search import cut
@@ -57,7 +59,7 @@ def sought(request: HttpRequest, model: type[Any], text: str) -> Kind | None:
     joined: Any = site.list_select_related or []
     rows = (rows.distinct() if several else rows).select_related(*joined)
     shown, more = first(rows.order_by(*site.get_ordering(request) or model._meta.ordering), text)
-    title = str(model._meta.verbose_name_plural).capitalize()
+    title = capfirst(model._meta.verbose_name_plural)
     page = f"admin:{model._meta.app_label}_{model._meta.model_name}"
     listed = [
         (
@@ -93,23 +95,34 @@ def exactly(model: type[Any], text: str) -> Q | None:
 
 
 def standing(user: User) -> str:
-    state = "" if user.is_active else ", deactivated"
-    return f"{user.get_full_name()} · {user.account}, {user.role}{state}"
+    state = "" if user.is_active else ", " + gettext("deactivated")
+    return f"{user.get_full_name()} · {user.account}, {user.get_role_display()}{state}"
 
 
 def end_of_link(link: SignupLink) -> str:
-    return "used" if link.used_at else "open" if link.is_live() else "expired"
+    if link.used_at:
+        return gettext("used")
+    return gettext("open") if link.is_live() else gettext("expired")
 
 
 def fate(mail: OutgoingMail) -> str:
     said = f"{mail.kind_name}, {mail.get_state_display()}"
-    return f"{said}: {mail.problem}" if mail.problem else said
+    return f"{said}: {gettext(mail.problem)}" if mail.problem else said
 
 
 def lock(lockout: Lockout) -> str:
     if not lockout.is_locked():
-        return f"not locked, failures: {lockout.failures}"
-    return f"locked until {lockout.locked_until:%H:%M:%S} UTC"
+        return gettext("not locked, failures: %(count)s") % {"count": lockout.failures}
+    return gettext("locked until %(when)s UTC") % {"when": f"{lockout.locked_until:%H:%M:%S}"}
+
+
+def begin(account: Account) -> str:
+    return gettext("since %(day)s") % {"day": f"{account.created_at:%Y-%m-%d}"}
+
+
+def offer(invitation: Invitation) -> str:
+    facts = {"status": invitation.status.label, "company": invitation.account}
+    return gettext("%(status)s, to %(company)s") % facts
 
 
 def email(row: Any) -> str:
@@ -119,8 +132,8 @@ def email(row: Any) -> str:
 # How a row of each is called, and how it stands.
 SOUGHT: dict[type[Any], tuple[Any, Any]] = {
     User: (email, standing),
-    Account: (str, lambda account: f"since {account.created_at:%Y-%m-%d}"),
-    Invitation: (email, lambda one: f"{one.status}, to {one.account}"),
+    Account: (str, begin),
+    Invitation: (email, offer),
     SignupLink: (email, end_of_link),
     OutgoingMail: (email, fate),
     Lockout: (email, lock),

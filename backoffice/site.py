@@ -12,6 +12,8 @@ from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
@@ -21,6 +23,7 @@ from accounts.models import User
 from backoffice import second_factor
 from backoffice.asking import AskingAdmin
 from backoffice.lookups import GuardedAdmin
+from backoffice.names import NeutralLogAdmin
 from backoffice.overview import overview
 from backoffice.search import found
 from mail.emails import canonical_email
@@ -69,22 +72,24 @@ class Site(admin.AdminSite):
     """Django's admin site: it opens with what needs a hand, and its log-in is counted and locked
     like the API's."""
 
-    site_title = "Consulting management"
-    site_header = "Consulting management"
-    index_title = "Back office"
+    site_title = _("Consulting management")
+    site_header = _("Consulting management")
+    index_title = _("Back office")
     login_form = LoginForm
     index_template = "backoffice/index.html"
     enable_nav_sidebar = False  # its width is the lists'
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Guarded, and asking, whatever the class: Django's own, too, and one that is forgotten."""
+        """Guarded, asking and with a neutral log, whatever the class: Django's own, too, and one
+        that is forgotten."""
         admin_class = admin_class or admin.ModelAdmin
         said: dict[str, Any] = {
             "__module__": admin_class.__module__,
             "__doc__": admin_class.__doc__,
         }
         said["asks_first"] = getattr(admin_class, "asks_first", {})
-        before = [one for one in (GuardedAdmin, AskingAdmin) if not issubclass(admin_class, one)]
+        added = (GuardedAdmin, AskingAdmin, NeutralLogAdmin)
+        before = [one for one in added if not issubclass(admin_class, one)]
         guarded = type(admin_class.__name__, (*before, admin_class), said)
         super().register(model_or_iterable, guarded, **options)
 
@@ -98,9 +103,11 @@ class Site(admin.AdminSite):
         """Ask, as anybody may, for the mail with which its owner changes a password."""
         user = cast(User, request.user)
         OutgoingMail.objects.request(PasswordChange, user.email, user.language)
-        most = settings.MAIL_PER_ADDRESS_PER_HOUR
-        said = f"A link to change your password goes to {user.email}, at most {most} an hour."
-        messages.success(request, said)
+        facts = {"email": user.email, "most": settings.MAIL_PER_ADDRESS_PER_HOUR}
+        said = gettext(
+            "A link to change your password goes to %(email)s, at most %(most)s an hour."
+        )
+        messages.success(request, said % facts)
         return redirect("admin:index")
 
     def index(
