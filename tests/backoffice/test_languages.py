@@ -5,19 +5,27 @@ translation. A letter of ours that is left belongs to a text that nobody has mar
 or it is data.
 """
 
+import base64
+import json
 import re
 from html.parser import HTMLParser
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.test import RequestFactory
 from django.urls import reverse
 from django.utils.translation import _trans, trans_real
 
 from accounts.models import User
+from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
-from tests.browser.rows import fill
+from privacy import erasure
+from tests.backoffice.test_second_factor import Browser
+from tests.browser.rows import LONG, fill
+from tests.conftest import PASSWORD
+from tests.signin.factors.conftest import code
 
 pytestmark = pytest.mark.django_db
 LANGUAGES = pytest.mark.parametrize("language", ["de", "sv"])
@@ -33,6 +41,7 @@ DATA = [
     r"\bUTC\b",
     "English|Deutsch|Svenska",  # each says its own name
     r'\{".*"\}',  # the detail of a record, as it is stored
+    r"\b[A-Z2-7-]{19,32}\b",  # an app's secret, a recovery code
     r"\bSMTP\w+",  # an error's kind
     r"\b[a-z]+\.[a-z_]+\b",  # the kind of a mail
     "Group-permission relationships?|Group_permissions object",  # Django's, never translated
@@ -146,3 +155,114 @@ def test_every_page_speaks_the_readers_language(reader):
     found = {page: english(reader.get(page, follow=True)) for page in pages()}
 
     assert not any(found.values()), {page: texts for page, texts in found.items() if texts}
+
+
+def acts(keys):
+    """Each action of each list, asked about and taken, on one row."""
+    for model, site in admin.site._registry.items():
+        page = reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
+        for name in site.get_actions(BOSS).keys() - {"export"}:
+            form = {"action": name, "_selected_action": keys[model._meta.label]}
+            yield page, form
+            yield page, form | {"post": "yes"}
+
+
+def forms(keys):
+    """What is refused, and what is erased in the end."""
+    person, company = (f"/admin/accounts/{one}/change/" for one in (
+        f"user/{keys['accounts.User']}", f"account/{keys['accounts.Account']}"))  # fmt: skip
+    boss = User.objects.get(email=LONG)
+    yield person, {"first_name": "www.example.com", "last_name": "", "language": "en"}
+    yield person, {"first_name": "Bob", "email": LONG, "language": "en"}
+    yield person, {"first_name": "Robert", "email": "robert@example.com", "language": "de"}
+    yield company, {"name": "Operators"}
+    yield "/admin/invitations/invitation/add/", {
+        "account": boss.account_id, "email": LONG, "role": "member", "language": "en"
+    }  # fmt: skip
+    yield f"/admin/accounts/user/{boss.pk}/change/", {"_do": "deactivate", "post": "yes"}
+    yield f"/admin/accounts/user/{boss.pk}/change/", {"_do": "erase", "confirmed": LONG}
+    yield person, {"_do": "erase", "confirmed": "robert"}
+    yield person, {"_do": "erase", "confirmed": "robert@example.com"}
+    yield company, {"_do": "erase", "confirmed": "Analytical Engines"}
+    yield "/admin/password-link/", {}
+    yield "/admin/logout/", {}
+    yield "/admin/login/", {"username": LONG, "password": "wrong guess"}
+
+
+@LANGUAGES
+@pytest.mark.parametrize("steps", [acts, forms])
+def test_every_act_answers_in_the_readers_language(reader, steps, monkeypatch):
+    monkeypatch.setattr(erasure, "SETTLED", 0)
+    found = {}
+    for page, form in steps(fill()):
+        answer = reader.post(page, form, follow=True)
+        found[f"{page} {form}"] = english(answer)
+
+    assert not any(found.values()), {act: texts for act, texts in found.items() if texts}
+
+
+@LANGUAGES
+def test_history_names_columns_in_the_readers_language(reader):
+    page = f"/admin/accounts/user/{fill()['accounts.User']}"
+    news = {"first_name": "Robert", "email": "robert@example.com", "language": "de"}
+    reader.post(f"{page}/change/", news)
+    history = reader.get(f"{page}/history/")
+
+    assert LogEntry.objects.get().is_change()
+    assert not english(history)
+
+
+@LANGUAGES
+def test_staff_are_refused_in_the_readers_language(reader):
+    keys = fill()
+    User.objects.filter(email="op@example.com").update(is_superuser=False)
+    clerk = User.objects.get(email="op@example.com")
+    clerk.user_permissions.set(Permission.objects.filter(codename__endswith="_user"))
+    User.objects.filter(pk=keys["accounts.User"]).update(is_staff=True)
+    form = {"action": "make_admin", "_selected_action": keys["accounts.User"], "post": "yes"}
+    answer = reader.post("/admin/accounts/user/", form, follow=True)
+
+    assert "Bob@example.com: λ" in answer.content.decode()
+    assert not english(answer)
+
+
+def log_in_page(language):
+    browser = Browser()
+    browser.client.defaults["HTTP_ACCEPT_LANGUAGE"] = language
+    browser.page = browser.client.get("/admin/login/?next=/admin/")
+    return browser
+
+
+@LANGUAGES
+def test_log_in_with_a_second_factor_speaks_the_readers_language(
+    reader, settings, language, password_hash
+):
+    settings.STAFF_SECOND_FACTOR = True
+    User.objects.update(password=password_hash)
+    browser = log_in_page(language)
+    pages = [browser.page, browser.post(username="op@example.com", password="wrong guess")]
+    pages += [browser.post(username="op@example.com", password=PASSWORD)]
+    secret = base64.b32decode(re.search("<code>(.+)</code>", browser.page.content.decode())[1])
+    pages += [browser.post(code="000000"), browser.post(code=code(0, secret))]
+    browser = log_in_page(language)
+    pages += [browser.post(username="op@example.com", password=PASSWORD), browser.post(code="0")]
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    pages += [browser.post(code="0")]
+
+    assert [page.status_code for page in pages] == [200] * 7 + [429]
+    assert not {text for page in pages for text in english(page)}
+
+
+def test_log_and_trail_are_the_same_for_every_reader(operator, ada):
+    operator.defaults["HTTP_ACCEPT_LANGUAGE"] = "de"
+    form = {"account": ada.account_id, "email": "c@example.com", "role": "member", "language": "de"}
+    operator.post("/admin/invitations/invitation/add/", form)
+    page = f"/admin/accounts/user/{ada.pk}/change/"
+    news = {"first_name": "Augusta", "last_name": "King", "language": "de", "email": ada.email}
+    operator.post(page, news)
+    names = ["First name", "Last name", "Language"]
+
+    invited, renamed = LogEntry.objects.order_by("pk")
+    assert invited.object_repr == "invitation for c@example.com"  # by which an erasure finds it
+    assert json.loads(renamed.change_message) == [{"changed": {"fields": names}}]
+    assert Record.objects.get(kind=Kind.ADMIN_CHANGED).detail["fields"] == names

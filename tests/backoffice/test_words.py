@@ -2,6 +2,7 @@
 
 import ast
 import gettext
+import re
 from pathlib import Path
 
 import django
@@ -13,10 +14,13 @@ from django.test import RequestFactory
 from django.utils import translation
 from django.utils.translation.template import templatize
 
+from accounts.exceptions import EmailTaken, LastAdmin
 from accounts.models import User
+from invitations.exceptions import InvitationRefused
 from mail.kinds import known_kinds
 from mail.links import EmailedLink
 from mail.notices import PREFIX
+from tests.backoffice.test_languages import Texts
 from tests.test_mails import CALL, PLURAL, placeholders
 
 LANGUAGES = ["de", "sv"]
@@ -26,15 +30,39 @@ APPS = sorted(path.parent for path in Path().glob("*/apps.py"))
 CATALOGS = ["locale", "assistants/locale", "pages/locale"]  # which Django merges with ours
 
 
+# What speaks to operators at a shell, or to the log; and the groups' names, which are stored.
+NOT_SHOWN = {"checks.py", "lookups.py", "rights.py", "roles.py", "status.py"}
+
+
 def catalog(language, top="backoffice/locale"):
     return Path(top) / language / "LC_MESSAGES" / "django.po"
 
 
+def unmarked(code):
+    """The sentences of a module that it does not hand to gettext, but for its docstrings."""
+    tree = ast.parse(code)
+    known = {id(part) for call in calls(tree) for part in ast.walk(call)}
+    known |= {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+    texts = [
+        one for one in ast.walk(tree) if isinstance(one, ast.Constant) and id(one) not in known
+    ]
+    for text in [one.value for one in texts if isinstance(one.value, str)]:
+        if re.search("[A-Za-z][^ ]* +[A-Za-z]", text) and "%Y" not in text:
+            yield text
+
+
+def calls(tree):
+    return [
+        one
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Call) and getattr(one.func, "id", "") in MARKS
+    ]
+
+
 def marked(code):
     """The texts that a module hands to gettext; of a plural the singular."""
-    for call in ast.walk(ast.parse(code)):
-        by_name = isinstance(call, ast.Call) and getattr(call.func, "id", "") in MARKS
-        if by_name and isinstance(call.args[0], ast.Constant):
+    for call in calls(ast.parse(code)):
+        if isinstance(call.args[0], ast.Constant):
             yield call.args[0].value
 
 
@@ -118,3 +146,27 @@ def test_compiled_catalog_is_the_written_one(language):
     source = polib.pofile(str(catalog(language)))
 
     assert source.to_binary() == catalog(language).with_suffix(".mo").read_bytes()
+
+
+def test_no_sentence_of_a_module_is_unmarked():
+    modules = {*Path().glob("*/admin.py"), *Path("backoffice").glob("*.py")}
+    shown = {path for path in modules if path.name not in NOT_SHOWN}
+    found = {text for path in shown for text in unmarked(path.read_text("utf-8"))}
+
+    assert found == {'attachment; filename="audit.csv"'}  # a header
+
+
+@pytest.mark.parametrize("path", sorted(Path("backoffice/templates").rglob("*.html")), ids=str)
+def test_no_text_of_a_template_is_unmarked(path):
+    whole = "(?s){% blocktranslate.*?{% endblocktranslate %}|{% block bodyclass %}.*?{% endblock %}"
+    code = re.sub(whole, "", path.read_text("utf-8"))
+    texts = Texts(re.sub("(?s){%.*?%}|{{.*?}}", "", code)).found
+
+    assert not [text for text in texts if re.search("[a-zA-Z]", text)]
+
+
+def test_every_refusal_is_translated():
+    """They are the API's words, which only the back office says in other languages."""
+    refusals = {EmailTaken, LastAdmin, *InvitationRefused.__subclasses__()}
+
+    assert {kind.default_detail for kind in refusals} <= of_modules()
