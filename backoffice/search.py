@@ -13,7 +13,6 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from accounts.models import Account, User
@@ -59,7 +58,7 @@ def sought(request: HttpRequest, model: type[Any], text: str) -> Kind | None:
     joined: Any = site.list_select_related or []
     rows = (rows.distinct() if several else rows).select_related(*joined)
     shown, more = first(rows.order_by(*site.get_ordering(request) or model._meta.ordering), text)
-    title = capfirst(model._meta.verbose_name_plural)
+    title = str(model._meta.verbose_name_plural)
     page = f"admin:{model._meta.app_label}_{model._meta.model_name}"
     listed = [
         (

@@ -9,6 +9,8 @@ import pytest
 from django.contrib import admin
 from django.test import RequestFactory
 from django.urls import reverse
+from django.utils import translation
+from django.utils.translation import gettext
 
 from accounts.models import User
 from tests.browser.conftest import DESKTOP, PHONE
@@ -55,8 +57,13 @@ def pages(model, key):
 def operator(site, **options):
     page = site.tab("/admin/", **options)
     enter(page)
-    page.get_by_role("heading", name="Back office").wait_for()
+    page.locator("form.search").wait_for()
     return page
+
+
+def said(language, text, **facts):
+    with translation.override(language):
+        return gettext(text) % facts
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -127,7 +134,7 @@ def test_header_fits(site_of_ada, width, language):
 CELLS = ":is(#result_list, .panel) :is(td, th)"
 BROKEN = """(cells) => [...document.querySelectorAll(cells)].flatMap((cell) => {
   const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
-  while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[A-Za-z0-9]+/g)) {
+  while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[\\p{L}0-9]+/gu)) {
     const range = document.createRange();
     range.setStart(texts.currentNode, word.index);
     range.setEnd(texts.currentNode, word.index + word[0].length);
@@ -137,8 +144,9 @@ BROKEN = """(cells) => [...document.querySelectorAll(cells)].flatMap((cell) => {
 })"""
 
 
-def test_no_word_of_a_list_breaks(site_of_ada, rows):
-    page = operator(site_of_ada)
+@LANGUAGES
+def test_no_word_of_a_list_breaks(site_of_ada, rows, language):
+    page = operator(site_of_ada, locale=language)
     found = {}
     for model in admin.site._registry:
         for width in (320, 1280):
@@ -161,30 +169,35 @@ def test_what_hurts_is_red_and_apart(site_of_ada, rows, language):
     page = operator(site_of_ada, locale=language)
     page.goto(f"/admin/accounts/user/{rows['accounts.User']}/change/")
     colour = "it => getComputedStyle(it).backgroundColor"
-    danger, unlock = page.get_by_role("button", name="Deactivate"), page.get_by_text("Unlock:")
+    action = said(language, "Deactivate: no sign-in, tokens stop")
+    danger = page.get_by_role("button", name=action)
+    unlock = page.get_by_text(said(language, "Unlock: let them sign in again"))
 
     assert danger.evaluate(colour) == "rgb(179, 38, 30)"
     assert unlock.evaluate(colour) == "rgb(15, 107, 98)"
-    assert page.locator(".dangers").get_by_text("Unlock:").count() == 0
+    assert page.locator(".dangers button[value=unlock]").count() == 0
     danger.click()
-    page.get_by_role("heading", name="Deactivate?").wait_for()
+    page.get_by_role("heading", name=f"{action.partition(':')[0]}?").wait_for()
     page.locator("button.danger").click()
-    page.get_by_text("Users deactivated: 1.").wait_for()
-    page.get_by_text("Deactivated: cannot sign in until somebody activates").wait_for()
+    page.get_by_text(said(language, "Users deactivated: %(count)s.", count=1)).wait_for()
+    finding = "Deactivated: cannot sign in until somebody activates the account."
+    page.get_by_text(said(language, finding)).wait_for()
 
 
 @LANGUAGES
 def test_caller_is_found_and_helped(site_of_ada, rows, language):
     page = operator(site_of_ada, locale=language)
-    page.get_by_label("Find whoever calls").fill("Bob@Example.com")
+    label = said(language, "Find whoever calls: an address, a name or a company")
+    page.get_by_label(label).fill("Bob@Example.com")
     page.keyboard.press("Enter")
 
     page.get_by_role("link", name="bob@example.com").first.click()
-    page.locator('.finding[data-state="bad"]', has_text="Locked until").wait_for()
-    page.get_by_text("Unlock:").click()
+    locked = {"en": "Locked until", "de": "Gesperrt bis", "sv": "Låst till"}[language]
+    page.locator('.finding[data-state="bad"]', has_text=locked).wait_for()
+    page.get_by_text(said(language, "Unlock: let them sign in again")).click()
 
-    page.get_by_text("Lockouts cleared: 1.").wait_for()
-    assert "Locked" not in page.locator(".finding").inner_text()
+    page.get_by_text(said(language, "Lockouts cleared: %(count)s.", count=1)).wait_for()
+    assert locked not in page.locator(".finding").inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
