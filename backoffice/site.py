@@ -11,12 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils import translation
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
+from django.views.i18n import JavaScriptCatalog
 from rest_framework.exceptions import APIException
 
 from accounts.models import User
@@ -39,8 +41,9 @@ from throttling.throttles import CredentialThrottle, PublicThrottle
 
 # Django's views that are not ours: no row has a page outside, and whoever asked for one was told
 # which rows there are; and a password is changed by a mailed link alone, since that form checked
-# the old one uncounted, unlocked, unrecorded and out of turn.
-TAKEN_AWAY = {"view_on_site", "password_change", "password_change_done"}
+# the old one uncounted, unlocked, unrecorded and out of turn. What its scripts say comes from here,
+# since Django lacks some of it in German.
+TAKEN_AWAY = {"view_on_site", "password_change", "password_change_done", "jsi18n"}
 
 
 class LoginForm(AdminAuthenticationForm):
@@ -94,10 +97,12 @@ class Site(admin.AdminSite):
         super().register(model_or_iterable, guarded, **options)
 
     def get_urls(self) -> list[Any]:
-        """Django's, but for TAKEN_AWAY."""
+        """Django's, but for TAKEN_AWAY, and what stands in its place."""
         mail = self.admin_view(require_POST(self.mail_password_link))
         kept = [one for one in super().get_urls() if getattr(one, "name", "") not in TAKEN_AWAY]
-        return [path("password-link/", mail, name="password_link"), *kept]
+        said = JavaScriptCatalog.as_view(packages=["django.contrib.admin", "backoffice"])
+        scripts = path("jsi18n/", self.admin_view(said, cacheable=True), name="jsi18n")
+        return [path("password-link/", mail, name="password_link"), scripts, *kept]
 
     def mail_password_link(self, request: HttpRequest) -> HttpResponse:
         """Ask, as anybody may, for the mail with which its owner changes a password."""
@@ -109,6 +114,11 @@ class Site(admin.AdminSite):
         )
         messages.success(request, said % facts)
         return redirect("admin:index")
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """In one order, whoever reads: the names are looked up when the page shows them."""
+        with translation.override(None):
+            return super().get_app_list(request, app_label)
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -253,6 +253,15 @@ def test_log_in_with_a_second_factor_speaks_the_readers_language(
     assert not {text for page in pages for text in english(page)}
 
 
+def test_apps_stand_in_one_order_for_every_reader(operator):
+    orders = set()
+    for language in ("en", "de", "sv"):
+        page = operator.get("/admin/", headers={"accept-language": language}).content.decode()
+        orders.add(tuple(re.findall('<tr class="model-([a-z]+)', page)))
+
+    assert len(orders) == 1
+
+
 def test_log_and_trail_are_the_same_for_every_reader(operator, ada):
     operator.defaults["HTTP_ACCEPT_LANGUAGE"] = "de"
     form = {"account": ada.account_id, "email": "c@example.com", "role": "member", "language": "de"}

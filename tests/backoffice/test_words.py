@@ -2,6 +2,7 @@
 
 import ast
 import gettext
+import json
 import re
 from pathlib import Path
 
@@ -143,9 +144,21 @@ def test_translations_name_what_the_texts_name(language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_compiled_catalog_is_the_written_one(language):
-    source = polib.pofile(str(catalog(language)))
+    for path in catalog(language).parent.glob("*.po"):
+        assert polib.pofile(str(path)).to_binary() == path.with_suffix(".mo").read_bytes()
 
-    assert source.to_binary() == catalog(language).with_suffix(".mo").read_bytes()
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_scripts_of_the_group_form_say_it_too(operator, language):
+    script = Path(django.__file__).parent / "contrib/admin/static/admin/js/SelectFilter2.js"
+    texts = {
+        text for _, text in re.findall(r"gettext\((['\"])(.+?)\1\)", script.read_text("utf-8"))
+    }
+    answer = operator.get("/admin/jsi18n/", headers={"accept-language": language})
+    said = json.loads(re.search(r"newcatalog = ({.+?});", answer.content.decode(), re.DOTALL)[1])
+
+    assert texts <= {text for text, translation in said.items() if translation}
+    assert len(texts) > 5
 
 
 def test_no_sentence_of_a_module_is_unmarked():

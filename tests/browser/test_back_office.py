@@ -131,7 +131,7 @@ def test_header_fits(site_of_ada, width, language):
 
 
 # A range of a word's characters is of one line alone where the word does not break.
-CELLS = ":is(#result_list, .panel) :is(td, th)"
+CELLS = ":is(#result_list, .panel, .dashboard .module) :is(td, th)"
 BROKEN = """(cells) => [...document.querySelectorAll(cells)].flatMap((cell) => {
   const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
   while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[\\p{L}0-9]+/gu)) {
