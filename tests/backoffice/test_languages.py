@@ -18,14 +18,17 @@ from django.test import RequestFactory
 from django.urls import reverse
 from django.utils.translation import _trans, trans_real
 
-from accounts.models import User
+from accounts.models import Account, User
 from audit.models import Kind, Record
-from mail.outbox import OutgoingMail
+from invitations.models import Invitation
+from mail.outbox import NOTHING_TO_SEND, OutgoingMail
 from privacy import erasure
+from signin.factors.models import Factors, Passkey
 from tests.backoffice.test_second_factor import Browser
 from tests.browser.rows import LONG, fill
 from tests.conftest import PASSWORD
 from tests.signin.factors.conftest import code
+from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 LANGUAGES = pytest.mark.parametrize("language", ["de", "sv"])
@@ -131,9 +134,20 @@ def reader(operator, other_alphabet, language):
     return operator
 
 
+def tell_more_of(key):
+    """What else a person's page and the lists may have to say."""
+    bob, other = User.objects.get(pk=key), Account.objects.create(name="Another")
+    Factors.objects.get(user=bob).add_totp(b"0" * 20, 0, "")  # which is mailed
+    Passkey.objects.create(factors=bob.factors, credential=b"", handle=b"", name="Bob")
+    OutgoingMail.objects.filter(email="new@example.com").update(problem=NOTHING_TO_SEND)
+    Invitation.objects.create(account=other, email=bob.email)
+    Lockout.objects.record_failure(bob.email, "device")
+
+
 def pages():
     """Every page of the site that is looked at, with one row of each model's."""
     keys = fill()
+    tell_more_of(keys["accounts.User"])
     yield "/admin/"
     yield "/admin/?q=bob"
     yield "/admin/?q=000"

@@ -29,8 +29,6 @@ MARKS = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext"}
 OTHERS = {Path("pages/words.py"), Path("privacy/erasure.py")}  # the pages' and the mails' words
 APPS = sorted(path.parent for path in Path().glob("*/apps.py"))
 CATALOGS = ["locale", "assistants/locale", "pages/locale"]  # which Django merges with ours
-
-
 # What speaks to operators at a shell, or to the log; and the groups' names, which are stored.
 NOT_SHOWN = {"checks.py", "lookups.py", "rights.py", "roles.py", "status.py"}
 
