@@ -107,7 +107,7 @@ class Texts(HTMLParser):
 
 def english(answer):
     """The texts of a page in which a letter is left that is not data's."""
-    assert answer.status_code in {200, 403, 429}, answer
+    assert answer.status_code in {200, 400, 403, 404, 429, 500}, answer
     data = re.compile("|".join([*DATA, *map(re.escape, typed())]))
     texts = Texts(answer.content.decode()).found
     return {text for text in texts if re.search("[a-zA-Z]", data.sub("", text))}
@@ -213,6 +213,21 @@ def test_every_act_answers_in_the_readers_language(reader, steps, monkeypatch):
         found[f"{page} {form}"] = english(answer)
 
     assert not any(found.values()), {act: texts for act, texts in found.items() if texts}
+
+
+@LANGUAGES
+@pytest.mark.parametrize(
+    ("page", "status"),
+    [("nothing/", 404), ("accounts/user/?password=x", 400), ("accounts/user/", 403), ("", 500)],
+)
+def test_errors_speak_the_readers_language(reader, page, status, monkeypatch):
+    monkeypatch.setattr("backoffice.site.overview", None)
+    reader.raise_request_exception = False
+    User.objects.update(is_superuser=status != 403)
+    answer = reader.get(f"/admin/{page}")
+
+    assert answer.status_code == status
+    assert not english(answer)
 
 
 @LANGUAGES
