@@ -47,6 +47,17 @@ def says(page, text):
     page.locator("#status", has_text=text).wait_for()
 
 
+def settled(page):
+    """Wait until a page has asked for all that it asks for: a tenth of a second without a request
+    (the "networkidle" of playwright takes half a second of each page)."""
+    page.wait_for_load_state()
+    quiet, deadline = 0, time.monotonic() + 10
+    while quiet < 2:
+        assert time.monotonic() < deadline, page.context.under_way
+        page.wait_for_timeout(50)
+        quiet = 0 if page.context.under_way else quiet + 1
+
+
 class Site:
     """A service with its pages and mails, and browsers of several people before it."""
 
@@ -65,7 +76,11 @@ class Site:
         )
         context.set_default_timeout(8000)
         self.contexts.append(context)
+        context.under_way = set()
         context.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+        context.on("request", lambda request: context.under_way.add(request))
+        for end in ("requestfinished", "requestfailed"):
+            context.on(end, lambda request: context.under_way.discard(request))
         context.on("console", self.listen)
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))
         return context
