@@ -65,7 +65,7 @@ class Site:
         self.service, self.browser = service, browser
         self.url = f"http://localhost:{service.port}"  # what `make run` prints, and mails link to
         self.mails = service.folder / "mails"
-        self.hosts = set()
+        self.hosts, self.under_way = set(), set()
         self.complaints = []
         self.contexts = []
 
@@ -76,11 +76,10 @@ class Site:
         )
         context.set_default_timeout(8000)
         self.contexts.append(context)
-        context.under_way = set()
-        context.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
-        context.on("request", lambda request: context.under_way.add(request))
-        for end in ("requestfinished", "requestfailed"):
-            context.on(end, lambda request: context.under_way.discard(request))
+        context.under_way = self.under_way
+        context.on("request", self.begin)
+        context.on("requestfinished", self.end)
+        context.on("requestfailed", self.end)
         context.on("console", self.listen)
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))
         return context
@@ -91,6 +90,13 @@ class Site:
             context.close()
         assert self.hosts <= {urlsplit(self.url).netloc}
         assert self.complaints == []
+
+    def begin(self, request):
+        self.hosts.add(urlsplit(request.url).netloc)
+        self.under_way.add(request)
+
+    def end(self, request):
+        self.under_way.discard(request)
 
     def listen(self, message):
         if "Content Security Policy" in message.text:
