@@ -50,6 +50,9 @@ class AccountAdmin(PanelAdmin):
     def panel(self, row: Account) -> dict[str, Any]:
         return panels.of_account(row)
 
+    def may_erase(self, request: HttpRequest, row: Account) -> bool:
+        return super().may_erase(request, row) and not row.is_operators
+
     def erase(self, request: HttpRequest, row: Account) -> str:
         people = delete_company(row, caller(request))
         return gettext("Deleted, with %(count)s people.") % {"count": people}

@@ -31,11 +31,14 @@ class PanelAdmin(AskingAdmin, LargeTableAdmin):
         """Erase what the page is about; what the caller is told."""
         raise NotImplementedError
 
+    def may_erase(self, request: HttpRequest, row: Any) -> bool:
+        return caller(request).is_superuser and row != request.user
+
     def erase_confirmed(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Erase for a superuser, who has typed the address or name of what goes; of the others
         nobody is even asked."""
         row = self.get_object(request, object_id)
-        if row is None or not caller(request).is_superuser or row == request.user:
+        if row is None or not self.may_erase(request, row):
             raise PermissionDenied
         if request.POST.get("confirmed", "").strip() != str(row):
             said = gettext("Nothing was erased: type %(row)s.") % {"row": row}
@@ -69,7 +72,7 @@ class PanelAdmin(AskingAdmin, LargeTableAdmin):
             context["panel"] = self.panel(row)
             context["buttons"] = [one for one in offered if one[0] not in self.asks_first]
             context["dangers"] = [one for one in offered if one[0] in self.asks_first]
-            context["may_erase"] = caller(request).is_superuser and row != request.user
+            context["may_erase"] = self.may_erase(request, row)
         return super().change_view(request, object_id, form_url, context)
 
     def press(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:

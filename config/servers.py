@@ -17,7 +17,7 @@ Config = dict[str, Any]  # what a URL comes to, by the names of whoever connects
 class SeveralServers(TypedDict):
     """Sentinels or the nodes of a Cluster, and how to connect to what they lead to."""
 
-    addresses: list[tuple[str, int]]
+    endpoints: list[tuple[str, int]]
     service: str | None  # of the Sentinels; None for a Cluster
     options: Config  # of a connection
     sentinel_options: Config  # of one to a Sentinel
@@ -166,7 +166,7 @@ def redis_servers(name: str, url: str | None) -> SeveralServers | None:
     port = 6379 if found["kind"] == "cluster" else 26379
     hosts = found["hosts"].split(",")
     return {
-        "addresses": [host_and_port(name, host, port, example) for host in hosts],
+        "endpoints": [host_and_port(name, host, port, example) for host in hosts],
         "service": service or None,
         "options": options,
         "sentinel_options": tls | {key: value for key, value in logins.items() if value},

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Q
 from django.utils import translation
@@ -98,7 +99,10 @@ def erase(user: User, actor: User | None) -> str:
 
 def delete_company(account: Account, actor: User | None) -> int:
     """Erase a company with everybody in it, its consultants and its invitations; how many people.
-    Raises PermissionDenied where the actor may not act on it."""
+    Raises PermissionDenied where the actor may not act on it, and for the operators' company: with
+    it would go whoever could sign in to the back office."""
+    if account.is_operators:
+        raise PermissionDenied("The operators' company stays.")
     if actor is not None:
         actor.check_reach(account)
     with transaction.atomic():

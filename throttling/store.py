@@ -25,7 +25,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as StoreError
 from redis.exceptions import TimeoutError as StoreTimeout
 
-from throttling.topology import PATIENCE, Address, Client, Options, topology
+from throttling.topology import PATIENCE, Client, Endpoint, Options, topology
 
 BUDGET = 0.1  # seconds, of which on a new connection:
 CONNECTING = 0.08 * BUDGET
@@ -42,14 +42,14 @@ key_of = "throttle:{}:{}".format  # of a tier and a caller: where the requests a
 class Server:
     """One redis-server, and the connections to it that nobody uses at the moment."""
 
-    def __init__(self, address: Address, options: Options) -> None:
+    def __init__(self, endpoint: Endpoint, options: Options) -> None:
         options = dict(options)
         tls = options.pop("ssl", False)
         handshakes = sum(map(bool, [tls, options.get("password"), options.get("db")]))
         self.kind = SSLConnection if tls else Connection
         self.options = options | {
-            "host": address[0],
-            "port": address[1],
+            "host": endpoint[0],
+            "port": endpoint[1],
             "socket_connect_timeout": CONNECTING,
             "socket_timeout": HANDSHAKES / max(1, handshakes),
             "health_check_interval": 0,  # each decision is one
@@ -130,8 +130,8 @@ class Store:
     def __init__(self) -> None:
         self.topology, self.options = topology()
         self.is_outdated = True  # nobody has looked where the servers are since they moved
-        self.servers: dict[Address, Server] = {}
-        self.failed: Address | None = None  # of them, the last one
+        self.servers: dict[Endpoint, Server] = {}
+        self.failed: Endpoint | None = None  # of them, the last one
 
     def count(self, key: str, milliseconds: int, seconds: float = BUDGET) -> Count:
         """Count a request in a window of so many milliseconds; wait for so many seconds."""
@@ -150,10 +150,10 @@ class Store:
             server = self.server(elsewhere.node_addr)
             return server.ask("EVAL", SCRIPT, 1, key, milliseconds, seconds=left(), asking=True)
 
-    def server(self, address: Address) -> Server:
-        if address not in self.servers:
-            self.servers[address] = Server(address, self.options)
-        return self.servers[address]
+    def server(self, endpoint: Endpoint) -> Server:
+        if endpoint not in self.servers:
+            self.servers[endpoint] = Server(endpoint, self.options)
+        return self.servers[endpoint]
 
     def refresh(self) -> None:
         """Find out where the servers are, if need be, and have each of them count something: one
@@ -175,9 +175,9 @@ class Store:
         """Begin anew with the server that has failed; perhaps the store moves. A Cluster's others
         stay connected, or as many TLS handshakes would delay the new master."""
         self.is_outdated = True
-        for address, server in list(self.servers.items()):
+        for endpoint, server in list(self.servers.items()):
             if server.is_suspect:
-                self.failed = address
+                self.failed = endpoint
                 server.disconnect()
 
 
@@ -205,7 +205,7 @@ def store_client() -> Client:
 
 
 def answers_from() -> str:
-    """The address of the server that counts now, and its role; of all masters in a Cluster.
+    """The endpoint of the server that counts now, and its role; of all masters in a Cluster.
 
     Raises NoStore as `look_up` does.
     """
@@ -214,10 +214,10 @@ def answers_from() -> str:
             masters = client.get_primaries()
             return ", ".join(node.name for node in masters) + ", each a master"
         try:
-            address, role = client.client_info()["laddr"], client.info("replication")["role"]
+            endpoint, role = client.client_info()["laddr"], client.info("replication")["role"]
         except RedisError as error:
             raise NoStore(f"The store does not answer: {type(error).__name__}.") from None
-    return f"{address}, a {role}"
+    return f"{endpoint}, a {role}"
 
 
 def look_up(caller: str) -> dict[str, tuple[int, int]]:

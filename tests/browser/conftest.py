@@ -47,6 +47,17 @@ def says(page, text):
     page.locator("#status", has_text=text).wait_for()
 
 
+def settled(page):
+    """Wait until a page has asked for all that it asks for: a tenth of a second without a request
+    (the "networkidle" of playwright takes half a second of each page)."""
+    page.wait_for_load_state()
+    quiet, deadline = 0, time.monotonic() + 10
+    while quiet < 2:
+        assert time.monotonic() < deadline, page.context.under_way
+        page.wait_for_timeout(50)
+        quiet = 0 if page.context.under_way else quiet + 1
+
+
 class Site:
     """A service with its pages and mails, and browsers of several people before it."""
 
@@ -54,7 +65,7 @@ class Site:
         self.service, self.browser = service, browser
         self.url = f"http://localhost:{service.port}"  # what `make run` prints, and mails link to
         self.mails = service.folder / "mails"
-        self.hosts = set()
+        self.hosts, self.under_way = set(), set()
         self.complaints = []
         self.contexts = []
 
@@ -65,7 +76,10 @@ class Site:
         )
         context.set_default_timeout(8000)
         self.contexts.append(context)
-        context.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+        context.under_way = self.under_way
+        context.on("request", self.begin)
+        context.on("requestfinished", self.end)
+        context.on("requestfailed", self.end)
         context.on("console", self.listen)
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))
         return context
@@ -76,6 +90,13 @@ class Site:
             context.close()
         assert self.hosts <= {urlsplit(self.url).netloc}
         assert self.complaints == []
+
+    def begin(self, request):
+        self.hosts.add(urlsplit(request.url).netloc)
+        self.under_way.add(request)
+
+    def end(self, request):
+        self.under_way.discard(request)
 
     def listen(self, message):
         if "Content Security Policy" in message.text:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import DESKTOP, PHONE, fill, heading
+from tests.browser.conftest import DESKTOP, PHONE, fill, heading, settled
 from tests.browser.test_pages import OPEN, look
 from tests.conftest import PASSWORD
 
@@ -56,7 +56,7 @@ def test_no_word_of_a_page_breaks_on_a_phone(site, language):
     found = {}
     for name in [name for name in OPEN if name != "docs"]:
         page.goto(f"/{name}")
-        page.wait_for_load_state("networkidle")
+        settled(page)
         found[name] = page.evaluate(BROKEN)
 
     assert not any(found.values()), found

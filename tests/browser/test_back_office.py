@@ -130,6 +130,13 @@ def test_header_fits(site_of_ada, width, language):
     assert header.bounding_box()["y"] + header.bounding_box()["height"] <= title.bounding_box()["y"]
 
 
+def test_field_for_a_search_has_room_on_a_phone(site_of_ada):
+    page = operator(site_of_ada, viewport=PHONE)
+    page.goto("/admin/accounts/user/")
+
+    assert page.locator("#searchbar").bounding_box()["width"] > 160
+
+
 # A range of a word's characters is of one line alone where the word does not break.
 CELLS = ":is(#result_list, .panel, .dashboard .module) :is(td, th)"
 BROKEN = """(cells) => [...document.querySelectorAll(cells)].flatMap((cell) => {

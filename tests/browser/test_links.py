@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading
+from tests.browser.conftest import fill, heading, settled
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 from tests.requests import ask
@@ -117,5 +117,5 @@ def test_own_link_says_nothing_of_somebody_else(site_of_ada):
 
     page.locator("[autocomplete=username]:visible").wait_for()
     page.get_by_role("button", name="Sign out", exact=True).wait_for()
-    page.wait_for_load_state("networkidle")
+    settled(page)
     assert page.locator("[data-somebody-else]").inner_text() == ""

@@ -5,7 +5,7 @@ from pathlib import Path
 import axe_playwright_python
 import pytest
 
-from tests.browser.conftest import DESKTOP, PHONE, SCREENSHOTS, fill, heading, says
+from tests.browser.conftest import DESKTOP, PHONE, SCREENSHOTS, fill, heading, says, settled
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +24,7 @@ def violations(page):
 
 
 def look(page, name):
-    page.wait_for_load_state("networkidle")
+    settled(page)
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=not name.startswith("docs"))
     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")

@@ -3,7 +3,7 @@ docs/pictures/."""
 
 import pytest
 
-from tests.browser.conftest import SCREENSHOTS, fill, says
+from tests.browser.conftest import SCREENSHOTS, fill, says, settled
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -26,7 +26,7 @@ VIEW = {"width": 1000, "height": 640}
 
 
 def take(page, name):
-    page.wait_for_load_state("networkidle")
+    settled(page)
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"picture-{name}.png", animations="disabled")
 

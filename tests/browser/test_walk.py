@@ -1,5 +1,6 @@
 """What people do with the pages, from the first mail to the locked door."""
 
+import re
 from urllib.parse import urlsplit
 
 import pytest
@@ -52,6 +53,22 @@ def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada):
     second.reload()
     heading(second, "Log in")
     assert first.context.cookies() == []
+
+
+def test_page_that_is_being_made_while_another_tab_signs_out_leads_to_the_log_in(site_of_ada):
+    first = site_of_ada.log_in(site_of_ada.tab())
+    heading(first, "Your account")
+    second, held = first.context.new_page(), []
+    second.route(re.compile("/users"), lambda route: held.insert(0, route))
+    second.goto("/people")
+    while not held:
+        second.wait_for_timeout(20)
+
+    first.get_by_role("button", name="Sign out", exact=True).click()
+    heading(first, "Log in")
+    held[0].continue_()
+
+    heading(second, "Log in")
 
 
 def test_log_in_leads_to_the_page_that_was_wanted(site_of_ada):

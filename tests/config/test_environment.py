@@ -265,7 +265,7 @@ def test_address_of_sentinels_is_read():
     found = servers.redis_servers("REDIS_URL", url)
 
     assert found is not None
-    assert found["addresses"] == [("a", 1), ("::1", 26379), ("c", 26379)]
+    assert found["endpoints"] == [("a", 1), ("::1", 26379), ("c", 26379)]
     assert (found["service"], found["options"]["db"]) == ("MyMaster", 2)
     assert (found["options"]["username"], found["options"]["password"]) == ("ada", "p@ss")
     assert found["sentinel_options"] == {"ssl": True, "ssl_ca_certs": "/ca", "password": "w"}
@@ -275,7 +275,7 @@ def test_address_of_a_cluster_is_read():
     found = servers.redis_servers("REDIS_URL", "redis+cluster://:secret@a,b:7001")
 
     assert found is not None
-    assert found["addresses"] == [("a", 6379), ("b", 7001)]
+    assert found["endpoints"] == [("a", 6379), ("b", 7001)]
     assert found["service"] is None
     assert found["options"] == {"password": "secret"}
 

@@ -243,6 +243,18 @@ def test_command_asks_for_the_companys_name(ada, monkeypatch):
 
 
 @pytest.mark.django_db
+def test_operators_company_stays(operator):
+    company = Account.objects.operators()
+    page = f"/admin/accounts/account/{company.pk}/change/"
+
+    assert "for good" not in operator.get(page).content.decode()
+    assert operator.post(page, {"_do": "erase", "confirmed": company.name}).status_code == 403
+    with pytest.raises(CommandError, match="stays"):
+        call_command("deletecompany", str(company.pk), "--yes")
+    assert Account.objects.filter(pk=company.pk).exists()
+
+
+@pytest.mark.django_db
 def test_back_office_erases_what_was_typed(operator, zeb, ada):
     page = f"/admin/accounts/user/{zeb.pk}/change/"
     operator.post(page, {"_do": "erase", "confirmed": "zeb"})

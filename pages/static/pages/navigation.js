@@ -149,7 +149,7 @@ async function drawCompany() {
 
 client.addEventListener("change", () => {
   drawSession();
-  const members = one("main [data-shown]");
+  const members = one("main [data-shown], main[aria-busy=true] [data-members]"); // or is being made
   if (!client.user && members) {
     wanted = shown;
     visit("/login", { text: say("signed out") });

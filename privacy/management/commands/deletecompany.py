@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import Account
@@ -24,4 +25,8 @@ class Command(BaseCommand):
         asked = f"Erase {account.name} and {people} people for good? Type the company's name: "
         if not options["yes"] and input(asked).strip() != account.name:
             raise CommandError("Nothing was deleted.")
-        self.stdout.write(f"Deleted, with {delete_company(account, actor=None)} people.")
+        try:
+            number = delete_company(account, actor=None)
+        except PermissionDenied as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"Deleted, with {number} people.")

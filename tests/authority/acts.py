@@ -1,0 +1,38 @@
+"""What an act is: who takes it on whom, and how."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from accounts.models import User
+
+Do = Callable[[Any, User, Any], Any]
+PEOPLE = ["member", "admin", "staff", "superuser", "operators", "other", "self"]
+COMPANIES = ["customer", "operators"]
+PROTECTED = {"staff", "superuser", "operators"}  # only a superuser acts on these
+ANYBODY, SUPERUSER, NOBODY = {"staff", "superuser"}, {"superuser"}, set[str]()
+CUSTOMERS = tuple(COMPANIES)
+
+
+def perm(what, model):
+    return f"{model._meta.app_label}.{what}_{model._meta.model_name}"
+
+
+@dataclass(frozen=True)
+class Act:
+    """`do` takes the act, as the actor, on a target; those do who have all of `keys`, or of
+    `or_keys`, or are superusers. `own` says which of them do it to themselves, and `never` to
+    whom none of them does."""
+
+    name: str
+    do: Do
+    keys: frozenset[str] = frozenset()
+    own: set[str] = field(default_factory=lambda: ANYBODY)
+    targets: tuple[str, ...] = tuple(PEOPLE)
+    before: dict[str, Any] = field(default_factory=dict)  # the target's columns, so that it changes
+    who: set[str] = field(default_factory=lambda: ANYBODY)
+    or_keys: frozenset[str] = frozenset()  # of use as well as `keys`; an empty set is of none
+    never: set[str] = field(default_factory=lambda: NOBODY)
+
+    def opens(self, held):
+        return self.keys <= held or bool(self.or_keys and self.or_keys <= held)

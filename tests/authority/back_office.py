@@ -1,0 +1,297 @@
+"""The acts of the back office: by lists, by buttons and by forms."""
+
+from django.contrib.auth.models import Group, Permission
+from django.urls import reverse
+
+from accounts.models import Account, Consultant, Role, User
+from assistants.models import Client, Grant
+from audit.models import Record
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail
+from passwords.models import PasswordChange
+from tests.authority.acts import ANYBODY, CUSTOMERS, NOBODY, SUPERUSER, Act, perm
+from throttling.models import Lockout
+
+
+def page_of(model, what, *args):
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{what}", args=args)
+
+
+def things(model, target):
+    """The rows of a model that are the target, or are about it and nobody else."""
+    if isinstance(target, model):
+        return [target]
+    if model is Client:
+        return list(Client.objects.filter(grants__user=target))
+    if model in {Lockout, OutgoingMail} and isinstance(target, User):
+        return list(model._default_manager.filter(email=target.email))
+    column = "account" if isinstance(target, Account) else "user"
+    return list(model._default_manager.filter(**{column: target}))
+
+
+def take_action(model, name):
+    def do(browser, actor, target):
+        chosen = [str(row.pk) for row in things(model, target)]
+        body = {"action": name, "_selected_action": chosen, "post": "yes"}
+        return browser.post(page_of(model, "changelist"), body)
+
+    return do
+
+
+def press(name):
+    """A button of a page, with what it asks to be typed."""
+
+    def do(browser, actor, target):
+        body = {"_do": name, "post": "yes", "confirmed": str(target)}
+        return browser.post(page_of(type(target), "change", target.pk), body)
+
+    return do
+
+
+def save(model, form):
+    """Post a row's page; that of a new row where there is none that is the target's."""
+
+    def do(browser, actor, target):
+        row = things(model, target)[0]
+        return browser.post(page_of(model, "change", row.pk), form(target))
+
+    return do
+
+
+def add(model, form):
+    return lambda browser, actor, target: browser.post(page_of(model, "add"), form(target))
+
+
+def delete(model):
+    def do(browser, actor, target):
+        row = things(model, target)[0]
+        return browser.post(page_of(model, "delete", row.pk), {"post": "yes"})
+
+    return do
+
+
+def person_form(user, **changes):
+    own = {"email": user.email}
+    return own | {"first_name": "Mallory", "last_name": "M", "language": "sv"} | changes
+
+
+def same_person(user):
+    return {name: getattr(user, name) for name in ("email", "first_name", "last_name", "language")}
+
+
+def privileges(user):
+    """The name stays, and what can be given is given, or taken."""
+    same = same_person(user)
+    given = {} if user.is_staff else {"is_staff": "on", "is_superuser": "on"}
+    return same | given | {"user_permissions": [Permission.objects.first().pk]}
+
+
+def link(column):
+    """Give the company's profile that nobody has to the target."""
+
+    def do(browser, actor, target):
+        free = Consultant.objects.get(account=target.account, name="free")
+        body = {"name": "free", column: target.pk}
+        return browser.post(page_of(Consultant, "change", free.pk), body)
+
+    return do
+
+
+def invitation(role):
+    return lambda account: {
+        "account": account.pk, "email": "new@example.com", "role": role, "language": "en"
+    }  # fmt: skip
+
+
+def invite_the_target(browser, actor, target):
+    """Into a company that the target does not belong to."""
+    body = {"account": Account.objects.get(name="Third").pk, "email": target.email}
+    return browser.post(page_of(Invitation, "add"), body | {"role": "member", "language": "en"})
+
+
+def keys(*pairs):
+    return frozenset(perm(what, model) for what, model in pairs)
+
+
+CHANGE_USER = keys(("change", User))
+INVITE = keys(("add", Invitation))
+STANDING = {
+    "make_admin": {"role": Role.MEMBER},
+    "make_member": {"role": Role.ADMIN},
+    "deactivate": {"is_active": True},
+    "activate": {"is_active": False},
+}
+ON_USERS = STANDING | {
+    "sign_out": {}, "send_password_link": {}, "unlock": {}, "reset_factors": {}
+}  # fmt: skip
+OR_KEYS = {
+    "unlock": keys(("view", User), ("change", Lockout)),
+    "send_password_link": keys(("view", User), ("add", PasswordChange)),
+}
+OWN = dict.fromkeys([*STANDING, "reset_factors"], NOBODY) | {"unlock": SUPERUSER}
+WHO = {"reset_factors": SUPERUSER}
+
+
+def on_user(way, do):
+    return [
+        Act(
+            f"{way}: {name}",
+            do(name),
+            CHANGE_USER,
+            OWN.get(name, ANYBODY),
+            before=before,
+            who=WHO.get(name, ANYBODY),
+            or_keys=OR_KEYS.get(name, frozenset()),
+        )
+        for name, before in ON_USERS.items()
+    ]
+
+
+ACTIONS = {
+    (Lockout, "clear"): Act(
+        "lockout: clear", take_action(Lockout, "clear"), keys(("change", Lockout)), SUPERUSER
+    ),
+    (OutgoingMail, "try_again"): Act(
+        "mail: try again",
+        take_action(OutgoingMail, "try_again"),
+        keys(("change", OutgoingMail)),
+        SUPERUSER,
+    ),
+    (Grant, "end"): Act("grant: end", take_action(Grant, "end"), keys(("change", Grant))),
+    (Client, "end_grants"): Act(
+        "client: end grants",
+        take_action(Client, "end_grants"),
+        keys(("change", Grant), ("view", Client)),
+    ),
+    (Consultant, "delete_selected"): Act(
+        "consultant: delete chosen",
+        take_action(Consultant, "delete_selected"),
+        keys(("delete", Consultant), ("view", Consultant)),
+        SUPERUSER,
+    ),
+    (Invitation, "resend"): Act(
+        "invitation: resend",
+        take_action(Invitation, "resend"),
+        INVITE | keys(("view", Invitation)),
+        targets=CUSTOMERS,
+        or_keys=keys(("change", Invitation)),
+    ),
+    (Invitation, "revoke"): Act(
+        "invitation: revoke",
+        take_action(Invitation, "revoke"),
+        INVITE | keys(("view", Invitation)),
+        targets=CUSTOMERS,
+        or_keys=keys(("change", Invitation)),
+    ),
+    (Group, "delete_selected"): Act(
+        "group: delete chosen",
+        take_action(Group, "delete_selected"),
+        who=SUPERUSER,
+        targets=("group",),
+    ),
+}
+ACTIONS |= {
+    (User, act.name.removeprefix("list: ")): act
+    for act in on_user("list", lambda name: take_action(User, name))
+}
+HARMLESS_ACTIONS = {(Record, "export")}
+
+CHANGE_CONSULTANT = keys(("change", Consultant))
+ADMIN_PAGES = {
+    (Account, "add"): [
+        Act(
+            "company: add",
+            add(Account, lambda _: {"name": "New"}),
+            keys(("add", Account)),
+            targets=("customer",),
+        )
+    ],
+    (Account, "change"): [
+        Act(
+            "company: rename",
+            save(Account, lambda _: {"name": "Renamed"}),
+            keys(("change", Account)),
+            targets=CUSTOMERS,
+        ),
+    ],
+    (User, "change"): [
+        Act("person: rename", save(User, person_form), CHANGE_USER),
+        Act(
+            "person: e-mail address",
+            save(User, lambda user: same_person(user) | {"email": "new@example.net"}),
+            who=SUPERUSER,
+        ),
+        Act("person: privileges", save(User, privileges), own=NOBODY, who=SUPERUSER),
+    ],
+    (User, "add"): [
+        Act(
+            "person: add",
+            lambda browser, actor, target: browser.post(page_of(User, "add"), person_form(target)),
+            who=NOBODY,
+        )
+    ],
+    (Lockout, "change"): [
+        Act("lockout: save", save(Lockout, lambda _: {"failures": 0}), who=NOBODY)
+    ],
+    (Consultant, "add"): [
+        Act(
+            "consultant: add",
+            add(Consultant, lambda account: {"account": account.pk, "name": "New"}),
+            keys(("add", Consultant)),
+            targets=CUSTOMERS,
+        )
+    ],
+    (Consultant, "change"): [
+        Act(
+            "consultant: rename",
+            save(Consultant, lambda user: {"name": "New", "user": user.pk}),
+            CHANGE_CONSULTANT,
+            SUPERUSER,
+        ),
+        Act("consultant: link", link("user"), CHANGE_CONSULTANT, SUPERUSER, before={"free": True}),
+        Act("consultant: manager", link("manager"), CHANGE_CONSULTANT, SUPERUSER),
+    ],
+    (Consultant, "delete"): [
+        Act("consultant: delete", delete(Consultant), keys(("delete", Consultant)), SUPERUSER)
+    ],
+    (Invitation, "add"): [
+        Act("invite member", add(Invitation, invitation("member")), INVITE, targets=CUSTOMERS),
+        Act(
+            "invite admin",
+            add(Invitation, invitation("admin")),
+            INVITE | CHANGE_USER,
+            targets=CUSTOMERS,
+        ),
+        Act("invite whom", invite_the_target, INVITE, SUPERUSER),
+    ],
+    (Group, "add"): [
+        Act(
+            "group: add",
+            add(Group, lambda _: {"name": "New"}),
+            who=SUPERUSER,
+            targets=("group",),
+        )
+    ],
+    (Group, "change"): [
+        Act(
+            "group: rename",
+            save(Group, lambda _: {"name": "New"}),
+            who=SUPERUSER,
+            targets=("group",),
+        )
+    ],
+    (Group, "delete"): [Act("group: delete", delete(Group), who=SUPERUSER, targets=("group",))],
+}
+BUTTONS = {
+    (User, "erase"): Act("button: erase", press("erase"), own=NOBODY, who=SUPERUSER),
+    (Account, "erase"): Act(
+        "button: delete company",
+        press("erase"),
+        who=SUPERUSER,
+        targets=CUSTOMERS,
+        never={"operators"},
+    ),
+}
+BUTTONS |= {(User, act.name.removeprefix("button: ")): act for act in on_user("button", press)}
+BACK_OFFICE = [*ACTIONS.values(), *BUTTONS.values()]
+BACK_OFFICE += [act for acts in ADMIN_PAGES.values() for act in acts]

@@ -1,0 +1,44 @@
+import pytest
+from django.contrib.auth.models import Group
+
+from accounts.models import Account, Consultant, Role
+from invitations.models import Invitation
+from privacy import erasure
+from tests.authority.world import surround
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits_for_what_is_under_way(monkeypatch):
+    """An erasure does, for those who act meanwhile."""
+    monkeypatch.setattr(erasure, "pause", lambda: None)
+
+
+@pytest.fixture
+def world(new_user):
+    customer, other, operators = (
+        Account.objects.create(name="Analytical Engines"),
+        Account.objects.create(name="Eavesdroppers"),
+        Account.objects.operators(),
+    )
+    Account.objects.create(name="Third")
+    for account in (customer, other, operators):
+        Consultant.objects.create(account=account, name="free")
+        inviter = new_user(account=account, role=Role.ADMIN)  # who stays an admin
+        Invitation.objects.create(account=account, invited_by=inviter, email="open@example.com")
+    people = {
+        "member": new_user("member@example.com", account=customer),
+        "admin": new_user("admin@example.com", account=customer, role=Role.ADMIN),
+        "staff": new_user("staff@example.com", account=customer, is_staff=True),
+        "superuser": new_user(
+            "superuser@example.com", account=customer, is_staff=True, is_superuser=True
+        ),
+        "operators": new_user("operators@example.com", account=operators),
+        "other": new_user("other@example.com", account=other),
+    }
+    for user in people.values():
+        surround(user)
+    return {
+        "people": people,
+        "companies": {"customer": customer, "operators": operators},
+        "group": Group.objects.create(name="support"),
+    }

@@ -1,0 +1,118 @@
+"""Who may act on whom: every actor, every act and every target, by each way in."""
+
+import pytest
+from django.contrib import admin
+from django.test import Client as Browser
+
+from backoffice.roles import FIRST_LINE, LOOKING, wanted
+from tests.authority.acts import NOBODY, PROTECTED, perm
+from tests.authority.back_office import BACK_OFFICE
+from tests.authority.by_token import BY_TOKEN
+from tests.authority.world import actor_of, wrong
+from tests.conftest import bearer
+
+pytestmark = pytest.mark.django_db
+
+
+def may_in_back_office(kind, held):
+    def may(act, target):
+        if kind not in act.who or target in act.never:
+            return False
+        if kind == "staff" and not act.opens(held):
+            return False
+        if target == "self":
+            return kind in act.own
+        return kind == "superuser" or target not in PROTECTED
+
+    return may
+
+
+def try_back_office(world, kind, permissions):
+    actor = actor_of(world, kind, permissions)
+    browser = Browser()
+    browser.force_login(actor)
+    session = browser.cookies["sessionid"].value
+
+    def again():  # an act may have ended the session; a new browser takes long to make
+        browser.cookies.clear()
+        browser.cookies["sessionid"] = session
+        return browser
+
+    may = may_in_back_office(kind, permissions)
+    return [line for act in BACK_OFFICE for line in wrong(act, world, again, actor, may)]
+
+
+def every_permission():
+    return {
+        perm(what, model)
+        for model in admin.site._registry
+        for what in ("add", "change", "delete", "view")
+    }
+
+
+OPENING = {key for act in BACK_OFFICE for key in act.keys | act.or_keys}
+TOGETHER = {act.or_keys for act in BACK_OFFICE if len(act.or_keys) > 1}
+
+
+@pytest.mark.parametrize("permission", sorted(OPENING))
+def test_staff_with_one_permission_do_what_it_is_for_and_to_no_operator(world, permission):
+    assert try_back_office(world, "staff", {permission}) == []
+
+
+@pytest.mark.parametrize("permissions", sorted(TOGETHER, key=sorted))
+def test_staff_with_those_that_open_together_do_what_they_are_for(world, permissions):
+    assert try_back_office(world, "staff", set(permissions)) == []
+
+
+@pytest.mark.parametrize("role", [LOOKING, FIRST_LINE])
+def test_roles_do_what_they_are_for_and_act_on_no_operator(world, role):
+    assert try_back_office(world, "staff", wanted()[role]) == []
+
+
+def test_all_other_permissions_together_open_nothing(world):
+    assert try_back_office(world, "staff", every_permission() - OPENING) == []
+
+
+def test_staff_with_every_permission_act_on_no_operator(world):
+    assert try_back_office(world, "staff", every_permission()) == []
+
+
+@pytest.mark.parametrize("kind", ["member", "admin", "operators' admin", "superuser"])
+def test_back_office_is_for_staff_and_lets_superusers_do_all_but_rank_themselves(world, kind):
+    assert try_back_office(world, kind, set()) == []
+
+
+def may_by_token(kind):
+    """Admins act within their company: a superuser of the operators' there alone, too."""
+
+    def may(act, target):
+        at_home = {"operators", "self"} if kind in {"superuser", "operators' admin"} else {
+            "member", "admin", "staff", "superuser", "self", "customer"
+        }  # fmt: skip
+        if act.name in {
+            "POST",
+            "invite_user",
+            "PATCH account",
+        }:  # whose target is the caller's company
+            return kind in {"admin", "staff", "superuser"}
+        if kind in {"member", "operators' admin"} or target not in at_home:
+            return False
+        if target == "self":
+            return kind != "staff" and act.own != NOBODY
+        return kind == "superuser" or target not in PROTECTED
+
+    return may
+
+
+@pytest.mark.parametrize("kind", ["member", "admin", "operators' admin", "staff", "superuser"])
+def test_admins_act_within_their_company_and_on_no_operator(world, kind):
+    actor = actor_of(world, kind, every_permission() if kind == "staff" else ())
+    api = bearer(actor)
+
+    lines = [
+        line
+        for act in BY_TOKEN
+        for line in wrong(act, world, lambda: api, actor, may_by_token(kind))
+    ]
+
+    assert lines == []

@@ -1,0 +1,110 @@
+"""The world in which acts are tried, and whether one of them changes it."""
+
+from contextlib import contextmanager
+
+from django.contrib.auth.models import Group, Permission
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import Account, Consultant, Role, User
+from assistants.models import Client, Grant
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail, State
+from passwords.models import PasswordChange
+from signin.factors.models import Factors
+from tests.authority.acts import CUSTOMERS
+from throttling.models import Lockout
+
+
+def surround(user):
+    """What can be acted on about a person."""
+    program = Client.objects.create(name="Testbench", redirect_uris=["https://testbench.example/"])
+    Lockout.objects.create(email=user.email, failures=5, failed_at=timezone.now())
+    Grant.objects.create(user=user, client=program, token_version=user.token_version)
+    change = PasswordChange.objects.create(user=user, email=user.email)
+    mail = {"kind": "passwords.passwordchange", "state": State.FAILED}
+    OutgoingMail.objects.create(email=user.email, link_id=change.pk, **mail)
+    Consultant.objects.create(account=user.account, user=user, name="profile")
+    Factors.objects.create(user=user)
+    User.objects.filter(pk=user.pk).update(has_second_factor=True)
+
+
+def actor_of(world, kind, permissions=()):
+    """The actor, whom the target `self` is."""
+    home = "operators" if kind in {"superuser", "operators' admin"} else "customer"
+    user = User.objects.create(
+        email="actor@example.com",
+        account=world["companies"][home],
+        role=Role.MEMBER if kind == "member" else Role.ADMIN,
+        is_staff=kind in {"staff", "superuser"},
+        is_superuser=kind == "superuser",
+    )
+    for name in permissions:
+        app, _, codename = name.partition(".")
+        found = Permission.objects.get(content_type__app_label=app, codename=codename)
+        user.user_permissions.add(found)
+    surround(user)
+    world["people"]["self"] = user
+    return user
+
+
+def target_of(world, act, name):
+    if name == "group":
+        return world["group"]
+    return world["companies" if act.targets == CUSTOMERS else "people"].get(
+        name, world["companies"].get(name)
+    )
+
+
+TABLES = [Account, User, Consultant, Lockout, Grant, Invitation, OutgoingMail, PasswordChange]
+TABLES += [Group, User.user_permissions.through, User.groups.through]
+
+
+def state():
+    """All that an act may change, but for what is written about it."""
+    return {
+        model._meta.label: list(model._default_manager.order_by("pk").values()) for model in TABLES
+    }
+
+
+@contextmanager
+def undone():
+    """What is written in here is not, afterwards."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def prepare(act, actor, target):
+    """Make the target as it ought to be for the act to change something; the actor stays."""
+    if act.before.get("free"):
+        Consultant.objects.filter(user=target).delete()
+    elif act.before and target != actor:
+        User.objects.filter(pk=target.pk).update(**act.before)
+
+
+def changed(act, way, actor, targets):
+    """Whether the act, taken on these one after another, changes anything."""
+    with undone():
+        for target in targets:
+            prepare(act, actor, target)
+        before = state()
+        for target in targets:
+            act.do(way(), actor, target)
+        now = state()
+    return before != now
+
+
+def wrong(act, world, way, actor, expected):
+    """Where the act's outcome is not the expected one. What is refused is tried on all of the
+    targets before it is looked whether anything has changed: that takes longer than the act."""
+    names = [name for name in act.targets if name != "self" or act.before.get("is_active", True)]
+    targets = {name: target_of(world, act, name) for name in names}
+    refused = [target for name, target in targets.items() if not expected(act, name)]
+    found = []
+    if refused and changed(act, way, actor, refused):
+        found.append(f"{act.name}: not refused")
+    for name, target in targets.items():
+        if expected(act, name) and not changed(act, way, actor, [target]):
+            found.append(f"{act.name} on {name}: refused")
+    return found
