@@ -10,11 +10,13 @@ CHANGES = [Kind.EMAIL_CHANGE_REQUESTED, Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UN
 
 def email_changes(user: User) -> Iterator[tuple[Record, str]]:
     """The records of changes of the user's email, the newest first, each with the email that the
-    user had before it. What an operator has changed names the user by the email alone."""
+    user had before it. What an operator has changed names the user by the email alone, and is no
+    change of the operator's."""
     email = str(user.email)
     changes = Record.objects.filter(kind__in=CHANGES, account_id=user.account_id)
     for change in changes.order_by("-at"):
-        if change.actor_id == user.pk or change.subject == email:
+        is_own = change.actor_id == user.pk and change.subject == change.actor_email
+        if is_own or change.subject == email:
             email = change.detail.get("old") or change.detail.get("undone") or email
             yield change, email
 

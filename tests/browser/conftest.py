@@ -4,6 +4,7 @@ import email
 import re
 import shutil
 import time
+from email import policy
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -125,14 +126,22 @@ class Site:
             "UPDATE accounts_user SET first_name = 'Ada', last_name = 'Lovelace'",
         )
 
-    def mailed_link(self):
-        """The link in the newest mail, when it has come."""
-        deadline = time.monotonic() + 10
+    def messages(self):
+        """The mails that have come, the newest first. A file holds several, of which the last may
+        be being written."""
+        for file in sorted(self.mails.glob("*"), key=lambda file: -file.stat().st_mtime_ns):
+            *whole, _ = file.read_bytes().split(b"-" * 79 + b"\n")
+            for text in reversed(whole):
+                yield email.message_from_bytes(text, policy=policy.default)
+
+    def mailed_link(self, to=""):
+        """The link in the newest mail that has one, when it has come; of those to an address."""
+        deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            for file in sorted(self.mails.glob("*"), key=lambda file: -file.stat().st_mtime_ns):
-                mail = email.message_from_bytes(file.read_bytes())
-                text = mail.get_payload(0).get_payload(decode=True) if mail.is_multipart() else b""
-                if found := re.search(r"http://\S+#token=\S+", text.decode()):
+            for message in self.messages():
+                body = message.get_body(("plain",))
+                found = body and re.search(r"http://\S+#token=\S+", body.get_content())
+                if found and to in message["To"]:
                     return found[0]
             time.sleep(0.1)
         raise TimeoutError("no mail has come")

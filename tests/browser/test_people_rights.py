@@ -1,9 +1,6 @@
 """Another address, own data, a team invited at once, filters, downloads, the company's name."""
 
-import email
 import json
-import re
-import time
 
 import pytest
 
@@ -29,22 +26,6 @@ def people(account):
     return account
 
 
-def link_to(site, address):
-    """The link in the newest mail to an address, when it has come. A file holds several mails."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        for file in sorted(site.mails.glob("*"), key=lambda file: -file.stat().st_mtime_ns):
-            for text in reversed(file.read_bytes().split(b"-" * 79 + b"\n")):
-                mail = email.message_from_bytes(text)
-                part = mail.get_payload(0).get_payload(decode=True) if mail.is_multipart() else b""
-                found = re.search(r"http://\S+email-change#token=\S+|http://\S+change-email#token=\S+",
-                                  part.decode())  # fmt: skip
-                if found and mail["To"] == address:
-                    return found[0]
-        time.sleep(0.1)
-    raise TimeoutError("no mail has come")
-
-
 def test_address_is_changed_by_a_link_and_given_back_by_another(site_of_ada, account):
     account.get_by_label("New e-mail address").fill(NEW)
     account.get_by_label("Password", exact=True).fill("not the password")
@@ -53,13 +34,13 @@ def test_address_is_changed_by_a_link_and_given_back_by_another(site_of_ada, acc
     account.get_by_label("Password", exact=True).fill(PASSWORD)
     account.get_by_role("button", name="Send the link").click()
     says(account, f"a link is on its way to {NEW}")
-    account.goto(link_to(site_of_ada, NEW))
+    account.goto(site_of_ada.mailed_link(NEW))
     account.get_by_text(f"From now on you log in with {NEW}.").wait_for()
     account.get_by_role("button", name="Use this address").click()
     says(account, "Your e-mail address is changed.")
     account.locator("dd", has_text=NEW).wait_for()
 
-    account.goto(link_to(site_of_ada, "ada@example.com"))
+    account.goto(site_of_ada.mailed_link("ada@example.com"))
     account.get_by_role("button", name="Keep this address").click()
     says(account, "Your e-mail address is the old one again.")
     heading(account, "Log in")

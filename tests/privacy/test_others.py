@@ -5,9 +5,11 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 from django.core import mail
 from django.test import Client as Browser
+from django.utils import timezone
 
 from accounts.models import Account, Consultant, User
 from audit.models import Record
+from emailchanges.models import change_by_operator
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from mail.worker import Worker
@@ -15,6 +17,7 @@ from privacy.erasure import delete_company, erase
 from tests.conftest import bearer
 from tests.privacy.conftest import EMAIL, NAMES
 from tests.privacy.test_erase import dump, found
+from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 NAME = " ".join(NAMES)
@@ -44,6 +47,23 @@ def test_colleagues_are_told_which_invitations_went_and_not_of_whom(zeb, ada):
 
     (told,) = OutgoingMail.objects.filter(email=ada.email)
     assert told.context == {"by": "", "name": LEFT["en"], "emails": ["open@example.net"]}
+
+
+def test_operator_who_changed_a_colleagues_email_is_not_taken_for_them(new_user):
+    """Nor is what they were called before forgotten over it."""
+    operators = {"account": Account.objects.operators(), "is_staff": True, "is_superuser": True}
+    boss = new_user("former@example.com", **operators)
+    colleague = new_user("theirs@example.com", **operators)
+    change_by_operator(boss, "boss@example.com", colleague)
+    boss.refresh_from_db()
+    change_by_operator(colleague, "another@example.com", boss)
+    Lockout.objects.create(email="theirs@example.com", failures=1, failed_at=timezone.now())
+
+    erase(boss, actor=None)
+
+    assert "former@example.com" not in dump()
+    assert Record.objects.get(subject="another@example.com").detail["old"] == "theirs@example.com"
+    assert Lockout.objects.filter(email="theirs@example.com").exists()
 
 
 def test_session_of_who_was_staff_once_goes(zeb):
