@@ -179,7 +179,8 @@ def leave_the_log(gone: Gone, emails: list[str]) -> None:
     """Django's log of the back office repeats how a row was called: as the person, or by what was
     mailed to them ("invitation for …"), cut at 200 characters."""
     about = Q(object_id__in=[str(gone.pk), *gone.rows])
-    called = [kind._meta.verbose_name_raw for kind in EmailedLink.kinds()]
+    with translation.override(None):  # the log is in no reader's language
+        called = [str(kind._meta.verbose_name) for kind in EmailedLink.kinds()]
     for email in emails:
         about |= Q(object_repr__in=[email, *(f"{kind} for {email}"[:200] for kind in called)])
     LogEntry.objects.filter(about).update(object_repr=gone.pseudonym)

@@ -28,6 +28,8 @@ LANGUAGES = ["de", "sv"]
 MARKS = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext"}
 OTHERS = {Path("pages/words.py"), Path("privacy/erasure.py")}  # the pages' and the mails' words
 APPS = sorted(path.parent for path in Path().glob("*/apps.py"))
+# Django's German calls it as we call a company's admins, who are something else.
+OVERRULED = {"de": {"superuser status"}, "sv": set()}
 CATALOGS = ["locale", "assistants/locale", "pages/locale"]  # which Django merges with ours
 # What speaks to operators at a shell, or to the log; and the groups' names, which are stored.
 NOT_SHOWN = {"checks.py", "lookups.py", "rights.py", "roles.py", "status.py"}
@@ -121,7 +123,8 @@ def of_django(language):
 def test_every_text_is_translated_and_nothing_else(language):
     entries = polib.pofile(str(catalog(language)))
 
-    assert {entry.msgid for entry in entries} == written() - of_django(language)
+    wanted = written() - of_django(language) | OVERRULED[language]
+    assert {entry.msgid for entry in entries} == wanted
     assert entries.percent_translated() == 100
 
 

@@ -54,9 +54,10 @@ def settled(page):
     page.wait_for_load_state()
     quiet, deadline = 0, time.monotonic() + 10
     while quiet < 2:
-        assert time.monotonic() < deadline, page.context.under_way
+        under_way = [one for one in page.context.under_way if one.frame.page == page]
+        assert time.monotonic() < deadline, under_way
         page.wait_for_timeout(50)
-        quiet = 0 if page.context.under_way else quiet + 1
+        quiet = 0 if under_way else quiet + 1
 
 
 class Site:

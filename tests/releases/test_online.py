@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.apps import apps
-from django.db.migrations import AddIndex, CreateModel
+from django.db.migrations import AddField, AddIndex, AlterField, CreateModel
 from django.db.migrations.loader import MigrationLoader
 
 from audit.online import AddIndexOnline
@@ -43,6 +43,18 @@ def test_index_of_a_table_that_is_there_is_made_online(migration):
     if late:
         assert not migration.atomic
         assert all(isinstance(it, AddIndexOnline) for it in migration.operations)
+
+
+def test_no_column_brings_an_index_of_its_own_to_a_table_that_is_there():
+    """Such an index is made while others wait; of the clients' table it is of a day's rows."""
+    found = {
+        f"{it.model_name_lower}.{it.name}"
+        for migration in migrations()
+        for it in migration.operations
+        if isinstance(it, AddField | AlterField) and (it.field.unique or it.field.db_index)
+    }
+
+    assert found == {"client.url"}
 
 
 def test_migration_broken_off_in_an_index_runs_again(new_service):
