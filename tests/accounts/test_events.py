@@ -6,7 +6,11 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
+from accounts.history import emails_of
+from accounts.models import Account, Role
 from audit.models import Kind, Record
+from emailchanges.models import change_by_operator
+from tests.conftest import bearer
 
 pytestmark = pytest.mark.django_db
 
@@ -95,6 +99,18 @@ def test_what_a_person_met_with_under_an_address_before_is_theirs(as_ada, bob, n
     other = new_user(bob.email, account=bob.account)
     assert role not in events(as_ada, user_id=bob.pk)
     assert events(as_ada, user_id=other.pk) == [role]
+
+
+def test_operator_who_changed_an_address_has_not_had_it(new_user):
+    operators = {"account": Account.objects.operators(), "is_staff": True, "is_superuser": True}
+    boss = new_user("boss@example.com", role=Role.ADMIN, **operators)
+    colleague = new_user("theirs@example.com", **operators)
+    bearer(colleague).patch("/auth/me", {"first_name": "Another"})
+    change_by_operator(colleague, "another@example.com", boss)
+
+    assert emails_of(boss) == {"boss@example.com"}
+    assert events(bearer(boss), user_id=boss.pk) == [("email.changed", "another@example.com")]
+    assert ("profile.changed", "theirs@example.com") in events(bearer(boss), user_id=colleague.pk)
 
 
 @pytest.mark.parametrize(

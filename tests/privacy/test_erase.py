@@ -14,6 +14,7 @@ from smtplib import SMTPRecipientsRefused
 import psycopg
 import pytest
 from django.core import mail
+from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
@@ -251,6 +252,8 @@ def test_operators_company_stays(operator):
     assert operator.post(page, {"_do": "erase", "confirmed": company.name}).status_code == 403
     with pytest.raises(CommandError, match="stays"):
         call_command("deletecompany", str(company.pk), "--yes")
+    with pytest.raises(PermissionDenied):
+        erasure.delete_company(company, actor=None)
     assert Account.objects.filter(pk=company.pk).exists()
 
 
