@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts test-year lint schema messages bench
+.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts lint schema messages bench
 .DEFAULT_GOAL := run
 
 run: .venv/.installed
@@ -38,10 +38,6 @@ test-failover: .venv/.installed-tests
 # Three hosts in network namespaces of their own, over one PostgreSQL and one Redis.
 test-hosts: .venv/.installed-tests
 	$(BIN)/python -m pytest -m hosts tests/hosts
-
-# A year of two hosts in minutes, by a shifted clock in all processes; needs gcc and Debian's prometheus.
-test-year: .venv/.installed-tests
-	$(BIN)/python -m pytest -x -m year tests/year
 
 # The schema as a file; a test fails while it differs from what the code says.
 schema: .venv/.installed
