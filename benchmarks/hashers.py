@@ -1,17 +1,12 @@
 """One hash by each library that computes it, with the service's parameters:
 
-.venv/bin/python -m benchmarks.hashers [FOLDER]
-
-FOLDER has argon2-cffi's bindings as they were built there (docs/performance.md), to be measured
-beside the wheel's.
+.venv/bin/python -m benchmarks.hashers
 """
 
 import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,25 +53,6 @@ class Spent(NamedTuple):
         return self.user + self.system
 
 
-def built(folder: Path) -> Callable[[], bytes]:
-    """argon2-cffi's hash by the bindings of that folder."""
-    [path] = folder.glob("_argon2_cffi_bindings/_ffi*.so")
-    spec = spec_from_file_location("_argon2_cffi_bindings._ffi", path)
-    assert spec
-    assert spec.loader
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    ffi, lib = module.ffi, module.lib
-
-    def work() -> bytes:
-        out, words = ffi.new("uint8_t[]", 32), (PASSWORD, len(PASSWORD), SALT, len(SALT))
-        end = (out, 32, ffi.NULL, 0, lib.Argon2_id, lib.ARGON2_VERSION_NUMBER)
-        assert lib.argon2_hash(PASSES, KIBIBYTES, 1, *words, *end) == lib.ARGON2_OK
-        return bytes(ffi.buffer(out))
-
-    return work
-
-
 def spent(work: Callable[[], bytes]) -> Spent:
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
     for _ in range(TIMES):
@@ -87,8 +63,6 @@ def spent(work: Callable[[], bytes]) -> Spent:
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
-        LIBRARIES["argon2-cffi as built"] = built(Path(sys.argv[1]))
     assert len({work() for work in LIBRARIES.values()}) == 1
     print("huge pages:", HUGE_PAGES.read_text().strip() if HUGE_PAGES.exists() else "unknown")
     rounds = [{name: spent(work) for name, work in LIBRARIES.items()} for _ in range(ROUNDS)]

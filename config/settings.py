@@ -231,12 +231,7 @@ else:
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["signin.backends.EmailBackend"]
-PASSWORD_HASHERS = [
-    "signin.hashers.OwaspArgon2PasswordHasher",
-    # Older hashes are still read, and renewed at the next log-in.
-    "signin.hashers.PBKDF2Hasher",
-    "signin.hashers.ScryptHasher",
-]
+PASSWORD_HASHERS = ["signin.hashers.OwaspArgon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",

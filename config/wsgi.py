@@ -16,14 +16,13 @@ logger = logging.getLogger(__name__)
 
 
 def load() -> None:
-    """Read the signing keys, choose who hashes, make the dummy hash and import every view, rather
+    """Read the signing keys, make the dummy hash and import every view, rather
     than at somebody's first request. A folder without a good key ends the start with its one line.
     """
     from config.postgresql.base import Connection
     from config.postgresql.breaker import breaker
     from keys import folder
     from signin import backends
-    from signin.hashers import OwaspArgon2PasswordHasher
 
     try:
         folder.key_folder.current()
@@ -34,7 +33,6 @@ def load() -> None:
     # keeps its connections, there is no other cache, and queries are logged with DEBUG alone.
     request_finished.disconnect(close_caches)
     request_started.disconnect(reset_queries)
-    OwaspArgon2PasswordHasher.choose()
     backends.dummy_hash()
     breaker.may_open = False
     try:

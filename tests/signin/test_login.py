@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.contrib.auth.hashers import PBKDF2PasswordHasher, check_password
+from django.contrib.auth.hashers import Argon2PasswordHasher, check_password
 from django.test import override_settings
 
 from accounts.models import User
@@ -119,9 +119,9 @@ def test_spaces_in_a_password_count(api, ada):
 
 
 def test_old_hash_is_renewed(api, ada):
-    User.objects.filter(pk=ada.pk).update(
-        password=PBKDF2PasswordHasher().encode(PASSWORD, "salt" * 6)
-    )
+    djangos = Argon2PasswordHasher()
+    encoded = djangos.encode(PASSWORD, djangos.salt())
+    User.objects.filter(pk=ada.pk).update(password=encoded)
 
     assert log_in(api)[0] == 200
 
