@@ -14,3 +14,4 @@ ALTER DEFAULT PRIVILEGES FOR ROLE consulting IN SCHEMA public
 
 -- The audit trail is added to and pruned, and never changed.
 REVOKE UPDATE, TRUNCATE ON audit_record FROM consulting_service;
+GRANT EXECUTE ON FUNCTION audit_pseudonymise(uuid, uuid, text, text[], uuid, text[]) TO consulting_service;
