@@ -1,21 +1,24 @@
 """GET /auth/me/data and `manage.py export`: all that is stored on a person, nothing of others'."""
 
 import json
+import re
 import stat
 from datetime import timedelta
 
 import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.db.models import ForeignKey
 from django.utils import timezone
 
 from accounts.models import User
 from audit.models import Kind, Record
+from emailchanges.models import EmailChange
 from mail.emails import CanonicalEmailField
 from mail.worker import Worker
 from privacy.export import FIELDS, export
-from tests.conftest import bearer
+from tests.conftest import API, PASSWORD, bearer
 from tests.privacy.conftest import EMAIL
 
 # Fields that point to a person, or name one, and are in no export: each with its reason.
@@ -89,7 +92,7 @@ def test_caller_gets_all_that_is_stored(traces):
     }
     assert data["locks_and_devices"][0]["failures"] == 1
     empty = [name for name, rows in data["links"].items() if not rows]
-    assert empty == ["undoings of e-mail changes"]
+    assert empty == ["undoings of e-mail changes", "e-mail changes"]
 
 
 @pytest.mark.django_db
@@ -105,6 +108,36 @@ def test_what_bears_a_former_address_is_the_persons_unless_it_is_anothers_now(ze
     assert EMAIL in {row["email"] for row in before["mails"]}
     assert EMAIL not in {row["email"] for row in after["mails"]}
     assert EMAIL not in {row["subject"] for row in after["trail"]}
+
+
+@pytest.mark.django_db
+def test_export_does_not_tell_which_address_is_taken(bob, eve, time_machine):
+    """Whatever address a change was asked for, free, taken or one's own: the rest is equal."""
+    time_machine.move_to(timezone.now(), tick=False)
+    exports = []
+    for wanted in ("free@example.net", eve.email, bob.email):
+        with transaction.atomic():
+            asked = {"email": wanted, "password": PASSWORD}
+            assert bearer(bob).post("/auth/email-changes", asked).status_code == 200
+            before = bearer(bob).get("/auth/me/data").content.decode()
+            Worker().round()
+            after = bearer(bob).get("/auth/me/data").content.decode()
+            exports.append([
+                re.sub(r'"request_id":"[^"]*"', "", text).replace(f'"new":"{wanted}"', "")
+                for text in (before, after)
+            ])  # fmt: skip
+            transaction.set_rollback(True)
+
+    assert exports[0] == exports[1] == exports[2]
+
+
+@pytest.mark.django_db
+def test_change_that_was_made_is_exported(bob):
+    link = EmailChange.objects.create(user=bob, old_email=bob.email, email="new@example.net")
+    assert API().post("/email-changes/redeem", {"token": link.token}).status_code == 204
+
+    (made,) = export(User.objects.get(pk=bob.pk))["links"]["e-mail changes"]
+    assert (made["old_email"], made["email"]) == (bob.email, "new@example.net")
 
 
 @pytest.mark.django_db
