@@ -1,0 +1,98 @@
+"""How many passwords are hashed at a time, and what happens to the callers beyond that."""
+
+import threading
+import time
+
+import pytest
+from django.db import connection
+
+from signin import hash_slots
+from signin.exceptions import TooManyHashes
+from signin.hash_slots import hash_slot
+
+
+@pytest.fixture(autouse=True)
+def few_slots(monkeypatch):
+    """One hash at a time, and one caller waiting."""
+    monkeypatch.setattr(hash_slots, "hashing", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(hash_slots, "admitted", threading.BoundedSemaphore(2))
+
+
+class Caller(threading.Thread):
+    """A call that hashes until it is released."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.hashes, self.released = threading.Event(), threading.Event()
+        self.start()
+
+    def run(self):
+        with hash_slot():
+            self.hashes.set()
+            assert self.released.wait(10)
+
+
+def test_next_caller_waits_for_the_first():
+    first = Caller()
+    assert first.hashes.wait(10)
+    second = Caller()
+
+    assert not second.hashes.wait(0.1)
+    first.released.set()
+    assert second.hashes.wait(10)
+    second.released.set()
+    second.join()
+
+
+def test_caller_beyond_the_queue_is_refused_at_once():
+    first = Caller()
+    assert first.hashes.wait(10)
+    second = Caller()
+    time.sleep(0.1)
+
+    begun = time.monotonic()
+    with pytest.raises(TooManyHashes), hash_slot():
+        pass
+    assert time.monotonic() - begun < hash_slots.PATIENCE / 2
+    for caller in (first, second):
+        caller.released.set()
+        caller.join()
+    with hash_slot():
+        pass
+
+
+def test_caller_who_has_waited_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr(hash_slots, "PATIENCE", 0.05)
+    first = Caller()
+    assert first.hashes.wait(10)
+
+    with pytest.raises(TooManyHashes), hash_slot():
+        pass
+    first.released.set()
+    first.join()
+
+
+def test_failed_call_gives_its_turn_back():
+    for _ in range(5):
+        with pytest.raises(ValueError, match="wrong"), hash_slot():
+            raise ValueError("wrong")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_waiting_caller_holds_no_database_connection():
+    first = Caller()
+    assert first.hashes.wait(10)
+    found = []
+
+    def call():
+        connection.ensure_connection()
+        threading.Timer(0.2, first.released.set).start()
+        with hash_slot():
+            found.append(connection.connection)
+        connection.close()
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+
+    assert found == [None]
