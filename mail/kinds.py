@@ -11,13 +11,11 @@ from django.conf import settings
 from mail.links import EmailedLink
 from mail.notices import PREFIX
 
-SUBJECT = ".subject.txt"
-
 
 @functools.cache
 def known_kinds() -> dict[str, type[EmailedLink] | None]:
     """The kinds as the outbox names them, each with its model; None for a notice, which has
     templates alone."""
-    subjects = (settings.BASE_DIR / "templates/emails").glob(f"*{SUBJECT}")
-    notices = {PREFIX + path.name.removesuffix(SUBJECT): None for path in subjects}
+    templates = (settings.BASE_DIR / "templates/emails").glob("*.txt")
+    notices = {PREFIX + path.stem: None for path in templates}
     return notices | {model._meta.label_lower: model for model in EmailedLink.kinds()}

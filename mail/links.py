@@ -63,7 +63,7 @@ class EmailedLink(models.Model):
     """
 
     page: ClassVar[str]  # the front-end's path, under FRONTEND_URL
-    mail_name: ClassVar[str]  # templates/emails/<mail_name>.*
+    mail_name: ClassVar[str]  # templates/emails/<mail_name>.txt
     seconds_setting: ClassVar[str]  # how long it lives, from when its mail is sent
     per_hour: ClassVar[int | None] = None  # requests for an address; None: as the settings say
     ends_with_the_email: ClassVar[bool] = True  # once its address is no longer the person's

@@ -1,6 +1,7 @@
 """How a mail reads: its subject, text and HTML, made from the templates of what it is about."""
 
 import math
+import re
 import textwrap
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -16,6 +17,8 @@ from mail.browsers import browser_and_system
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.words import harmless
+
+BLANK_LINES = re.compile(r"\n{3,}")  # where a block of the layout is empty
 
 
 def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
@@ -42,6 +45,12 @@ def preheader(text: str) -> str:
     return said[:1].upper() + said[1:]
 
 
+def render(matter: EmailedLink | Notice, layout: str, context: Mapping[str, object]) -> str:
+    """One layout of templates/emails/parts, filled with the blocks of the mail's own template."""
+    layout = f"emails/parts/{layout}"
+    return render_to_string(f"emails/{matter.mail_name}.txt", {**context, "layout": layout})
+
+
 def compose(
     mail_id: UUID, matter: EmailedLink | Notice, language: str, told: Mapping[str, object]
 ) -> EmailMultiAlternatives:
@@ -49,12 +58,11 @@ def compose(
     is of `origin_context`."""
     context = {**told, **(link_context(matter) if isinstance(matter, EmailedLink) else {})}
     context |= {"links": settings.LINKS} | matter.mail_context()
-    name = f"emails/{matter.mail_name}"
     with translation.override(language):
-        subject = " ".join(render_to_string(f"{name}.subject.txt", context).split())
-        text = render_to_string(f"{name}.txt", context)
-        context |= {"language": language, "subject": subject, "preheader": preheader(text)}
-        html = render_to_string(f"{name}.html", context)
+        subject = " ".join(render(matter, "subject.txt", context).split())
+        text = BLANK_LINES.sub("\n\n", render(matter, "mail.txt", context))
+        context |= {"language": language, "title": subject, "preheader": preheader(text)}
+        html = render(matter, "mail.html", context)
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     message = EmailMultiAlternatives(subject, text, to=[matter.email])
     message.attach_alternative(html, "text/html")

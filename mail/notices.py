@@ -16,7 +16,7 @@ class Notice:
     """A mail to whom it concerns, asked for in the transaction of what it tells of:
     `OutgoingMail.objects.tell(Notice("password_changed", user.email, user.language))`.
 
-    Its templates are templates/emails/<kind>.*. They see `context`, which is what JSON can hold,
+    Its template is templates/emails/<kind>.txt. It sees `context`, which is what JSON can hold,
     each text in it made harmless, and of where it was done from what every mail is told
     (`mail.message.origin_context`).
     """

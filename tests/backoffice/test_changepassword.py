@@ -21,9 +21,9 @@ def typed(monkeypatch):
 
 @pytest.mark.parametrize(
     ("language", "words"),
-    [("en", "the operators of this service have set a new password"),
-     ("de", "die Betreiber dieses Dienstes haben ein neues Passwort"),
-     ("sv", "tjänstens driftansvariga har satt ett nytt lösenord")],
+    [("en", "Our support team set a new password"),
+     ("de", "unser Support hat ein neues Passwort"),
+     ("sv", "Vår support har valt ett nytt lösenord")],
 )  # fmt: skip
 def test_owner_is_told(bob, as_bob, typed, language, words):
     User.objects.filter(pk=bob.pk).update(language=language)

@@ -48,8 +48,8 @@ def test_other_admins_are_mailed_what_was_revoked(as_ada, ada, mallory, bob):
 
     told = {message.to[0]: message for message in mail.outbox}
     assert told.keys() == {ada.email, mallory.email}
-    assert "- private@example.net" in visible(told[ada.email].body)
-    assert "“Ada Lovelace” has deactivated your account" in told[mallory.email].body
+    assert "\nprivate@example.net" in visible(told[ada.email].body)
+    assert "Ada Lovelace has deactivated your account" in told[mallory.email].body
 
 
 @pytest.mark.django_db
@@ -96,8 +96,8 @@ def test_role_is_told_to_its_owner_alone_and_once(as_ada, bob):
     Worker().round()
 
     (message,) = mail.outbox
-    assert (message.to, message.subject) == ([bob.email], "Your role was changed")
-    assert "“Ada Lovelace” has made you an admin" in message.body
+    assert (message.to, message.subject) == ([bob.email], "You're now an admin of your company")
+    assert "Ada Lovelace has made you an admin" in message.body
 
 
 @pytest.mark.django_db
@@ -108,7 +108,7 @@ def test_command_names_what_it_revoked(ada, mallory, capsys):
 
     assert "private@example.net" in capsys.readouterr().out
     Worker().round()
-    assert "the operators of this service have made you a member" in mail.outbox[-1].body + str(
+    assert "Our support team has changed your role" in mail.outbox[-1].body + str(
         mail.outbox[-2].body
     )
 

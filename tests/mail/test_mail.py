@@ -105,7 +105,7 @@ class TestWorker:
         Worker().round()
 
         (message,) = server.messages
-        assert (message["To"], message["Subject"]) == ("new@example.com", "Complete your sign-up")
+        assert (message["To"], message["Subject"]) == ("new@example.com", "Finish signing up")
         assert message["From"] == "no-reply@localhost"
         assert link_in(message) == link_in(message, "html") == SignupLink.objects.get().url
 

@@ -28,7 +28,8 @@ def test_notice_is_sent_in_its_language_with_when_and_from_where(db):
 
     assert (message.to, message.subject) == (["a@example.com"], "Ihr Passwort wurde geändert")
     for body in (message.body, message.alternatives[0].content):
-        assert " UTC, Adresse: 192.0.2.7, Browser: Firefox (Windows)" in visible(body)
+        assert " Uhr (UTC)" in body
+        assert "Firefox unter Windows · 192.0.2.7" in visible(body)
         assert links_in(body) == []
 
 
@@ -57,7 +58,7 @@ def test_notice_of_a_command_names_no_address(db):
     OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "en"))
 
     assert "UTC\n" in mailed().body
-    assert "Address" not in mailed().body
+    assert " · " not in mailed().body
 
 
 def test_texts_of_a_context_become_no_links():
@@ -75,7 +76,7 @@ def test_password_change_is_told_to_its_owner(api, bob):
 
     assert mail.outbox[-1].subject == "Your password was changed"
     assert mail.outbox[-1].to == [bob.email]
-    assert "Browser: Firefox (Windows)" in mail.outbox[-1].body
+    assert "Firefox on Windows · " in mail.outbox[-1].body
 
 
 @pytest.mark.parametrize("path", ["/password-changes", "/auth/signup"])
@@ -85,7 +86,7 @@ def test_request_for_a_link_says_when_and_from_where(api, bob, path):
 
     message = mailed()
     for body in (message.body, message.alternatives[0].content):
-        assert "UTC, Address: 127.0.0.1, Browser: Edge (Windows)" in visible(body)
+        assert "Edge on Windows · 127.0.0.1" in visible(body)
 
 
 @pytest.mark.parametrize(

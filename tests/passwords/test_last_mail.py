@@ -72,7 +72,7 @@ def test_strangers_sign_ups_suppress_no_password_mail(api, bob):
     ask(bob)
     Worker().round()
 
-    assert [message.subject for message in mail.outbox] == ["Change your password"]
+    assert [message.subject for message in mail.outbox] == ["Reset your password"]
 
 
 @pytest.mark.parametrize("email", ["bob@example.com", "nobody@example.com"])

@@ -111,7 +111,7 @@ def test_person_is_told_by_a_last_mail(traces, language):
     Worker().round()
 
     told = [one for one in mail.outbox if one.to == [EMAIL]][-1]
-    subjects = {"en": "was erased", "de": "wurde gelöscht", "sv": "har raderats"}
+    subjects = {"en": "has been deleted", "de": "wurde gelöscht", "sv": "har raderats"}
     assert subjects[language] in told.subject
     assert not [name for name in NAMES if name in told.body]
 

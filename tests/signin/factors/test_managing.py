@@ -339,7 +339,7 @@ def test_trail_is_told_of_every_change(as_ada, api, ada, codes):
     records = Record.objects.filter(kind__in=kinds)
     assert sorted(record.kind for record in records) == sorted(kinds)
     assert {(record.actor_id, record.subject) for record in records} == {(ada.pk, ada.email)}
-    assert (made.to, made.subject) == ([ada.email], "New recovery codes were made")
+    assert (made.to, made.subject) == ([ada.email], "New recovery codes created")
 
 
 def test_who_has_no_factor_needs_no_recovery_codes(as_ada):
@@ -367,13 +367,13 @@ def test_owner_is_mailed_and_the_trail_is_told(as_ada, ada, language):
 
 def test_used_recovery_code_is_mailed_with_what_is_left(api, ada, codes):
     log_in(api, ada, code=codes[0])
-    assert "There are 9 left" in mailed().body
+    assert "You have 9 codes left" in mailed().body
     assert "run out" not in mailed().body
     for one in codes[1:7]:
         log_in(api, ada, code=one)
 
-    assert "There are 3 left" in mailed().body
-    assert "before they run out" in mailed().body
+    assert "You have 3 codes left" in mailed().body
+    assert "before you run out" in mailed().body
 
 
 def test_owner_is_warned_once_a_day_of_wrong_codes(api, ada, codes, settings):
@@ -386,7 +386,7 @@ def test_owner_is_warned_once_a_day_of_wrong_codes(api, ada, codes, settings):
         log_in(api, ada, code=wrong_code())
     assert warnings.count() == 1
     mailed()
-    assert "Somebody knows your password" in [one.subject for one in mail.outbox]
+    assert "Someone may know your password" in [one.subject for one in mail.outbox]
 
     Factors.objects.update(warned_at="2026-01-01T00:00:00Z")
     log_in(api, ada, code=wrong_code())
