@@ -10,7 +10,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.exceptions import LastAdmin, NoFactorOfOnesOwn, NotAdmin
+from accounts.errors import LastAdmin, NoFactorOfOnesOwn, NotAdmin
 from accounts.generics import AdminView, Data, ProtectedView, SignedInRequest, valid, valid_query
 from accounts.models import User, UserQuerySet
 from accounts.permissions import IsAdmin

@@ -40,8 +40,7 @@ from assistants.models import Client, Grant
 from assistants.oauth import check_target, single_param
 from audit.macs import TimestampSigner
 from signin.backends import check_credentials
-from signin.exceptions import WrongCredentials
-from signin.factors.exceptions import FactorNeeded
+from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import form_proof, second_page, unseal
 from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle

@@ -19,7 +19,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.errors import EmailTaken, LastAdmin
 from accounts.models import Account, Consultant, Role, User
 from audit.admin import AuditedAdmin, LargeTableAdmin, each
 from audit.models import Kind

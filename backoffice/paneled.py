@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext
 
-from accounts.exceptions import LastAdmin
+from accounts.errors import LastAdmin
 from accounts.models import User
 from audit.admin import LargeTableAdmin
 from backoffice.asking import AskingAdmin

@@ -15,9 +15,9 @@ from audit import trail
 from audit.models import Kind
 from signin.backends import clear_lockout
 from signin.devices import Devices, remember_device
+from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode
 from signin.factors import totp
 from signin.factors.enrolment import user_of_enrolment
-from signin.factors.exceptions import FactorMustBeSetUp, FactorNeeded, WrongCode
 from signin.factors.forms import second_page
 from signin.factors.models import Factors
 from signin.factors.proof import Proof

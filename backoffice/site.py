@@ -33,8 +33,7 @@ from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin.backends import check_credentials
 from signin.devices import remember_device
-from signin.exceptions import WrongCredentials
-from signin.factors.exceptions import FactorNeeded
+from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import form_proof, unseal
 from throttling.exceptions import RateLimited, TooManyAttempts
 from throttling.throttles import CredentialThrottle, PublicThrottle

@@ -19,7 +19,7 @@ from assistants.exceptions import OAuthError
 from config.middleware import is_admin
 from config.postgresql.breaker import breaker
 from pages import urls as pages
-from signin.exceptions import TooManyHashes
+from signin.errors import TooManyHashes
 from throttling.exceptions import RateLimited
 
 logger = logging.getLogger(__name__)

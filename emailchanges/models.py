@@ -13,7 +13,7 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from rest_framework.exceptions import NotAuthenticated
 
-from accounts.exceptions import EmailTaken
+from accounts.errors import EmailTaken
 from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind

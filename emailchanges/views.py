@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.exceptions import EmailTaken
+from accounts.errors import EmailTaken
 from accounts.generics import CredentialView, SignedInRequest, valid
 from emailchanges.models import EmailChange, UndoEmailChange
 from emailchanges.serializers import EmailChangeSerializer, TokenSerializer

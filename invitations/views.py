@@ -14,7 +14,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.exceptions import EmailTaken
+from accounts.errors import EmailTaken
 from accounts.generics import AdminView, Data, SignedInRequest, valid, valid_query
 from accounts.models import User
 from audit import trail

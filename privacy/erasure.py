@@ -14,7 +14,7 @@ from django.utils import translation
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
-from accounts.exceptions import LastAdmin
+from accounts.errors import LastAdmin
 from accounts.history import email_changes, not_of_others
 from accounts.models import Account, Consultant, Role, User
 from audit import trail

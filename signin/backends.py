@@ -21,14 +21,15 @@ from audit.models import Kind
 from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from signin.devices import STRANGER, Devices
-from signin.exceptions import TooManyHashes, WrongCredentials
-from signin.factors.enrolment import enrolment_for
-from signin.factors.exceptions import (
+from signin.errors import (
     FactorMustBeSetUp,
     FactorNeeded,
     SecondFactorRequired,
+    TooManyHashes,
     WrongCode,
+    WrongCredentials,
 )
+from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from signin.factors.proof import NOTHING, Method, Proof
 from signin.models import UnlockLink

@@ -18,9 +18,14 @@ from metrics import series
 from signin.backends import check_password_and_factor, clear_lockout, hash_password
 from signin.cookies import set_refresh_cookie
 from signin.devices import STRANGER, remember_device
-from signin.exceptions import WrongCredentials, WrongPassword
+from signin.errors import (
+    FactorMustBeSetUp,
+    FactorNeeded,
+    WrongCredentials,
+    WrongPasskey,
+    WrongPassword,
+)
 from signin.factors.enrolment import enrolment_for
-from signin.factors.exceptions import FactorMustBeSetUp, FactorNeeded, WrongPasskey
 from signin.factors.proof import AMR, Method, Proof
 from signin.factors.serializers import ProofSerializer
 from signin.serializers import auth_response

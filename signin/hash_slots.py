@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 
 from metrics import series
-from signin.exceptions import TooManyHashes
+from signin.errors import TooManyHashes
 
 CORES = len(os.sched_getaffinity(0))
 AT_A_TIME = max(1, CORES // settings.WEB_CONCURRENCY)

@@ -15,7 +15,7 @@ from nacl.exceptions import InvalidkeyError
 from nacl.pwhash import PWHASH_SIZE, argon2id
 
 from metrics import series
-from signin.exceptions import TooManyHashes
+from signin.errors import TooManyHashes
 
 # A hash holds a thread, a core and 19 MiB: half of the threads are kept for everybody else.
 MAX_PARALLEL_HASHES = max(1, settings.WEB_THREADS // 2)

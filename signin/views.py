@@ -12,7 +12,7 @@ from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
 from accounts.authentication import user_of_token
-from accounts.exceptions import EmailTaken
+from accounts.errors import EmailTaken
 from accounts.fields import REFUSED_CHARACTERS
 from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, valid
 from accounts.models import Account, Role, User
@@ -22,7 +22,7 @@ from mail.outbox import OutgoingMail
 from signin.backends import check_credentials, refuse_locked
 from signin.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
 from signin.devices import Devices, remember_device
-from signin.exceptions import InvalidRefreshToken, WrongCredentials
+from signin.errors import InvalidRefreshToken, WrongCredentials
 from signin.factors.openapi import FACTOR_ERRORS
 from signin.factors.proof import Proof, amr_still
 from signin.generics import LinkSignInView, SignInView

@@ -9,7 +9,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.exceptions import NoFactorOfOnesOwn
+from accounts.errors import NoFactorOfOnesOwn
 from accounts.validators import validate_company_name, validate_name
 from audit import trail
 from audit.models import Kind

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import signins
 from accounts.authority import Authority
-from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.errors import EmailTaken, LastAdmin
 from accounts.models.companies import Account, SecondFactor
 from accounts.models.consultants import Consultant
 from accounts.search import cut

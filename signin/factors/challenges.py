@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from keys.derived import derived_keys
-from signin.factors.exceptions import WrongPasskey
+from signin.errors import WrongPasskey
 
 LIFE = 300  # seconds
 SIGN_IN = "sign in"

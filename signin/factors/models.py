@@ -22,8 +22,7 @@ from audit import trail
 from audit.models import Kind
 from audit.pruning import delete_in_batches
 from metrics import series
-from signin.factors import challenges, totp
-from signin.factors.exceptions import (
+from signin.errors import (
     FactorStillRequired,
     NoSuchFactor,
     NotOnesOwn,
@@ -31,6 +30,7 @@ from signin.factors.exceptions import (
     TooManyFactors,
     WrongPasskey,
 )
+from signin.factors import challenges, totp
 
 MOST_PASSKEYS = 10
 Item = dict[str, Any]  # an app or a passkey, as the API shows it

@@ -5,14 +5,14 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
 
-from signin.exceptions import WrongPassword
-from signin.factors.exceptions import (
+from signin.errors import (
     FactorMustBeSetUp,
     FactorNeeded,
     NoSuchFactor,
     SecondFactorRequired,
     TooManyFactors,
     WrongCode,
+    WrongPassword,
 )
 from signin.factors.serializers import A_FACTOR, FactorResponse
 from signin.openapi import COOKIE

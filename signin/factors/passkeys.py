@@ -28,6 +28,7 @@ from fido2.webauthn import (
 )
 
 from accounts.models import User
+from signin.errors import WrongPasskey
 from signin.factors.challenges import (
     LIFE,
     SIGN_IN,
@@ -35,7 +36,6 @@ from signin.factors.challenges import (
     new_challenge,
     read_challenge,
 )
-from signin.factors.exceptions import WrongPasskey
 from signin.factors.models import Passkey, UsedChallenge
 
 NAME = "Consulting management"

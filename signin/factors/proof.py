@@ -9,7 +9,7 @@ from typing import Any, Self
 from accounts.generics import Data
 from accounts.models import User
 from accounts.tokens import PASSWORD
-from signin.factors.exceptions import WrongPasskey
+from signin.errors import WrongPasskey
 from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import take_passkey
 

@@ -16,16 +16,14 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.exceptions import NoFactorOfOnesOwn
+from accounts.errors import NoFactorOfOnesOwn
 from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest, valid
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from signin.backends import clear_lockout
 from signin.devices import Devices
-from signin.factors import totp
-from signin.factors.enrolment import Enrolment, EnrolmentAuthentication
-from signin.factors.exceptions import (
+from signin.errors import (
     FactorStillRequired,
     NoSuchFactor,
     NotOnesOwn,
@@ -33,6 +31,8 @@ from signin.factors.exceptions import (
     WrongCode,
     WrongPasskey,
 )
+from signin.factors import totp
+from signin.factors.enrolment import Enrolment, EnrolmentAuthentication
 from signin.factors.models import Factors, RecoveryCode
 from signin.factors.openapi import PROOF_NEEDED, adds
 from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey

@@ -15,7 +15,7 @@ from django.test import RequestFactory
 from django.utils import translation
 from django.utils.translation.template import templatize
 
-from accounts.exceptions import EmailTaken, LastAdmin
+from accounts.errors import EmailTaken, LastAdmin
 from accounts.models import User
 from invitations.exceptions import InvitationRefused
 from mail.kinds import known_kinds

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from signin import hash_slots
-from signin.exceptions import TooManyHashes
+from signin.errors import TooManyHashes
 from signin.hash_slots import hash_slot
 
 

@@ -12,7 +12,7 @@ from django.test import Client
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from signin import hashers
-from signin.exceptions import TooManyHashes
+from signin.errors import TooManyHashes
 from tests.conftest import API, PASSWORD
 from tests.signin.conftest import PERSON
 from throttling.models import Lockout

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from accounts.exceptions import LastAdmin
+from accounts.errors import LastAdmin
 from accounts.models import Role, User
 from audit import trail
 from audit.models import Kind

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.exceptions import EmailTaken
+from accounts.errors import EmailTaken
 from accounts.models import User
 from emailchanges.models import change_by_operator
 

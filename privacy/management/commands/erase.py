@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.exceptions import LastAdmin
+from accounts.errors import LastAdmin
 from accounts.models import User
 from privacy.erasure import erase
 

@@ -1,4 +1,5 @@
-"""Errors about people: a status and the words of decisions §3; config.errors shapes them."""
+"""Errors about users and companies: a status and the words of decisions §3; `config.errors` shapes
+the answers."""
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException
@@ -10,7 +11,7 @@ class EmailTaken(APIException):
 
 
 class NotAdmin(APIException):
-    """What IsAdmin answers, for the document of a call that asks it for some methods alone."""
+    """The answer of IsAdmin, for the schema of views that ask it for some methods only."""
 
     status_code = 403
     default_detail = "not permitted for your role"

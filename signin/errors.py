@@ -1,0 +1,95 @@
+"""Errors of signing in and of second factors: a status and the words of decisions §3 and §12.
+
+`config.errors` shapes the answers. Where a call carries a bearer token, `ProofView` answers
+`FactorNeeded` and `WrongPasskey` with 403: a 401 would have the client refresh and guess again.
+"""
+
+from rest_framework.exceptions import APIException
+
+
+class WrongCredentials(APIException):
+    status_code = 401
+    default_detail = "wrong e-mail or password"
+
+
+class WrongPassword(APIException):
+    """For calls with a bearer token, which answer 403 for the reason above."""
+
+    status_code = 403
+    default_detail = "wrong password"
+
+
+class InvalidRefreshToken(APIException):
+    status_code = 401
+    default_detail = "invalid or expired refresh token"
+
+
+class TooManyHashes(APIException):
+    """Too many callers wait for a password to be hashed. Nothing was looked up or counted."""
+
+    status_code = 503
+    default_detail = "service unavailable"
+    wait = 2  # seconds until it is worth another try
+
+
+class FactorNeeded(APIException):
+    """The password is right, but not sufficient."""
+
+    status_code = 401
+
+
+class SecondFactorRequired(FactorNeeded):
+    """The call has neither a code nor a passkey. Counts as neither failure nor success."""
+
+    more = {"methods": {"type": "array", "items": {"type": "string"}}}
+    default_detail = "second factor required"
+
+    def __init__(self, methods: list[str]) -> None:
+        super().__init__()
+        self.extra: dict[str, object] = {"methods": methods}
+
+
+class WrongCode(FactorNeeded):
+    """The code or the passkey is wrong, which counts like a wrong password."""
+
+    default_detail = "wrong code"
+
+
+class FactorMustBeSetUp(FactorNeeded):
+    """The company requires a second factor, and the user has none yet."""
+
+    more = {"enrolment": {"type": "string"}}
+    default_detail = "second factor must be set up"
+
+    def __init__(self, enrolment: str) -> None:
+        super().__init__()
+        self.extra = {"enrolment": enrolment}
+
+
+class WrongPasskey(APIException):
+    """Anything wrong about a passkey: a precise answer would help a forger."""
+
+    status_code = 401
+    default_detail = "wrong passkey"
+
+
+class NoSuchFactor(APIException):
+    """Also the answer of all passkey calls where this service's host does not allow passkeys."""
+
+    status_code = 404
+    default_detail = "not found"
+
+
+class TooManyFactors(APIException):
+    status_code = 409
+    default_detail = "too many factors"
+
+
+class FactorStillRequired(APIException):
+    status_code = 409
+    default_detail = "your company requires a second factor"
+
+
+class NotOnesOwn(APIException):
+    status_code = 409
+    default_detail = "use your own account page"
