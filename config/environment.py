@@ -1,4 +1,5 @@
-"""Typed reading of environment variables; a bad value ends the start with one line."""
+"""Reads settings from environment variables. A bad value ends the start with one line, which names
+the variable and what it must be. It never repeats the value, which may be a secret."""
 
 import ipaddress
 import os
@@ -6,260 +7,304 @@ import re
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, TypeVar
-from urllib.parse import SplitResult, urlsplit
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from django.core.exceptions import ValidationError
-from django.core.validators import EmailValidator
-from django.http.request import split_domain_port, validate_host
+import environ
+from django.core.exceptions import ImproperlyConfigured
 from fido2.rpid import verify_rp_id
+from psycopg import ProgrammingError, conninfo
+from pydantic import HttpUrl
+from redis import ConnectionPool, RedisError
 
 from keys.files import write_once
 
 Choice = TypeVar("Choice", bound=str)
+Config = dict[str, Any]  # what a server's URL says, by the names of the library that connects
 
 
-def stop(name: str, problem: str, example: str) -> NoReturn:
-    """End the process with one line that names the variable, its problem and an example.
-
-    SystemExit rather than ImproperlyConfigured, because manage.py and gunicorn both let it through
-    without a traceback.
-    """
-    raise SystemExit(f"{name}: {problem}; example: {name}={example}")
+def stop(name: str, problem: str) -> NoReturn:
+    """End the process. SystemExit, unlike ImproperlyConfigured, passes through manage.py and
+    gunicorn without a traceback."""
+    raise SystemExit(f"{name}: {problem}")
 
 
 def given(name: str) -> str | None:
-    """A secret's value: the variable's, or else the content of the file that NAME_FILE names.
-
-    None where neither is set. An empty file is an empty value, which its reader refuses.
-    """
+    """The variable's value, or else the content of the file that NAME_FILE names."""
     path = os.environ.get(f"{name}_FILE")
     if path is None:
         return os.environ.get(name)
-    example = f"/run/secrets/{name.lower()}"
     if name in os.environ:
-        stop(f"{name}_FILE", f"is set, and {name} too: give one of them", example)
+        stop(f"{name}_FILE", f"is set, and so is {name}; set one of them")
     try:
         return Path(path).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or "is no text"
-        stop(f"{name}_FILE", f"{path!r} cannot be read ({problem})", example)
+    except (OSError, ValueError) as error:
+        stop(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
 
 
-def text(name: str, default: str, *, example: str | None = None) -> str:
-    """A value that must not be empty nor carry control characters."""
+def text(name: str, default: str, pattern: str = ".+", kind: str = "not empty") -> str:
+    """Printable text that matches the pattern."""
     value = os.environ.get(name, default)
-    if not value.strip() or not value.isprintable():
-        stop(name, "must not be empty or hold control characters", example or default)
+    if not value.isprintable() or not re.fullmatch(pattern, value):
+        stop(name, f"must be {kind}")
     return value
+
+
+def sender(name: str, default: str) -> str:
+    address = r"[^@<>\s]+@[^@<>\s]+"
+    kind = "an e-mail address, such as Example <no-reply@example.com>"
+    return text(name, default, rf"{address}|[^@<>]*<{address}>", kind)
+
+
+def https_link(name: str) -> str:
+    """The address of a page elsewhere, for people to follow; "" where the variable is empty."""
+    return text(name, "", r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?", "an https address")
 
 
 def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
     """A whole number from low to high, both included."""
     value = os.environ.get(name, str(default))
-    digits = value.isascii() and value.isdigit() and len(value) <= 20  # Python reads 4,300
-    if not digits or not low <= int(value) <= high:
-        stop(name, f"{value[:50]!r} is not a whole number from {low} to {high}", str(default))
+    if not re.fullmatch("[0-9]{1,20}", value) or not low <= int(value) <= high:
+        stop(name, f"must be a whole number from {low} to {high}")
     return int(value)
 
 
-def boolean(name: str, default: bool) -> bool:
-    """`true` or `false` (also 1/0, yes/no, on/off, in any case)."""
-    value = os.environ.get(name, str(default)).lower()
-    if value in {"true", "1", "yes", "on"}:
-        return True
-    if value in {"false", "0", "no", "off"}:
-        return False
-    stop(name, f"{value!r} is neither true nor false", str(default).lower())
-
-
 def choice(name: str, default: Choice, choices: Sequence[Choice]) -> Choice:
-    """One of the choices, compared without regard to case."""
+    """One of the choices, in upper or lower case."""
     value = os.environ.get(name, default)
     for known in choices:
         if value.lower() == known.lower():
             return known
-    stop(name, f"{value!r} is none of {', '.join(choices)}", default)
+    stop(name, f"must be one of {', '.join(choices)}")
 
 
-def names(name: str, default: str, *, example: str) -> list[str]:
-    """A comma-separated list; spaces around the items do not count."""
-    values = [item.strip() for item in os.environ.get(name, default).split(",")]
-    values = [item for item in values if item]
-    if any(not item.isprintable() or " " in item for item in values):
-        stop(name, "is no comma-separated list", example)
+def boolean(name: str, default: bool) -> bool:
+    words = ["true", "1", "yes", "on", "false", "0", "no", "off"]
+    return words.index(choice(name, str(default).lower(), words)) < 4
+
+
+def names(name: str, default: str, pattern: str, kind: str) -> list[str]:
+    """A comma-separated list, each item of which matches the pattern."""
+    values = [item.strip() for item in os.environ.get(name, default).split(",") if item.strip()]
+    if not all(re.fullmatch(pattern, value) for value in values):
+        stop(name, f"must be {kind}, separated by commas")
     return values
 
 
-SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")  # RFC 3986 §3.1
-BROWSERS_OWN = {"about", "blob", "data", "file", "ftp", "http", "https", "javascript", "vbscript"}
+def host_names(name: str, default: str) -> list[str]:
+    pattern = r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]"
+    return names(name, default, pattern, "host names without scheme, port or path")
 
 
-def schemes(name: str, *, example: str) -> list[str]:
-    """A comma-separated list of schemes that programs have taken for themselves."""
-    found = names(name, "", example=example)
-    for scheme in found:
-        if not SCHEME.fullmatch(scheme) or scheme in BROWSERS_OWN:
-            stop(name, f"{scheme!r} is no private-use scheme", example)
-    return found
-
-
-HOST = re.compile(r"\*|\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
-
-
-def host_names(name: str, default: str, *, example: str) -> list[str]:
-    """A comma-separated list of host names, without scheme, port or path."""
-    hosts = names(name, default, example=example)
-    for host in hosts:
-        if not HOST.fullmatch(host):
-            stop(name, f"{host!r} is no host name (no scheme, port or path)", example)
-    return hosts
+def schemes(name: str) -> list[str]:
+    """URL schemes (RFC 3986 §3.1) that native programs have taken for themselves."""
+    browsers = "about|blob|data|file|ftp|https?|javascript|vbscript"
+    return names(name, "", rf"(?!({browsers})$)[a-z][a-z0-9+.-]*", "private-use URL schemes")
 
 
 def ip_address(name: str, default: str) -> str:
-    """An IP address, in the brackets that IPv6 needs before a port."""
-    value = os.environ.get(name, default)
+    """An IP address; IPv6 in the brackets that it needs before a port."""
     try:
-        parsed = ipaddress.ip_address(value)
+        parsed = ipaddress.ip_address(os.environ.get(name, default))
     except ValueError:
-        stop(name, f"{value!r} is no IP address", default)
+        stop(name, "must be an IP address")
     return f"[{parsed}]" if parsed.version == 6 else str(parsed)
 
 
-def token(name: str) -> str | None:
-    """A secret that a caller must bring, or None where the variable is unset."""
-    value = given(name)
-    if value is not None and (len(value) < 16 or not value.isascii() or not value.isprintable()):
-        stop(name, "must be at least 16 printable ASCII characters", "$(openssl rand -base64 24)")
-    return value
+def http_url(name: str, default: str, *, origin: bool = False) -> str:
+    """An http(s) address, without a trailing slash; an origin has no path either."""
+    return site(name, os.environ.get(name, default), origin)
 
 
-def directory(name: str, default: Path) -> Path:
-    """A folder, as an absolute path; it need not exist yet."""
-    path = Path(text(name, str(default), example="/var/lib/consulting")).expanduser().absolute()
-    if path.exists() and not path.is_dir():
-        stop(name, f"{str(path)!r} is not a folder", "/var/lib/consulting")
-    return path
+def origins(name: str) -> list[str]:
+    values = os.environ.get(name, "").split(",")
+    return [site(name, value, is_origin=True) for value in values if value.strip()]
 
 
-DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-def url_parts(value: str, *schemes: str) -> SplitResult | None:
-    """A URL taken apart, or None where it is none of these schemes'."""
+def site(name: str, value: str, is_origin: bool) -> str:
+    """An address as browsers write it (RFC 6454 §6.1): scheme and host in lower case, no default
+    port."""
     try:
-        parts = urlsplit(value)
-        valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+        url = HttpUrl(value)
     except ValueError:
-        return None
-    return parts if valid else None
+        stop(name, "must be an http or https address")
+    if "*" in value or url.username or url.query or url.fragment or (is_origin and url.path != "/"):
+        kind = "path, " if is_origin else ""
+        stop(name, f"must be an http or https address without {kind}user name, query or wildcard")
+    return str(url).rstrip("/")
 
 
-def http_url(name: str, value: str, *, origin: bool = False) -> str:
-    """An http(s) address as browsers write it (RFC 6454 §6.1): scheme and host in lower case, no
-    default port, no trailing slash. An origin has no path either."""
-    example = "https://app.example.com"
-    parts = url_parts(value, "http", "https")
-    if not parts or not value.isprintable() or " " in value or parts.query or parts.fragment:
-        stop(name, f"{value!r} is no http or https address", example)
-    host = parts.hostname or ""
-    if "*" in host or "@" in parts.netloc:
-        stop(name, f"{value!r} names no one host: wildcards and user names are not known", example)
-    if origin and parts.path not in {"", "/"}:
-        stop(name, f"{value!r} is no origin: it has a path", example)
-    host = f"[{host}]" if ":" in host else host
-    port = "" if parts.port in {None, DEFAULT_PORTS[parts.scheme]} else f":{parts.port}"
-    return f"{parts.scheme}://{host}{port}{parts.path}".rstrip("/")
-
-
-def https_link(name: str) -> str:
-    """The address of a page elsewhere, for people to follow; "" where there is none."""
-    value = os.environ.get(name, "")
-    parts = url_parts(value, "https")
-    if value and (not parts or not value.isprintable() or " " in value or "@" in parts.netloc):
-        stop(name, f"{value!r} is no https address", "https://www.example.com/terms")
-    return value
+def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
+    """Whether a URL leads to one of ALLOWED_HOSTS, and to no path below it. A loopback address must
+    have our port; behind another name a proxy chooses the port."""
+    parts = urlsplit(url)
+    host = parts.netloc.removesuffix(f":{parts.port}")
+    if parts.path or (host in {"localhost", "127.0.0.1", "[::1]"} and parts.port != port):
+        return False
+    domain = [name.lower() for name in hosts if f".{host}".endswith(name.lower())]
+    return "*" in hosts or any(name == host or name.startswith(".") for name in domain)
 
 
 def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
     """The domain that passkeys belong to, by default the first address's host, and the origins of
-    these addresses where it is used (WebAuthn Level 3 §5.1.3): over https, or on localhost.
+    these addresses where it can be used (WebAuthn Level 3 §5.1.3): over https, or on localhost.
 
-    "" where no browser would take it: an IP address is no domain, and plain http is not trusted.
+    "" where no browser would accept it: an IP address is no domain, and plain http is not trusted.
     """
     value = os.environ.get(name, urlsplit(urls[0]).hostname or "").lower()
-    if is_ip_address(value.strip("[]")):
+    if re.fullmatch(r"[0-9.]+|.*:.*", value):
         return "", []
     hosts = [urlsplit(url).hostname or "" for url in urls]
-    if not any(f".{host}".endswith(f".{value}") for host in hosts) or not value:
-        stop(name, f"{value!r} is no domain of FRONTEND_URL's or SERVICE_URL's", "example.com")
-    origins = ["{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls]
-    usable = [origin for origin in dict.fromkeys(origins) if verify_rp_id(value, origin)]
+    if not value or not any(f".{host}".endswith(f".{value}") for host in hosts):
+        stop(name, "must be the host of FRONTEND_URL or SERVICE_URL, or a domain above it")
+    origins = dict.fromkeys("{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls)
+    usable = [origin for origin in origins if verify_rp_id(value, origin)]
     return value if usable else "", usable
 
 
-def is_ip_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
-    """Whether a URL leads to this service: one of its hosts as Django knows them (wildcards
-    included), and no path below it.
-
-    A loopback host must come with our port; another name's port is its proxy's.
-    """
-    parts = urlsplit(url)
-    host, _ = split_domain_port(parts.netloc)
-    if parts.path or not host or not validate_host(host, hosts):
-        return False
-    return host not in {"localhost", "127.0.0.1", "[::1]"} or parts.port == port
-
-
-def sender(name: str, default: str) -> str:
-    """An e-mail sender, with or without a display name."""
-    value = text(name, default)
-    mailbox = value.rpartition("<")[2].rstrip(">") if value.endswith(">") else value
-    try:
-        EmailValidator(allowlist=["localhost"])(mailbox)
-    except ValidationError:
-        stop(name, f"{value!r} is no e-mail address", "no-reply@example.com")
+def check_secret(name: str, value: str, length: int) -> str:
+    if len(value) < length or not value.isprintable():
+        stop(name, f"must have at least {length} printable characters")
     return value
 
 
-A_SECRET = "$(openssl rand -base64 48)"  # noqa: S105  (how to make one)
-
-
-def is_secret(value: str) -> bool:
-    return len(value) >= 32 and value.isprintable()
+def token(name: str) -> str | None:
+    """A secret that callers must send, or None where the variable is unset."""
+    value = given(name)
+    if value is not None and not value.isascii():
+        stop(name, "must have ASCII characters only")
+    return value if value is None else check_secret(name, value, 16)
 
 
 def secret_keys(name: str) -> list[str]:
-    """Secrets as SECRET_KEY has been or will be, separated by commas; none where it is unset."""
+    """Secrets as SECRET_KEY was or will be, separated by commas; none where it is unset."""
     values = [value.strip() for value in (given(name) or "").split(",")]
-    values = [value for value in values if value]
-    if not all(map(is_secret, values)):
-        stop(name, "must be secrets of at least 32 printable characters, with commas", A_SECRET)
-    return values
+    return [check_secret(name, value, 32) for value in values if value]
 
 
 def secret_key(name: str, path: Path) -> str:
-    """Django's secret: the variable's value, else the one kept in the file."""
-    value, example = given(name), A_SECRET
-    if value is not None:
-        if not is_secret(value):
-            stop(name, "must be at least 32 printable characters", example)
-        return value
-    try:
-        if not path.exists():
-            write_once(path, secrets.token_urlsafe(48).encode())
-        value = path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or "is not readable"
-        stop(name, f"is unset and {str(path)!r} cannot be kept ({problem})", example)
-    if len(value) < 32:
-        stop(name, f"is unset and {str(path)!r} holds fewer than 32 characters", example)
+    """Django's secret: the variable's value, or else the file's, which is made when missing."""
+    value = given(name)
+    if value is None:
+        try:
+            if not path.exists():
+                write_once(path, secrets.token_urlsafe(48).encode())
+            value = path.read_text("utf-8").strip()
+        except (OSError, ValueError) as error:
+            stop(name, f"is unset, and {path} cannot be made or read ({type(error).__name__})")
+    return check_secret(name, value, 32)
+
+
+# ---- Servers ---------------------------------------------------------------------------------
+
+QUERY_VALUES = {  # patterns of the parameters in DATABASE_URL that take few values
+    "sslmode": "disable|allow|prefer|require|verify-ca|verify-full",
+    "target_session_attrs": "any|read-write|read-only|primary|standby|prefer-standby",
+    "disable_server_side_cursors": "true|false",
+    **dict.fromkeys(["timeout", "connect_timeout", "tcp_user_timeout"], r"\d{1,9}"),
+    # The service settles these itself: no value is right.
+    **dict.fromkeys(["conn_max_age", "conn_health_checks", "atomic_requests", "autocommit"], "a^"),
+}
+HOST = r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?"
+SEVERAL = re.compile(
+    r"(?P<scheme>rediss?)\+((?P<cluster>cluster)|sentinel)://"
+    rf"((?P<username>[^:@/?]*):(?P<password>[^@/?]*)@)?(?P<hosts>{HOST}(,{HOST})*)"
+    r"(?(cluster)|/(?P<service>[^/?]+)(/(?P<db>\d{1,5}))?)/?"
+    r"(\?(?P<query>((ssl_(ca_certs|certfile|keyfile)|sentinel_(username|password))=[^&]+&?)*))?"
+)
+
+
+def server_url(name: str, default: str, schemes: Sequence[str]) -> str:
+    value = given(name)
+    value = default if value is None else value
+    if not re.match(rf"({'|'.join(map(re.escape, schemes))})://", value):
+        stop(name, f"must begin with {', '.join(f'{scheme}://' for scheme in schemes)}")
     return value
+
+
+def database(name: str, default: str) -> Config:
+    """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
+    url = server_url(name, default, ["postgres", "postgresql", "sqlite"])
+    query = parse_qsl(url.partition("?")[2], keep_blank_values=True)
+    keys = [key for key, _ in query]
+    for key, value in query:
+        if not re.fullmatch("[a-z_]+", key):  # may be part of a password with a question mark
+            stop(name, "has a bad query")
+        if keys.count(key) != 1 or not re.fullmatch(QUERY_VALUES.get(key, ".+"), value):
+            stop(name, f"has a bad query parameter: {key}")
+    try:
+        config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
+        if config["ENGINE"].endswith("sqlite3") and set(keys) - {"timeout"}:
+            stop(name, "has a bad query parameter: SQLite takes timeout=SECONDS")
+        if not config["ENGINE"].endswith("sqlite3"):
+            conninfo.make_conninfo("", **config["OPTIONS"])
+    except (ValueError, ImproperlyConfigured):
+        stop(name, "must be an address, such as postgres://user:password@host:5432/name")
+    except ProgrammingError as error:  # in libpq's words, which name the parameter
+        stop(name, f"has a bad query parameter: {error}".strip())
+    return config | {
+        "DISABLE_SERVER_SIDE_CURSORS": config.get("DISABLE_SERVER_SIDE_CURSORS") == "true"
+    }
+
+
+def redis_url(name: str) -> str | None:
+    """The address of the limiter's store, or None where the variable is unset or empty."""
+    url = given(name) or None
+    if url is None or "+" in url.partition("://")[0]:
+        return url
+    try:
+        ConnectionPool.from_url(url).make_connection()  # reads the options, but does not connect
+        parts = urlsplit(url)
+        is_address = bool(parts.hostname) and bool(re.fullmatch(r"/?\d{0,5}", parts.path))
+    except (TypeError, ValueError, RedisError):
+        is_address = False
+    if not is_address:
+        stop(name, "must be an address, such as redis://:password@host:6379/0")
+    return url
+
+
+def redis_servers(name: str, url: str | None) -> Config | None:
+    """Of a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS): the Sentinels or
+    nodes, the service that Sentinels watch, and the options of connections. None for one server."""
+    if url is None or "+" not in url.partition("://")[0]:
+        return None
+    found = SEVERAL.fullmatch(url)
+    try:
+        if not found:
+            raise ValueError
+        hosts = [urlsplit(f"tcp://{host}") for host in found["hosts"].split(",")]
+        port = 6379 if found["cluster"] else 26379
+        endpoints = [(host.hostname or "", host.port or port) for host in hosts]
+    except ValueError:
+        stop(name, "must be an address, such as redis+sentinel://host,host/mymaster/0")
+    query = dict(parse_qsl(found["query"] or ""))
+    tls: Config = {key: value for key, value in query.items() if key.startswith("ssl_")}
+    if found["scheme"] == "rediss":
+        tls["ssl"] = True
+    login = {key: unquote(found[key] or "") for key in ("username", "password")}
+    options = tls | login | {"db": int(found["db"] or 0)}
+    sentinel = tls | {key: query.get(f"sentinel_{key}") for key in login}
+    return {
+        "endpoints": endpoints,
+        "service": found["service"],
+        "options": {key: value for key, value in options.items() if value},
+        "sentinel_options": {key: value for key, value in sentinel.items() if value},
+    }
+
+
+def email(name: str, default: str) -> Config:
+    """Django's settings for an SMTP server, a folder or the console."""
+    smtp = ["smtp", "smtps", "smtp+tls", "smtp+ssl"]
+    url = server_url(name, default, [*smtp, "filemail", "consolemail"])
+    try:
+        config: Config = environ.Env.email_url_config(url)
+    except ValueError:
+        config = {"EMAIL_HOST": None, "EMAIL_FILE_PATH": None}
+    scheme = url.partition("://")[0]
+    if scheme in smtp and not config["EMAIL_HOST"]:
+        stop(name, "must be an address, such as smtp+tls://user:password@mail.example.com:587")
+    if scheme == "filemail" and not config["EMAIL_FILE_PATH"]:
+        stop(name, "must name a folder, such as filemail:////var/mail/outgoing")
+    # RFC 8314 §3.3: TLS from the first byte has a port of its own.
+    config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
+    return config

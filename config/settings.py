@@ -3,7 +3,6 @@
 The contract: decisions §2.
 """
 
-import os
 import tomllib
 from datetime import timedelta
 from pathlib import Path
@@ -14,96 +13,77 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from config import environment as env
-from config import servers
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 # ---- The environment -------------------------------------------------------------------------
-# In the order of the README's table. A bad value ends the start here, with one line.
+# A bad value ends the start here, with one line.
 
 PORT = env.integer("PORT", 8000, high=65535)
-DATA_DIR = env.directory("DATA_DIR", BASE_DIR / "var")
+BIND = env.ip_address("BIND", "127.0.0.1")
+WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
+WEB_THREADS = env.integer("WEB_THREADS", 8, high=256)
+DATA_DIR = Path(env.text("DATA_DIR", f"{BASE_DIR / 'var'}")).expanduser().absolute()
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
 SECRET_KEY_FALLBACKS = env.secret_keys("SECRET_KEY_FALLBACKS")
-DATABASE = servers.url_config(
-    "DATABASE_URL",
-    f"sqlite:///{DATA_DIR / 'db.sqlite3'}",
-    ["postgres", "postgresql", "sqlite"],
-    servers.database_config,
-    "postgres://user:password@127.0.0.1:5432/consulting",
-)
-REDIS_URL = servers.redis_url("REDIS_URL")
-REDIS_SERVERS = servers.redis_servers("REDIS_URL", REDIS_URL)  # of Sentinels or of a Cluster
-EMAIL = servers.url_config(
-    "EMAIL_URL",
-    "consolemail://",
-    ["smtp", "smtps", "smtp+tls", "smtp+ssl", "filemail", "consolemail"],
-    servers.email_config,
-    "smtp+tls://user:password@mail.example.com:587",
-)
+METRICS_TOKEN = env.token("METRICS_TOKEN")
+LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
+
+DATABASE = env.database("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}")
+REDIS_URL = env.redis_url("REDIS_URL")
+REDIS_SERVERS = env.redis_servers("REDIS_URL", REDIS_URL)  # of Sentinels or of a Cluster
+EMAIL = env.email("EMAIL_URL", "consolemail://")
 DEFAULT_FROM_EMAIL = env.sender("DEFAULT_FROM_EMAIL", "no-reply@localhost")
-FRONTEND_URL = env.http_url(
-    "FRONTEND_URL", os.environ.get("FRONTEND_URL", f"http://localhost:{PORT}")
-)
-ALLOWED_HOSTS = env.host_names(
-    "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", example="api.example.com,localhost"
-)
+
+FRONTEND_URL = env.http_url("FRONTEND_URL", f"http://localhost:{PORT}")
+SERVICE_URL = env.http_url("SERVICE_URL", f"http://127.0.0.1:{PORT}", origin=True)
+ALLOWED_HOSTS = env.host_names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 # The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
 SERVES_PAGES = env.is_own_url(FRONTEND_URL, ALLOWED_HOSTS, PORT)
-SERVICE_URL = env.http_url(
-    "SERVICE_URL", os.environ.get("SERVICE_URL", f"http://127.0.0.1:{PORT}"), origin=True
-)
-ASSISTANTS = env.boolean("ASSISTANTS", True)
-ASSISTANT_METADATA_DOCUMENTS = env.boolean("ASSISTANT_METADATA_DOCUMENTS", True)
-METADATA_DOCUMENTS_TEST_AUTHORITY = None  # tests: the CA file of their server on loopback
-ASSISTANT_REDIRECT_SCHEMES = env.schemes("ASSISTANT_REDIRECT_SCHEMES", example="cursor,vscode")
-CORS_ALLOWED_ORIGINS = [
-    env.http_url("CORS_ALLOWED_ORIGINS", origin, origin=True)
-    for origin in env.names("CORS_ALLOWED_ORIGINS", "", example="https://app.example.com")
-]
-PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkeys("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
-STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
+CORS_ALLOWED_ORIGINS = env.origins("CORS_ALLOWED_ORIGINS")
+TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0, low=0, high=16)
 COOKIE_SECURE = env.boolean("COOKIE_SECURE", True)
 COOKIE_SAMESITE: Literal["Lax", "Strict", "None"] = env.choice(
     "COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"]
 )
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
-    env.stop("COOKIE_SAMESITE", "None needs COOKIE_SECURE=true: browsers drop it else", "Lax")
+    env.stop("COOKIE_SAMESITE", "None needs COOKIE_SECURE=true, or browsers drop the cookie")
+LINKS = {  # on every page and in every mail
+    name: link
+    for name in ("terms", "privacy", "help", "imprint")
+    if (link := env.https_link(f"LINKS_{name.upper()}"))
+}
+
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 3600)
 REFRESH_TOKEN_SECONDS = env.integer("REFRESH_TOKEN_SECONDS", 86400)
 SESSION_MAX_SECONDS = env.integer("SESSION_MAX_SECONDS", 2592000)
-JWT_KEYS_DIR = env.directory("JWT_KEYS_DIR", DATA_DIR / "keys")
+JWT_KEYS_DIR = Path(env.text("JWT_KEYS_DIR", f"{DATA_DIR / 'keys'}")).expanduser().absolute()
 JWT_ISSUER = env.text("JWT_ISSUER", "consulting-management")
 JWT_LEEWAY_SECONDS = env.integer("JWT_LEEWAY_SECONDS", 5, low=0, high=300)
+PASSWORD_REJECT_COMMON = env.boolean("PASSWORD_REJECT_COMMON", False)
+PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkeys("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
+STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
+ASSISTANTS = env.boolean("ASSISTANTS", True)
+ASSISTANT_METADATA_DOCUMENTS = env.boolean("ASSISTANT_METADATA_DOCUMENTS", True)
+METADATA_DOCUMENTS_TEST_AUTHORITY = None  # tests: the CA file of their server on loopback
+ASSISTANT_REDIRECT_SCHEMES = env.schemes("ASSISTANT_REDIRECT_SCHEMES")
+
 RATE_LIMIT_AUTHENTICATED = env.integer("RATE_LIMIT_AUTHENTICATED", 300)
 RATE_LIMIT_PUBLIC = env.integer("RATE_LIMIT_PUBLIC", 300)
 RATE_LIMIT_CREDENTIAL = env.integer("RATE_LIMIT_CREDENTIAL", 10)
 RATE_LIMIT_WINDOW_SECONDS = env.integer("RATE_LIMIT_WINDOW_SECONDS", 60, high=86400)
+LIMITER_PROCESSES = env.integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURRENCY
 LOCKOUT_THRESHOLD = env.integer("LOCKOUT_THRESHOLD", 5)
 LOCKOUT_SECONDS = env.integer("LOCKOUT_SECONDS", 900, high=30 * 86400)
 LOCKOUT_RELIEF = env.boolean("LOCKOUT_RELIEF", False)
-TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0, low=0, high=16)
+
 SIGNUP_LINK_SECONDS = env.integer("SIGNUP_LINK_SECONDS", 86400)
 INVITATION_SECONDS = env.integer("INVITATION_SECONDS", 604800)
 PASSWORD_CHANGE_SECONDS = env.integer("PASSWORD_CHANGE_SECONDS", 3600)
 MAIL_PER_ADDRESS_PER_HOUR = env.integer("MAIL_PER_ADDRESS_PER_HOUR", 5)
 INVITATIONS_PER_DAY = env.integer("INVITATIONS_PER_DAY", 200)
 AUDIT_KEEP_DAYS = env.integer("AUDIT_KEEP_DAYS", 400, high=36500)
-BIND = env.ip_address("BIND", "127.0.0.1")
-PASSWORD_REJECT_COMMON = env.boolean("PASSWORD_REJECT_COMMON", False)
-WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
-LIMITER_PROCESSES = env.integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURRENCY
-WEB_THREADS = env.integer("WEB_THREADS", 8, high=256)
-LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
-METRICS_TOKEN = env.token("METRICS_TOKEN")
-LINKS = {  # on every page and in every mail
-    "terms": env.https_link("LINKS_TERMS"),
-    "privacy": env.https_link("LINKS_PRIVACY"),
-    "help": env.https_link("LINKS_HELP"),
-    "imprint": env.https_link("LINKS_IMPRINT"),
-}
-LINKS = {name: url for name, url in LINKS.items() if url}
 
 # ---- Django ----------------------------------------------------------------------------------
 
