@@ -10,6 +10,7 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import Error
@@ -24,6 +25,7 @@ from rest_framework.views import APIView
 
 from keys import folder
 from keys.clock import seconds_ahead
+from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail
 from mail.tally import MailTally
 from throttling.models import Lockout
@@ -77,10 +79,19 @@ def database_series() -> Iterator[Metric]:
     for state in {*MAIL_ENDS, *tallies}:  # from zero on, or an alert would not see the first one
         settled.add_metric([state], tallies.get(state, 0))
     yield settled
+    worker = "Seconds since a mail worker last made a round; -1: never."
+    yield gauge("mail_worker_silent_seconds", worker, silence("round"))
+    yield gauge("prune_silent_seconds", "Since it last pruned; -1: never.", silence("prune"))
     locked = Lockout.objects.count_locked()
     yield gauge("locked_addresses", "E-mail addresses that are locked now.", locked)
     ahead = "How far this host's clock is ahead of the database's."
     yield gauge("clock_ahead_seconds", ahead, seconds_ahead())
+
+
+def silence(name: str) -> float:
+    """Seconds since the heartbeat of this name; -1 if there was none."""
+    age = Heartbeat.objects.age(name)
+    return -1 if age == timedelta.max else age.total_seconds()
 
 
 def exposition(collectors: Iterable[StateCollector]) -> bytes:

@@ -3,8 +3,8 @@
 What a stranger asks for is *requested*: the worker finds out what it comes to, a link or nothing.
 The mail of a link that exists already is *announced*, in the transaction that makes the link. A
 mail without a link *tells* of what was done, asked for in the transaction that does it. The worker
-can be cut off at any point, and the mail is taken up again. Only a kill between the mail server's
-acceptance and our note of it sends a mail twice, with the same link and Message-ID.
+can be killed at any point: the mail is due again when its lease ends. Only a kill between the mail
+server's acceptance and our note of it sends a mail twice, with the same link and Message-ID.
 
 The contract: decisions §7.
 """
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.mail.backends.base import BaseEmailBackend
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
@@ -41,6 +41,7 @@ from mail.tally import MailTally
 
 logger = logging.getLogger(__name__)
 
+LEASE = timedelta(minutes=5)  # so long one worker has a mail to itself
 LONGEST_PAUSE = timedelta(minutes=15)
 GIVE_UP_AFTER = timedelta(days=3)
 PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
@@ -262,26 +263,37 @@ class OutgoingMail(models.Model):
         self.state = state
         for name, value in fields.items():
             setattr(self, name, value)
+        row = OutgoingMail.objects.filter(pk=self.pk)  # an erasure may have deleted it meanwhile
         if state in ENDS and self.kind in FORGOTTEN:
-            OutgoingMail.objects.filter(pk=self.pk).delete()
+            row.delete()
         else:
-            self.save(update_fields=["state", *fields])
+            row.update(state=state, **fields)
         if state in ENDS:
             # Once it is committed: a worker that stops before that would hold up all the others.
             transaction.on_commit(partial(MailTally.objects.add, state))
 
-    def take_on(self, server: BaseEmailBackend) -> bool:
+    def lease(self) -> bool:
+        """Take the mail for LEASE by one committed statement; False if another worker has it.
+
+        A worker that is killed lets go of it when the lease ends: the mail is due again.
+        """
+        free = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
+        self.due_at, self.attempts = timezone.now() + LEASE, self.attempts + 1
+        return bool(free.update(due_at=self.due_at, attempts=self.attempts))
+
+    def process(self, server: BaseEmailBackend) -> bool:
         """Decide on a request, or send what is ready through an open connection. What goes wrong is
         noted on this mail; only the loss of the database is raised.
 
         False when the mail server itself, rather than this mail, seems to be in trouble.
         """
         before = self.state
-        # A transaction of its own for deciding, and a savepoint where a lock is held meanwhile.
-        apart = before == State.REQUESTED or connection.in_atomic_block
         try:
-            with transaction.atomic() if apart else contextlib.nullcontext():
-                self.decide() if before == State.REQUESTED else self.send(server)
+            if before == State.REQUESTED:
+                with transaction.atomic():
+                    self.decide()
+            else:
+                self.send(server)
         except Exception as error:
             with contextlib.suppress(*PROBLEMS):
                 server.close()  # the next mail gets a new connection
@@ -296,7 +308,8 @@ class OutgoingMail(models.Model):
         if link is None:
             self.set_state(State.DROPPED, problem=NOTHING_TO_SEND)
         else:
-            self.set_state(State.READY, link_id=link.pk, language=link.language)
+            fields = {"link_id": link.pk, "language": link.language}
+            self.set_state(State.READY, due_at=self.created_at, attempts=0, **fields)
 
     def send(self, server: BaseEmailBackend) -> None:
         matter = self.subject_matter()
@@ -306,8 +319,9 @@ class OutgoingMail(models.Model):
         facts = origin_context(self.created_at, self.origin)
         server.send_messages([compose(self.pk, matter, self.language, facts)])
         now = timezone.now()
-        matter.mail_was_sent(now)
-        self.set_state(State.SENT, sent_at=now, attempts=self.attempts + 1, problem="")
+        with transaction.atomic():
+            matter.mail_was_sent(now)
+            self.set_state(State.SENT, sent_at=now, problem="")
         logger.info("mail %s sent", self.pk)
 
     def try_again(self, actor: trail.Actor) -> None:
@@ -322,10 +336,10 @@ class OutgoingMail(models.Model):
         """Try again later; give up after three days, or at once where there is no such mailbox.
         Only the error's kind and code are kept: a server's words may repeat what we sent."""
         now = timezone.now()
-        attempts, problem = self.attempts + 1, failure_summary(error)
+        attempts, problem = self.attempts, failure_summary(error)
         late = now - self.created_at >= GIVE_UP_AFTER
         state = State.REFUSED if is_final(error) else State.FAILED if late else State(self.state)
-        self.set_state(state, attempts=attempts, due_at=now + pause(attempts), problem=problem)
+        self.set_state(state, due_at=now + pause(attempts), problem=problem)
         unexpected = None if isinstance(error, PROBLEMS) else error
         logger.warning(
             "mail %s not sent (%s), attempt %d", self.pk, problem, attempts, exc_info=unexpected

@@ -1,12 +1,24 @@
-"""What is forgotten when is said by each model's `prune`; this is where all of them are called."""
+"""What is deleted when is decided by each model's `prune`; this calls all of them."""
 
 from django.apps import apps
+from django.core.management import call_command
 from django.db import connection
+from django.dispatch import receiver
+
+from audit.pruning import batch_deleted
+from mail.systemd import notify
+
+
+@receiver(batch_deleted)
+def show_life(**_: object) -> None:
+    """Tell systemd after each batch that the worker is alive: pruning may take minutes."""
+    notify("WATCHDOG=1")
 
 
 def prune() -> dict[str, int]:
     """Delete all that is past its keeping time, in batches; how many of which. What goes wrong with
     one table is raised once the others are done; the loss of the database is, at once."""
+    call_command("clearsessions")  # of the admin site
     deleted, problem = {}, None
     for model in apps.get_models():
         if not hasattr(model._default_manager, "prune"):

@@ -1,57 +1,55 @@
 """The worker that empties the outbox: decides on what was requested, and sends what is due."""
 
 import contextlib
-import fcntl
 import logging
+import smtplib
+import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 
 from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
-from django.db import DatabaseError, close_old_connections, connection, transaction
+from django.core.mail.backends.smtp import EmailBackend as SMTPBackend
+from django.db import DatabaseError, close_old_connections, connection
 
+from mail.heartbeat import Heartbeat
 from mail.outbox import PROBLEMS, WAITING, OutgoingMail, State, failure_summary, pause
 from mail.systemd import notify
 
 logger = logging.getLogger(__name__)
 
 
-@contextlib.contextmanager
-def one_sender() -> Iterator[None]:
-    """Where rows cannot be locked (SQLite), one worker of the machine sends at a time.
-
-    The lock is the kernel's: it ends with the process, however that ends.
-    """
-    if connection.features.has_select_for_update_skip_locked:
-        yield
-        return
-    with Path(f"{connection.settings_dict['NAME']}.sendmail.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 BATCH = 20  # mails
 
 
-def take_next(state: State, server: BaseEmailBackend, by: datetime | None = None) -> bool:
-    """Take on the mail due longest of those in this state that no other worker has in hand; False
-    when there is none, or the server is in trouble. Its PROBLEMS when it cannot be reached.
+def process_next(state: State, server: BaseEmailBackend, by: datetime | None = None) -> bool:
+    """Process the mail in this state that has been due longest; False when there is none, or the
+    mail server is in trouble. Raises its PROBLEMS when it cannot be reached.
 
-    The row is locked for as long as the mail server takes, so that a worker that is killed lets go
-    of it at once. Nobody waits for that lock: everybody who changes a waiting mail skips locked
-    ones. On SQLite, which locks no rows, a transaction would keep all others from writing, so
-    `one_sender` stands in.
+    Several workers may run: a mail is leased before it is processed. No transaction and no row
+    lock is held while the mail server takes its time.
     """
-    lockable = connection.features.has_select_for_update_skip_locked
-    with transaction.atomic() if lockable else contextlib.nullcontext():
-        due = OutgoingMail.objects.due(by).filter(state=state)
-        mail = due.select_for_update(skip_locked=True).first()
-        if mail is not None and state == State.READY:
+    due = OutgoingMail.objects.due(by).filter(state=state)
+    while (mail := due.first()) is not None:
+        if state == State.READY:
             server.open()
-        return mail is not None and mail.take_on(server)
+        if mail.lease():
+            return mail.process(server)
+    return False
+
+
+def failed_step(server: BaseEmailBackend, error: Exception) -> str:
+    """Which step of opening a connection failed, and with which server, for the log."""
+    if not isinstance(server, SMTPBackend):
+        return "opening the mail backend"
+    place = f"{server.host}:{server.port}"
+    if isinstance(error, smtplib.SMTPAuthenticationError):
+        return f"signing in to {place}"
+    if server.use_tls and isinstance(error, ssl.SSLError | smtplib.SMTPNotSupportedError):
+        return f"STARTTLS with {place}"
+    return f"connecting to {place}"
 
 
 class Worker:
@@ -83,6 +81,7 @@ class Worker:
         while self.goes_on():
             close_old_connections()
             reached = self.survive(self.round)
+            self.survive(Heartbeat.objects.beat_round)
             self.survive(self.do_hourly)
             patience = self.POLL_SECONDS if reached else pause(self.refusals).total_seconds()
             self.stopping.wait(min(patience, 60))
@@ -107,13 +106,13 @@ class Worker:
         """
         server = get_connection()
         try:
-            with one_sender():
-                while any([self.batch(state, server, by) for state in WAITING]):  # noqa: C419
-                    pass
+            while any([self.batch(state, server, by) for state in WAITING]):  # noqa: C419
+                pass
         except PROBLEMS as error:
             self.refusals += 1
             problem = failure_summary(error)
-            logger.warning("mail server not reached (%s), try %d", problem, self.refusals)
+            step = failed_step(server, error)
+            logger.warning("mail server: %s failed (%s), try %d", step, problem, self.refusals)
             return False
         finally:
             with contextlib.suppress(*PROBLEMS):
@@ -124,7 +123,7 @@ class Worker:
     def batch(self, state: State, server: BaseEmailBackend, by: datetime | None) -> bool:
         """Take on up to BATCH mails in this state, those due longest; whether there was one."""
         taken = 0
-        while taken < BATCH and self.goes_on() and take_next(state, server, by):
+        while taken < BATCH and self.goes_on() and process_next(state, server, by):
             taken += 1
         return taken > 0
 
@@ -132,3 +131,4 @@ class Worker:
         if self.hourly is not None and time.monotonic() >= self.next_hour:
             self.next_hour = time.monotonic() + self.HOUR
             self.hourly()
+            Heartbeat.objects.beat("prune")

@@ -63,6 +63,8 @@ OUTAGES = [
         {f"mails_put_off{{{JOB}}}": "3x60", f'mails_total{{{JOB}, state="sent"}}': "7x60"},
     ),
     ("MailsRefused", 45, {}, {f"mails_put_off{{{JOB}}}": "3x60"}),
+    ("MailWorkerSilent", 20, {}, {f"mail_worker_silent_seconds{{{JOB}}}": "0+60x30"}),
+    ("PruneSilent", 65, {}, {f"prune_silent_seconds{{{JOB}}}": "86401+60x70"}),
     ("MailsUnknown", 65, {}, {f"mails_unknown{{{JOB}}}": "1x70"}),
     ("ClockOff", 10, {}, {f"clock_ahead_seconds{{{JOB}}}": "-40x20"}),
     (
@@ -119,6 +121,8 @@ QUIET_NIGHT = {
     f'limiter_store_failures_total{{{JOB}, reason="TimeoutError"}}': "0x100 0+1x20 20x360",
     f"mails_oldest_waiting_seconds{{{JOB}}}": "0x100 0+30x10 0x370",
     f"mails_put_off{{{JOB}}}": "0x100 9x60 1x320",  # one address is refused, others are not
+    f"mail_worker_silent_seconds{{{JOB}}}": "3x480",
+    f"prune_silent_seconds{{{JOB}}}": "1800x480",
     f"mails_unknown{{{JOB}}}": "0x200 1x50 0x230",  # a release goes out
     f"clock_ahead_seconds{{{JOB}}}": "0.2x480",
     f'mails_total{{{JOB}, state="failed"}}': "7x480",

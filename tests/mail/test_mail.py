@@ -9,25 +9,25 @@ import signal
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-import psycopg
 import pytest
 import time_machine
 from aiosmtpd.controller import Controller
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models.signals import post_save
 from django.utils import timezone
 
-from invitations.models import Invitation
 from mail import outbox
-from mail.outbox import GIVE_UP_AFTER, OutgoingMail, State, pause
+from mail.heartbeat import Heartbeat
+from mail.outbox import GIVE_UP_AFTER, LEASE, OutgoingMail, State, pause
 from mail.worker import Worker
 from signin.models import SignupLink
 from tests.conftest import query, race
 from tests.requests import ask
-from tests.servers import POSTGRES, free_port
+from tests.servers import free_port
 
 
 class MailServer:
@@ -95,6 +95,14 @@ def link_in(message, part="plain"):
     body = message.get_body((part,))
     assert body is not None
     return re.search(r"http\S+?#token=[\w-]+", body.get_content())[0]
+
+
+def round_apart():
+    """A round in a thread of its own."""
+    try:
+        return Worker().round()
+    finally:
+        connection.close()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -170,22 +178,22 @@ class TestWorker:
         assert OutgoingMail.objects.get().state == State.DROPPED
 
     def test_once_ends_after_what_was_due_when_it_began(self, server):
-        def more(created, **_):
-            """With each step that is taken, one mail is requested and one is announced."""
+        def more(instance, created, **_):
+            """With each link that is made, one mail is requested and one is announced."""
             number = OutgoingMail.objects.count()
-            if not created and number < 9:
+            if created and instance.email.startswith(("new", "requested")) and number < 9:
                 request(f"requested{number}@example.com")
                 link = SignupLink.objects.create(email=f"announced{number}@example.com")
                 OutgoingMail.objects.announce(link)
 
         server.start()
         request()
-        post_save.connect(more, OutgoingMail)
+        post_save.connect(more, SignupLink)
         call_command("sendmail", once=True)
-        post_save.disconnect(more, OutgoingMail)
+        post_save.disconnect(more, SignupLink)
 
         assert [message["To"] for message in server.messages] == ["new@example.com"]
-        assert OutgoingMail.objects.unended().count() == 4
+        assert OutgoingMail.objects.unended().count() == 2
 
     def test_two_workers_send_each_mail_once(self, server):
         server.start()
@@ -197,24 +205,61 @@ class TestWorker:
         assert len({message["To"] for message in server.messages}) == 20
         assert len(server.messages) == 20
 
-    def test_worker_that_stops_holds_up_nobody(self, server, ada):
-        """Its locks are those of the request that it has in hand, and nobody waits for them."""
+    def test_mail_of_a_killed_worker_holds_up_nobody_and_is_sent_after_its_lease(self, server):
         server.start()
-        first = request("first@example.com")
-        stopped = psycopg.connect(POSTGRES.url(connection.settings_dict["NAME"]))
-        mails = "SELECT FROM mail_outgoingmail WHERE id = %s FOR UPDATE"
-        stopped.execute(mails, [first.pk])
-        with connection.cursor() as cursor:
-            cursor.execute("SET lock_timeout = '1s'")
-
-        Invitation.objects.invite(ada, "second@example.com")
-        request("third@example.com")
+        assert request("first@example.com").lease()
+        request("second@example.com")
         Worker().round()
-        stopped.close()
+        assert [message["To"] for message in server.messages] == ["second@example.com"]
 
-        sent = {message["To"] for message in server.messages}
-        assert sent == {"second@example.com", "third@example.com"}
-        assert OutgoingMail.objects.queue().longest > timedelta()
+        with time_machine.travel(timezone.now() + LEASE):
+            Worker().round()
+        assert [message["To"] for message in server.messages][1:] == ["first@example.com"]
+
+    def test_no_transaction_is_open_while_the_server_takes_its_time(self, server):
+        """A DBA's idle_in_transaction_session_timeout would end it, and the mail go out again."""
+        server.start()
+        server.delay = 1
+        request()
+        with ThreadPoolExecutor() as threads:
+            round_ = threads.submit(round_apart)
+            assert server.in_data.wait(10)
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
+                    " AND datname = current_database()"
+                )
+                assert cursor.fetchone() == (0,)
+            assert round_.result() is True
+
+    def test_mail_that_is_deleted_while_it_is_sent_stops_nothing(self, server):
+        server.start()
+        server.delay = 0.5
+        request()
+        with ThreadPoolExecutor() as threads:
+            round_ = threads.submit(round_apart)
+            assert server.in_data.wait(10)
+            OutgoingMail.objects.all().delete()
+            assert round_.result() is True
+
+    def test_log_names_the_server_and_the_step_that_failed(self, server, settings, caplog):
+        server.start()
+        settings.EMAIL_USE_TLS = True
+        request()
+        assert Worker().round() is False
+
+        assert f"STARTTLS with 127.0.0.1:{server.port} failed" in caplog.text
+
+    def test_check_fails_until_a_worker_has_run(self, server):
+        with pytest.raises(CommandError, match="No mail worker"):
+            call_command("sendmail", check=True)
+        Heartbeat.objects.beat_round()
+        call_command("sendmail", check=True)
+        with (
+            time_machine.travel(timezone.now() + timedelta(minutes=11)),
+            pytest.raises(CommandError),
+        ):
+            call_command("sendmail", check=True)
 
     def test_how_long_the_first_mail_has_been_due(self):
         assert OutgoingMail.objects.queue().longest == timedelta()
@@ -245,6 +290,10 @@ def sign_up(service, email="new@example.com"):
 
 
 DATABASES = ["postgresql", "sqlite"]
+LEASES_END = (
+    "from mail.models import OutgoingMail; from django.utils import timezone;"
+    "OutgoingMail.objects.update(due_at=timezone.now())"
+)
 
 
 @pytest.mark.parametrize("database", DATABASES)
@@ -295,6 +344,7 @@ class TestProcesses:
         server.delay = 0
         server.start()
 
+        service.manage("shell", "--no-imports", "-c", LEASES_END)
         service.spawn("manage.py", "sendmail")
 
         wait_until(lambda: server.messages)

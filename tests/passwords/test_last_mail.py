@@ -8,7 +8,7 @@ from django.core.mail import get_connection
 from django.utils import timezone
 
 from mail.outbox import OutgoingMail, State
-from mail.worker import Worker, take_next
+from mail.worker import Worker, process_next
 from passwords.models import PasswordChange
 from tests.passwords.conftest import new_token, redeem
 
@@ -20,7 +20,7 @@ def ask(user):
 
 
 def decide_next():
-    assert take_next(State.REQUESTED, get_connection())
+    assert process_next(State.REQUESTED, get_connection())
 
 
 def test_older_link_works_until_the_newer_mail_is_sent(api, bob):

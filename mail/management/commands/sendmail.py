@@ -4,9 +4,10 @@ import signal
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from mail.heartbeat import SILENT_AFTER, Heartbeat
 from mail.retention import prune
 from mail.worker import Worker
 
@@ -18,8 +19,15 @@ class Command(BaseCommand):
         parser.add_argument(
             "--once", action="store_true", help="send what is due now, then end; 1 if refused"
         )
+        parser.add_argument(
+            "--check", action="store_true", help="exit with 1 if no worker has run for ten minutes"
+        )
 
     def handle(self, *args: object, **options: Any) -> None:
+        if options["check"]:
+            if Heartbeat.objects.age("round") > SILENT_AFTER:
+                raise CommandError("No mail worker has run for ten minutes.")
+            return
         worker = Worker(hourly=prune)
         if options["once"]:
             if not worker.round(by=timezone.now()):

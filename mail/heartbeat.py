@@ -1,0 +1,36 @@
+"""Heartbeat: when the mail worker last made a round, and when it last pruned."""
+
+from datetime import timedelta
+
+from django.db import models
+from django.utils import timezone
+
+SILENT_AFTER = timedelta(minutes=10)  # a round: twenty mails to a server that hangs take less
+
+
+class HeartbeatManager(models.Manager["Heartbeat"]):
+    def beat(self, name: str) -> None:
+        """Note that this was done now."""
+        self.update_or_create(name=name, defaults={"at": timezone.now()})
+
+    def beat_round(self) -> None:
+        """Note a round, at most every ten seconds."""
+        if self.age("round") >= timedelta(seconds=10):
+            self.beat("round")
+
+    def age(self, name: str) -> timedelta:
+        """How long ago it was done last; timedelta.max if never."""
+        at = self.filter(name=name).values_list("at", flat=True).first()
+        return timezone.now() - at if at else timedelta.max
+
+
+class Heartbeat(models.Model):
+    """One row each for `round` and `prune`, shared by all workers."""
+
+    name = models.CharField(max_length=10, primary_key=True)
+    at = models.DateTimeField()
+
+    objects = HeartbeatManager()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.at}"
