@@ -4,11 +4,7 @@ from django.conf import settings
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from accounts.authentication import (
-    BearerAuthentication,
-    encoded_bearer_token,
-    user_of_token,
-)
+from accounts.authentication import BearerAuthentication, encoded_bearer_token
 from accounts.models import User
 from assistants import tokens
 from assistants.models import Grant
@@ -24,7 +20,7 @@ class AssistantAuthentication(BearerAuthentication):
         token = tokens.read(encoded_bearer_token(request))
         if token is None:
             return super().authenticate(request)
-        user = user_of_token(token)
+        user = User.objects.find_by_token(token["sub"], token["token_version"])
         if user is None or (grant := Grant.objects.for_token(token)) is None:
             raise AuthenticationFailed
         return user, grant

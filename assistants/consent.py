@@ -39,9 +39,9 @@ from assistants.exceptions import (
 from assistants.models import Client, Grant
 from assistants.oauth import check_target, single_param
 from audit.macs import TimestampSigner
-from signin.backends import check_credentials
 from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import form_proof, second_page, unseal
+from signin.login import check_credentials
 from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
 from throttling.views import CountedView

@@ -13,7 +13,6 @@ from rest_framework.exceptions import NotAuthenticated
 
 from audit import trail
 from audit.models import Kind
-from signin.backends import clear_lockout
 from signin.devices import Devices, remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode
 from signin.factors import totp
@@ -21,6 +20,7 @@ from signin.factors.enrolment import user_of_enrolment
 from signin.factors.forms import second_page
 from signin.factors.models import Factors
 from signin.factors.proof import Proof
+from signin.login import clear_lockout
 
 
 def ask(request: HttpRequest, needed: FactorNeeded, context: dict[str, Any]) -> HttpResponse:

@@ -31,10 +31,10 @@ from backoffice.search import found
 from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from signin.backends import check_credentials
 from signin.devices import remember_device
 from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import form_proof, unseal
+from signin.login import check_credentials
 from throttling.exceptions import RateLimited, TooManyAttempts
 from throttling.throttles import CredentialThrottle, PublicThrottle
 

@@ -18,9 +18,9 @@ class Worker(ThreadWorker):
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
-        from signin import hashers  # which reads Django's settings
+        from signin import hash_slots  # which reads Django's settings
 
-        self.at_a_time, self.waiting_since = hashers.MAX_PARALLEL_HASHES, hashers.waiting_since
+        self.at_a_time = hash_slots.AT_MOST
         self.sign_ins: dict[TConn, float] = {}  # when each came; the first of them are under way
 
     def enqueue_req(self, conn: TConn) -> None:
@@ -46,10 +46,6 @@ class Worker(ThreadWorker):
             self.sign_ins[conn] = time.monotonic()
         if conn not in self.sign_ins or len(self.sign_ins) <= self.at_a_time:
             super().enqueue_req(conn)
-
-    def handle(self, conn: TConn) -> object:
-        self.waiting_since.set(self.sign_ins.get(conn))
-        return super().handle(conn)
 
     def finish_request(self, conn: TConn, fs: object) -> None:
         waiting = list(self.sign_ins)[self.at_a_time :]

@@ -22,7 +22,7 @@ def load() -> None:
     from config.postgresql.base import Connection
     from config.postgresql.breaker import breaker
     from keys import folder
-    from signin import backends
+    from signin import login
 
     try:
         folder.key_folder.current()
@@ -33,7 +33,7 @@ def load() -> None:
     # keeps its connections, there is no other cache, and queries are logged with DEBUG alone.
     request_finished.disconnect(close_caches)
     request_started.disconnect(reset_queries)
-    backends.dummy_hash()
+    login.dummy_hash()
     breaker.may_open = False
     try:
         folder.record_published()

@@ -17,12 +17,11 @@ from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from passwords.serializers import RedeemSerializer
-from signin.backends import check_factor
-from signin.devices import STRANGER, Devices
-from signin.factors.models import Factors
+from signin.devices import Devices
 from signin.factors.openapi import FACTOR_ERRORS
 from signin.factors.proof import Method, Proof
 from signin.generics import LinkSignInView
+from signin.login import check_factor
 from signin.openapi import COOKIE
 from signin.serializers import AuthResponse, EmailSerializer, Message
 from throttling.openapi import Raises
@@ -83,13 +82,11 @@ class RedeemView(LinkSignInView):
         return self.sign_in_by_link(request)
 
     def device(self, request: Request, link: PasswordChange) -> str:
-        devices = Devices(request)
-        return devices.device_of(link.user) if devices.entries else STRANGER
+        return Devices(request).device_of(link.user)
 
     def check_factor(self, link: PasswordChange, proof: Proof, device: str) -> Method:
         """A mailbox alone gets nobody in who has a second factor."""
-        factors = Factors.objects.filter(user=link.user_id).first()
-        return check_factor(link.user, factors, proof, device)
+        return check_factor(link.user, proof, device)
 
     def redeem(self, link: PasswordChange, data: Data) -> User:
         return link.redeem(data["password"])

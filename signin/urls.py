@@ -4,12 +4,13 @@ from django.urls import include, path
 
 from signin import views
 from signin.factors import urls as factors
+from signin.login import LoginView
 
 auth = [
     path(
         "refresh", views.RefreshView.as_view()
     ),  # the most frequent first: they are tried in order
-    path("login", views.LoginView.as_view()),
+    path("login", LoginView.as_view()),
     path("signup", views.SignupView.as_view()),
     path("complete-signup", views.CompleteSignupView.as_view()),
     path("register", views.CompleteSignupView.as_view()),

@@ -1,4 +1,4 @@
-"""Sign-up, log-in, refresh, log-out and unlocking.
+"""Sign-up, refresh, log-out and unlocking.
 
 The contract: interface §4, decisions §3.
 """
@@ -11,7 +11,6 @@ from rest_framework.response import Response
 from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
-from accounts.authentication import user_of_token
 from accounts.errors import EmailTaken
 from accounts.fields import REFUSED_CHARACTERS
 from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, valid
@@ -19,20 +18,18 @@ from accounts.models import Account, Role, User
 from audit.models import Kind
 from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail
-from signin.backends import check_credentials, refuse_locked
 from signin.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
 from signin.devices import Devices, remember_device
-from signin.errors import InvalidRefreshToken, WrongCredentials
-from signin.factors.openapi import FACTOR_ERRORS
-from signin.factors.proof import Proof, amr_still
-from signin.generics import LinkSignInView, SignInView
+from signin.errors import InvalidRefreshToken
+from signin.factors.proof import amr_still
+from signin.generics import LinkSignInView
+from signin.login import refuse_locked
 from signin.models import SignupLink, UnlockLink
 from signin.openapi import CLEARED, COOKIE
 from signin.serializers import (
     AuthResponse,
     CompleteSignupSerializer,
     EmailSerializer,
-    LoginSerializer,
     Message,
     RefreshSerializer,
     UnlockSerializer,
@@ -91,23 +88,7 @@ class CompleteSignupView(LinkSignInView):
         return user
 
 
-class LoginView(SignInView):
-    """POST /auth/login: e-mail address, password and, for who has one, a second factor."""
-
-    @extend_schema(
-        operation_id="logIn",
-        summary="Log in",
-        request=LoginSerializer,
-        responses={200: AuthResponse, 401: Raises(WrongCredentials, *FACTOR_ERRORS)},
-        parameters=[COOKIE],
-    )
-    def post(self, request: Request) -> Response:
-        typed = valid(LoginSerializer, request)
-        proof = Proof.pop(typed)
-        return self.signed_in(*check_credentials(request, **typed, proof=proof))
-
-
-class RefreshView(SignInView):
+class RefreshView(CredentialView):
     """POST /auth/refresh: a fresh pair for a refresh token, from the cookie or else the body.
 
     Stateless: the same token may be used any number of times while it lives, since the tabs of a
@@ -134,10 +115,10 @@ class RefreshView(SignInView):
         except TokenError:
             tokens.refuse_missing_key(encoded)
             raise InvalidRefreshToken from None
-        user = user_of_token(old, with_lock=True)
+        user = User.objects.find_by_token(old["sub"], old["token_version"], with_lock=True)
         if user is None:
             raise InvalidRefreshToken
-        refuse_locked(user.email, user.locked, Devices(request).device_of(user))
+        refuse_locked(user.email, Devices(request).device_of(user), locked=user.locked)
         amr = amr_still(user, old.get("amr", tokens.PASSWORD))
         if amr is None:
             raise InvalidRefreshToken

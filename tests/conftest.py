@@ -23,7 +23,7 @@ from accounts.models import Account, Role, User
 from config.logs import TextFormatter
 from keys.published import published
 from mail.worker import Worker
-from signin import hashers
+from signin import hash_slots
 from signin.models import SignupLink
 from tests import servers
 from throttling.counter import limiter
@@ -116,7 +116,8 @@ def high_credential_limit(request, settings):
 @pytest.fixture(autouse=True)
 def patient_hashes(monkeypatch):
     """Only tests that are about it are told to come back: a busy machine may hash for long."""
-    monkeypatch.setattr(hashers, "PATIENCE", 60)
+    monkeypatch.setattr(hash_slots, "PATIENCE", 60)
+    monkeypatch.setattr(hash_slots, "admitted", threading.BoundedSemaphore(100))
 
 
 @pytest.fixture

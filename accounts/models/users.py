@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import PermissionDenied
-from django.db import IntegrityError, models, transaction
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Lower
 from django.dispatch import receiver
@@ -128,6 +128,21 @@ QueryManager = models.Manager.from_queryset(UserQuerySet)
 
 class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
+
+    def find_by_email(self, email: str) -> "User | None":
+        """The user of a canonical address, `with_profile` and `factor_required`."""
+        return BY_EMAIL.find(email=email)
+
+    def find_by_token(
+        self, user_id: str, token_version: int, *, with_lock: bool = False
+    ) -> "User | None":
+        """The active user of a valid token, `with_profile`; None if their sessions were ended since
+        it was issued. `with_lock` also finds whether their address is `locked`."""
+        values = {"id": ID.get_db_prep_value(user_id, connection), "token_version": token_version}
+        if not with_lock:
+            return BY_TOKEN.find(**values)
+        now = LOCKED_UNTIL.get_db_prep_value(timezone.now(), connection)
+        return BY_TOKEN_WITH_LOCK.find(now=now, **values)
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
         """A user with a hashed password; with None, one who cannot log in yet."""
@@ -368,6 +383,65 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
     @classmethod
     def normalize_username(cls, username: str) -> str:
         return username  # the field makes addresses canonical; NFKC could make two people's one
+
+
+USER_SQL = """
+SELECT {columns}
+FROM accounts_user person LEFT JOIN accounts_consultant profile ON profile.user_id = person.id
+WHERE {condition}
+"""
+
+
+class UserStatement:
+    """Finds one user `with_profile`, and with the columns that `more` defines, by plain SQL.
+
+    The ORM builds its statement anew each time, which takes 0.8 ms of CPU: as much as the rest of
+    `GET /auth/me`.
+    """
+
+    fields = [field.column for field in User._meta.concrete_fields]
+
+    def __init__(self, condition: str, **more: str) -> None:
+        manages = "EXISTS (SELECT 1 FROM accounts_consultant WHERE manager_id = person.id)"
+        more = {"profile_id": "profile.id", "manages": manages} | more
+        columns = [f"person.{field}" for field in self.fields]
+        columns += [f"{definition} AS {name}" for name, definition in more.items()]
+        self.sql = USER_SQL.format(columns=", ".join(columns), condition=condition)
+        self.more = list(more)
+
+    def find(self, **values: Any) -> User | None:
+        if connection.vendor == "sqlite":
+            return self.find_on_sqlite(values)
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, values)
+            row = cursor.fetchone()
+        if row is None:
+            return None
+        user = User.from_db(DEFAULT_DB_ALIAS, self.fields, row[: len(self.fields)])
+        vars(user).update(zip(self.more, row[len(self.fields) :], strict=True))
+        return user
+
+    def find_on_sqlite(self, values: dict[str, Any]) -> User | None:
+        """The same, with UUIDs and times read from text."""
+        user: User | None = next(iter(User.objects.raw(self.sql, values)), None)
+        if user and user.profile_id:
+            vars(user)["profile_id"] = UUID(str(user.profile_id))
+        return user
+
+
+BY_EMAIL = UserStatement(
+    "person.email = %(email)s",
+    factor_required="""(SELECT second_factor = 'required' FROM accounts_account
+        WHERE id = person.account_id)""",
+)
+NAMED = "person.id = %(id)s AND person.token_version = %(token_version)s AND person.is_active"
+BY_TOKEN = UserStatement(NAMED)
+BY_TOKEN_WITH_LOCK = UserStatement(
+    NAMED,
+    locked="""EXISTS (SELECT 1 FROM throttling_lockout
+        WHERE email = person.email AND device = '' AND locked_until > %(now)s)""",
+)
+ID, LOCKED_UNTIL = User._meta.get_field("id"), Lockout._meta.get_field("locked_until")
 
 
 @receiver(pruning)

@@ -26,6 +26,11 @@ class Method(enum.StrEnum):
     PASSKEY = enum.auto()  # beside the password
     PASSKEY_ALONE = enum.auto()
 
+    @property
+    def detail(self) -> Data:
+        """What the audit log says of it."""
+        return {} if self is Method.PASSWORD else {"method": self.value}
+
 
 AMR = {  # what tokens say of it (RFC 8176)
     Method.PASSWORD: PASSWORD,

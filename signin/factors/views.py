@@ -21,7 +21,6 @@ from accounts.generics import AdminView, CredentialView, ProtectedView, SignedIn
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
-from signin.backends import clear_lockout
 from signin.devices import Devices
 from signin.errors import (
     FactorStillRequired,
@@ -49,7 +48,8 @@ from signin.factors.serializers import (
     RenameSerializer,
     TotpResponse,
 )
-from signin.generics import ProofView, SignInView
+from signin.generics import ProofView
+from signin.login import clear_lockout, session_response
 from signin.openapi import COOKIE
 from signin.serializers import AuthResponse
 from throttling.openapi import Raises
@@ -79,7 +79,7 @@ class PasskeyOptionsView(PasskeysOnly, CredentialView):
         return Response(request_options())
 
 
-class PasskeyLoginView(PasskeysOnly, SignInView):
+class PasskeyLoginView(PasskeysOnly, CredentialView):
     """POST /auth/passkeys/login: a passkey for a pair of tokens. A signature cannot be guessed, so
     no lock holds it up, and none comes of it: its owner is locked out by nobody."""
 
@@ -98,10 +98,10 @@ class PasskeyLoginView(PasskeysOnly, SignInView):
             raise WrongPasskey
         method = Method.PASSKEY_ALONE
         trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method=method.value)
-        return self.signed_in(user, method)
+        return session_response(request, user, method)
 
 
-class AddingView(ProofView, SignInView):
+class AddingView(ProofView):
     """One of the four calls that add a factor: an enrolment opens them, too."""
 
     authentication_classes = [EnrolmentAuthentication]
@@ -123,7 +123,7 @@ class AddingView(ProofView, SignInView):
                 trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
             factors, codes = Factors.objects.open(user, enrolling=enrolling)
             item = add(factors)
-        response = self.signed_in(user, method) if enrolling else Response()
+        response = session_response(self.request, user, method) if enrolling else Response()
         added = {"factor": FactorResponse(item).data, "recovery_codes": codes}
         response.data = added | {"session": response.data}
         return response

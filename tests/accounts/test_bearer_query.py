@@ -6,8 +6,6 @@ import sys
 
 import pytest
 
-from accounts import tokens
-from accounts.authentication import user_of_token
 from accounts.models import Consultant, User
 from tests.throttling.test_lockout import fail
 
@@ -17,15 +15,13 @@ SHOWN = ["pk", "account_id", "email", "role", "created_at", "profile_id", "manag
 ON_SQLITE = """
 import django; django.setup()
 from django.core.management import call_command
-from accounts import tokens
 from accounts.models import Account, Consultant, User
 from accounts.serializers import user_response
-from accounts.authentication import user_of_token
 call_command("migrate", verbosity=0)
 ada = User.objects.create_superuser("ada@example.com", "an operator's")
 profile = Consultant.objects.create(account=ada.account, user=ada, manager=ada)
-found = user_of_token(tokens.issue(ada)[1].payload, with_lock=True)
-print(user_response(found) == user_response(User.objects.get()), found.locked)
+found = User.objects.find_by_token(str(ada.pk), ada.token_version, with_lock=True)
+print(user_response(found) == user_response(User.objects.get()), bool(found.locked))
 """
 
 
@@ -33,9 +29,8 @@ print(user_response(found) == user_response(User.objects.get()), found.locked)
 def test_user_of_a_token_is_the_querysets(ada, linked):
     if linked:
         Consultant.objects.create(account=ada.account, user=ada, manager=ada)
-    token = tokens.issue(ada)[0].payload
 
-    found = user_of_token(token)
+    found = User.objects.find_by_token(str(ada.pk), ada.token_version)
     listed = User.objects.with_profile().get()
     alone = User.objects.get()
 
@@ -45,11 +40,10 @@ def test_user_of_a_token_is_the_querysets(ada, linked):
 
 
 def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
-    token = tokens.issue(ada)[1].payload
     fail(4, ada.email)
-    before = user_of_token(token, with_lock=True)
+    before = User.objects.find_by_token(str(ada.pk), ada.token_version, with_lock=True)
     fail(1, ada.email)
-    after = user_of_token(token, with_lock=True)
+    after = User.objects.find_by_token(str(ada.pk), ada.token_version, with_lock=True)
 
     assert vars(before)["locked"] is False
     assert vars(after)["locked"] is True
@@ -64,6 +58,4 @@ def test_sqlite_finds_the_same(tmp_path):
 
 
 def test_nobody_is_none(ada):
-    stale = tokens.issue(ada)[0].payload | {"token_version": 7}
-
-    assert user_of_token(stale) is None
+    assert User.objects.find_by_token(str(ada.pk), 7) is None

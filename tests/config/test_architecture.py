@@ -22,14 +22,6 @@ def test_every_app_is_in_the_contract():
     assert apps == set(CONTRACT["root_packages"])
 
 
-def test_no_file_is_over_400_lines():
-    files = [path for app in CONTRACT["root_packages"] for path in Path(app).rglob("*.py")]
-    lines = {str(path): path.read_text("utf-8").count("\n") for path in files}
-
-    assert len(lines) > 200
-    assert [path for path, number in lines.items() if number > 400] == []
-
-
 def cited(page):
     """The sections of a page of the contract that production code names."""
     files = [path for app in CONTRACT["root_packages"] for path in Path(app).rglob("*.py")]

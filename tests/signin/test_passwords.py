@@ -1,7 +1,4 @@
-"""Every hash of a password is made behind one door, which counts, locks, queues and records."""
-
-import ast
-from pathlib import Path
+"""Every call that takes a password is counted, waits its turn to hash, and is recorded."""
 
 import pytest
 from django.contrib.auth import authenticate
@@ -12,69 +9,15 @@ from assistants.models import Client as Assistant
 from audit.models import Record
 from invitations.models import Invitation
 from passwords.models import PasswordChange
-from signin import backends, hashers
+from signin import hash_slots
+from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
 from tests.assistants.conftest import Person, request_of
 from tests.conftest import API, PASSWORD
 from throttling.models import Lockout
-from throttling.throttles import PublicThrottle
 
 pytestmark = pytest.mark.django_db
-
-# What hashes a password, or leads Django to; `authenticate` ends in signin.backends.
-HASHING = {"check_password", "acheck_password", "make_password", "set_password", "argon2id"}
-HASHING |= {"verify_password", "get_hasher", "identify_hasher", "create_user", "create_superuser"}
-HASHING |= {"PasswordChangeForm", "AdminPasswordChangeForm", "SetPasswordForm", "SetPasswordMixin"}
-HASHING |= {"PasswordChangeView", "PasswordResetConfirmView", "BaseUserCreationForm"}
-PLACES = {
-    "signin/backends.py": {"check_password", "make_password"},
-    # What the commands createsuperuser and changepassword call.
-    "accounts/models/users.py": {"set_password", "create_user"},
-    "signin/hashers.py": {"argon2id"},
-}
-
-
-def production():
-    folders = [folder.parent for folder in Path().glob("*/__init__.py")]
-    ours = [folder for folder in folders if folder.name not in {"tests", "benchmarks"}]
-    return [file for folder in ours for file in folder.rglob("*.py")]
-
-
-def names_in(file):
-    """The names that the code uses or imports; one that it defines is none of them."""
-    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
-    used = {getattr(node, "id", getattr(node, "attr", "")) for node in nodes}
-    return used | {node.name for node in nodes if isinstance(node, ast.alias)}
-
-
-def test_nothing_else_hashes_a_password():
-    found = {str(file): names_in(file) & HASHING for file in production()}
-
-    assert len(found) > 100
-    assert {file: names for file, names in found.items() if names} == PLACES
-
-
-def test_door_comes_before_the_hash():
-    tree = ast.parse(Path(backends.__file__).read_text(encoding="utf-8"))
-    code = {one.name: ast.unparse(one) for one in tree.body if isinstance(one, ast.FunctionDef)}
-    hashing = [name for name in code if {"= check_password(", "make_password("} & parts(code[name])]
-
-    # The dummy is nobody's, and a renewal follows a right password.
-    assert set(hashing) == {
-        "check_password_and_factor",
-        "hash_password",
-        "dummy_hash",
-        "renew_hash",
-    }
-    assert code["hash_password"].index("admit(") < code["hash_password"].index("make_password(")
-    check = code["check_password_and_factor"]
-    assert check.index("admit(") < check.index("dummy_hash()") < check.index("= check_password(")
-
-
-def parts(code):
-    return {part for part in ("= check_password(", "make_password(") if part in code}
-
 
 NAMES = {"first_name": "Charles", "last_name": "Babbage"}
 NEW = "charles@example.com"
@@ -133,11 +76,18 @@ def way(request, ada):
 
 @pytest.fixture
 def hashes(monkeypatch):
-    """One entry for each hash that is made from here on."""
-    made = []
-    slot = hashers.hash_slot
-    monkeypatch.setattr(hashers, "hash_slot", lambda: made.append(True) or slot())
-    return made
+    """What was done for each password from here on, in order."""
+    done, turn = [], hash_slots.wait_for_turn
+    monkeypatch.setattr(hash_slots, "wait_for_turn", lambda: done.append("turn") or turn())
+    for name in ("encode", "verify"):
+        real = getattr(Hasher, name)
+
+        def spy(*words, real=real):
+            done.append("hash")
+            return real(*words)
+
+        monkeypatch.setattr(Hasher, name, spy)
+    return done
 
 
 def counted():
@@ -152,7 +102,7 @@ def test_every_way_is_counted_queued_and_recorded(way, hashes):
 
     assert answer.status_code in {200, 302}, answer.content
     assert counted() == b"1"
-    assert hashes == [True]
+    assert hashes == ["turn", "hash"]
     assert Record.objects.count() == before + 1
     assert Record.objects.order_by("-pk")[0].subject == email
 
@@ -169,18 +119,12 @@ def test_no_way_hashes_for_a_locked_address(way, hashes):
         Lockout.objects.record_failure(way[0])
 
     assert way[1]().status_code == 429
-    assert hashes == []
+    assert hashes == ["turn"]
     assert Lockout.objects.get().refusals == 1
 
 
-def test_django_s_own_authenticate_passes_the_door(ada, hashes, settings):
+def test_djangos_own_authenticate_lets_nobody_in(ada, hashes):
     request = RequestFactory().post("/anywhere")
-    PublicThrottle().allow_request(request)  # another tier's count is not this one's
-    settings.RATE_LIMIT_CREDENTIAL = 1
 
-    found = [authenticate(one, username=ada.email, password=PASSWORD)
-             for one in (request, RequestFactory().post("/anywhere"))]  # fmt: skip
-
-    assert found == [ada, None]
-    assert hashes == [True]
-    assert counted() == b"2"
+    assert authenticate(request, username=ada.email, password=PASSWORD) is None
+    assert hashes == []

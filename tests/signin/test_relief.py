@@ -17,7 +17,7 @@ from audit.models import Record
 from mail.outbox import OutgoingMail
 from mail.worker import Worker
 from passwords.models import PasswordChange
-from signin import backends
+from signin import login
 from signin.devices import MOST_EMAILS, NAME, Entry, today
 from signin.models import UnlockLink
 from tests.conftest import API, PASSWORD, bearer, race
@@ -336,7 +336,7 @@ def test_attackers_hold_the_lock_for_a_day_and_the_owner_never_notices(
     """A thousand addresses, a guess each now and then: the owner signs in from a known device each
     time, and from a new one by mail; strangers get five guesses a lock period."""
     settings.TRUSTED_PROXY_COUNT = 1
-    monkeypatch.setattr(backends, "check_password", lambda typed, *_: typed == PASSWORD)  # quicker
+    monkeypatch.setattr(login, "check_password", lambda typed, *_: typed == PASSWORD)  # quicker
     time_machine.move_to("2026-11-21T00:00:00Z", tick=False)
     known, answered = API(), 0
     log_in(known, ada.email)

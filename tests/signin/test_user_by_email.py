@@ -7,9 +7,6 @@ import sys
 import pytest
 
 from accounts.models import Account, Consultant, SecondFactor, User
-from signin.backends import user_by_email
-from signin.factors.models import Factors
-from tests.signin.factors.conftest import with_app
 
 pytestmark = pytest.mark.django_db
 
@@ -17,13 +14,11 @@ ON_SQLITE = """
 import django; django.setup()
 from django.core.management import call_command
 from accounts.models import User
-from signin.factors.models import Factors
-from signin.backends import user_by_email
 call_command("migrate", verbosity=0)
 ada = User.objects.create_superuser("ada@example.com", "an operator's")
-print(user_by_email("ada@example.com") == (ada, None), user_by_email("bob@example.com"))
-factors = Factors.objects.create(user=ada)
-print(user_by_email("ada@example.com") == (ada, factors), ada.factor_required)
+found = User.objects.find_by_email("ada@example.com")
+print(found == ada, found.created_at == ada.created_at, bool(vars(found)["factor_required"]))
+print(User.objects.find_by_email("bob@example.com"))
 """
 
 
@@ -35,31 +30,22 @@ def values(row, names):
     return tuple(getattr(row, name) for name in names)
 
 
-@pytest.fixture(params=[False, True])
-def has_app(ada, request):
-    if request.param:
-        with_app(ada)
-    return request.param
-
-
 @pytest.mark.parametrize("required", SecondFactor.values)
 @pytest.mark.parametrize("linked", [True, False])
-def test_user_of_an_address_is_the_querysets(ada, has_app, linked, required):
+def test_user_of_an_address_is_the_querysets(ada, linked, required):
     Account.objects.filter(pk=ada.account_id).update(second_factor=required)
     if linked:
         Consultant.objects.create(account=ada.account, user=ada, manager=ada)
 
-    found, factors = user_by_email(ada.email)
+    found = User.objects.find_by_email(ada.email)
     listed = User.objects.with_profile().get()
 
     shown = [*columns(User), "profile_id", "manages", "factor_required"]
     assert values(found, shown) == values(listed, shown)
-    assert (factors is not None) is has_app
-    assert not has_app or values(factors, columns(Factors)) == Factors.objects.values_list().get()
 
 
 def test_nobody_is_none(ada):
-    assert user_by_email("nobody@example.com") == (None, None)
+    assert User.objects.find_by_email("nobody@example.com") is None
 
 
 def test_sqlite_finds_the_same(tmp_path):
@@ -67,4 +53,4 @@ def test_sqlite_finds_the_same(tmp_path):
     command = [sys.executable, "-c", ON_SQLITE]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
-    assert done.stdout.splitlines() == ["True (None, None)", "True False"]
+    assert done.stdout.splitlines() == ["True True False", "None"]

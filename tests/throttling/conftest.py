@@ -19,7 +19,7 @@ from django_redis import get_redis_connection
 from redis import Redis
 
 from config.views import NotFoundView
-from signin import backends
+from signin import login
 from tests import servers
 from tests.conftest import PASSWORD, Service
 from tests.servers import RedisServer, free_port
@@ -192,7 +192,7 @@ def redis(settings):
 @pytest.fixture
 def quick_passwords(monkeypatch):
     """Compares passwords without hashing, for tests of many guesses: a hash takes 34 ms."""
-    monkeypatch.setattr(backends, "check_password", lambda typed, *_: typed == PASSWORD)
+    monkeypatch.setattr(login, "check_password", lambda typed, *_: typed == PASSWORD)
 
 
 @pytest.fixture

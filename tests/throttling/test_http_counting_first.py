@@ -24,7 +24,7 @@ def idle(settings, monkeypatch):
     settings.RATE_LIMIT_CREDENTIAL = 0
     monkeypatch.setattr(StrictJSONParser, "parse", never)
     for hashing in ["check_password", "make_password"]:
-        monkeypatch.setattr(f"signin.backends.{hashing}", never)
+        monkeypatch.setattr(f"signin.login.{hashing}", never)
 
 
 @pytest.fixture

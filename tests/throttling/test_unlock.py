@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from audit.origin import Origin, current
-from signin.backends import count_failure
+from signin.login import count_failure
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

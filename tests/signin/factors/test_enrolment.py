@@ -11,7 +11,7 @@ from assistants.models import Client, Grant
 from audit.models import Kind, Record
 from invitations.models import Invitation
 from passwords.models import PasswordChange
-from signin import backends
+from signin import login
 from signin.factors.models import Factors
 from tests.conftest import API, PASSWORD, bearer, mailed
 from tests.signin.factors.authenticator import Authenticator
@@ -134,13 +134,13 @@ def test_enrolment_meets_a_lock_that_falls_meanwhile(api, bob, required):
 def test_right_password_learns_nothing_once_a_lock_has_fallen(
     api, ada, bob, required, monkeypatch, has_factor
 ):
-    user, check_password = ada if has_factor else bob, backends.check_password
+    user, check_password = ada if has_factor else bob, login.check_password
 
     def check_slowly(*args):
         fail(5, user.email)
         return check_password(*args)
 
-    monkeypatch.setattr(backends, "check_password", check_slowly)
+    monkeypatch.setattr(login, "check_password", check_slowly)
 
     status, body = log_in(api, user)
 

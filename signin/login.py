@@ -1,0 +1,188 @@
+"""The log-in, from top to bottom: `POST /auth/login`, and the check that every way in shares.
+
+REST, the consent page, the admin site and re-authentication call `check_credentials`. Neither the
+bytes, the headers nor the time of its refusals tell whether an address is registered.
+"""
+
+import functools
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.hashers import check_password, make_password
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.crypto import get_random_string
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts import tokens
+from accounts.generics import CredentialView, valid
+from accounts.models import User
+from audit import trail
+from audit.models import Kind
+from mail.outbox import OutgoingMail
+from metrics import series
+from signin.cookies import set_refresh_cookie
+from signin.devices import STRANGER, Devices, remember_device
+from signin.errors import (
+    FactorMustBeSetUp,
+    SecondFactorRequired,
+    WrongCode,
+    WrongCredentials,
+)
+from signin.factors.enrolment import enrolment_for
+from signin.factors.models import Factors
+from signin.factors.openapi import FACTOR_ERRORS
+from signin.factors.proof import AMR, NOTHING, Method, Proof
+from signin.hash_slots import hash_slot
+from signin.models import UnlockLink
+from signin.openapi import COOKIE
+from signin.serializers import AuthResponse, LoginSerializer, auth_response
+from throttling.exceptions import TooManyAttempts
+from throttling.models import Lockout
+from throttling.openapi import Raises
+
+
+class LoginView(CredentialView):
+    """POST /auth/login: e-mail address, password and, for users who have one, a second factor."""
+
+    @extend_schema(
+        operation_id="logIn",
+        summary="Log in",
+        request=LoginSerializer,
+        responses={200: AuthResponse, 401: Raises(WrongCredentials, *FACTOR_ERRORS)},
+        parameters=[COOKIE],
+    )
+    def post(self, request: Request) -> Response:
+        typed = valid(LoginSerializer, request)
+        proof = Proof.pop(typed)
+        user, method = check_credentials(request, **typed, proof=proof)
+        return session_response(request, user, method)
+
+
+def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the caller's)
+    request: HttpRequest | Request | None,
+    email: str,
+    password: str,
+    proof: Proof = NOTHING,
+    *,
+    staff: bool = False,
+    event: Kind | None = Kind.LOGIN_SUCCEEDED,
+) -> tuple[User, Method]:
+    """The user with this canonical address and password, and by which method they have signed in.
+
+    The calling view has counted the request in the credential tier. `staff` admits staff only.
+    `event` is recorded on success; None is for users who are signed in already.
+
+    Raises TooManyHashes (nothing was looked at), TooManyAttempts while the address is locked,
+    WrongCredentials, or what `check_factor` raises. An unknown address, an inactive user and one
+    without a password cost one hash and one failed attempt, exactly as a wrong password does.
+    """
+    with hash_slot():
+        user = User.objects.find_by_email(email)
+        device = Devices(request).device_of(user)
+        refuse_locked(email, device)
+        has_password = user is not None and user.has_usable_password()
+        encoded = user.password if user and has_password else dummy_hash()
+        is_right = check_password(password, encoded, functools.partial(renew_hash, user))
+    if not (user and has_password and is_right and user.is_active):
+        if not count_failure(email, device):
+            raise TooManyAttempts
+        raise WrongCredentials
+    if staff and not user.is_staff:  # the password is right, so this is no failed attempt
+        refuse_locked(email, device)
+        trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
+        raise WrongCredentials
+    method = check_factor(user, proof, device, staff=staff)
+    # Looked at again: of many guesses made at once, some may have failed during the hash.
+    clear_lockout(email, device)
+    if event:
+        trail.record(event, actor=user, **method.detail)
+    return user, method
+
+
+def refuse_locked(email: str, device: str = STRANGER, *, locked: bool | None = None) -> None:
+    """Raise TooManyAttempts while the address is locked for the device.
+
+    `locked` is what a query has found already about strangers.
+    """
+    if Lockout.objects.is_locked(email, device) if locked is None or device else locked:
+        Lockout.objects.record_refusal(email, device)
+        raise TooManyAttempts
+
+
+@functools.cache
+def dummy_hash() -> str:
+    """The hash of an unknown password, with the parameters of a new one."""
+    return make_password(get_random_string(32))
+
+
+def renew_hash(user: User | None, password: str) -> None:
+    """Replace a hash of older parameters, unless the password was changed meanwhile."""
+    if user is not None:
+        same = User.objects.filter(pk=user.pk, password=user.password)
+        same.update(password=make_password(password))
+
+
+def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:
+    """Count and record a failed attempt; False if the address has been locked meanwhile.
+
+    With LOCKOUT_RELIEF the owner of an address that strangers have locked is mailed a link past the
+    lock. The mail worker finds out whether there is an owner, so that the queries are the same for
+    every address. So the audit log gets the address only.
+    """
+    if device and not Lockout.objects.has_room(email, device):
+        device = STRANGER
+    with transaction.atomic():
+        counted = Lockout.objects.record_failure(email, device)
+        if counted:
+            trail.record(Kind.LOGIN_FAILED, subject=email, **detail)
+        if settings.LOCKOUT_RELIEF and not device and counted and Lockout.objects.is_locked(email):
+            OutgoingMail.objects.request(UnlockLink, email, settings.LANGUAGE_CODE)
+    if not counted:
+        Lockout.objects.record_refusal(email, device)
+    return counted
+
+
+def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) -> Method:
+    """Check, and use up, what a user shows besides a password or a link.
+
+    Call it before the lockout is cleared, or a password without its code would keep clearing it.
+    Raises SecondFactorRequired for an empty proof, WrongCode for a wrong one, which counts as a
+    failed attempt, FactorMustBeSetUp, or TooManyAttempts.
+    """
+    factors = Factors.objects.filter(user=user).first() if user.has_second_factor else None
+    if factors is None:
+        if not (user.factor_required or (staff and settings.STAFF_SECOND_FACTOR)):
+            return Method.PASSWORD
+        refuse_locked(user.email, device)
+        raise FactorMustBeSetUp(enrolment_for(user))
+    if not proof:
+        refuse_locked(user.email, device)
+        raise SecondFactorRequired(factors.methods())
+    if proof.holds(user, factors):
+        return proof.method
+    if not count_failure(user.email, device, reason="second factor"):
+        raise TooManyAttempts
+    factors.count_wrong_code(proof.method.value)
+    raise WrongCode
+
+
+def clear_lockout(email: str, device: str = STRANGER) -> None:
+    """Forget the failed attempts after a sign-in; TooManyAttempts if the address is locked now."""
+    if not Lockout.objects.clear_unless_locked(email, device):
+        Lockout.objects.record_refusal(email, device)
+        raise TooManyAttempts
+
+
+def session_response(request: Request, user: User, method: Method) -> Response:
+    """AuthResponse with the cookies, for a user who has just signed in."""
+    request.user = user  # for the log line
+    series.sign_ins.labels(method.value).inc()
+    access, refresh = tokens.issue(user, amr=AMR[method])
+    encoded = str(refresh)
+    response = Response(auth_response(user, str(access), encoded))
+    set_refresh_cookie(response, refresh, encoded)
+    remember_device(request, response, user)
+    return response
