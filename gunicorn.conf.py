@@ -1,3 +1,67 @@
-"""Where gunicorn looks for its settings by itself; they live in config/gunicorn.py."""
+"""gunicorn's settings: `gunicorn config.wsgi` reads them from here."""
 
-from config.gunicorn import *  # noqa: F403
+import gc
+import os
+import shutil
+import tempfile
+from typing import Any
+
+from config import settings
+
+if settings.METRICS_TOKEN:
+    # Each process writes its counts to files in this directory, and a scrape adds them up.
+    # prometheus_client looks for the variable when it is imported, so that comes later.
+    METRICS_DIR = tempfile.mkdtemp(prefix="consulting-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = METRICS_DIR
+
+bind = f"{settings.BIND}:{settings.PORT}"
+workers = settings.WEB_CONCURRENCY
+worker_class = "gthread"
+threads = settings.WEB_THREADS
+preload_app = True  # keys, settings and URLs are read once; a bad one ends the start
+keepalive = 5
+graceful_timeout = 10
+timeout = 30
+logconfig_dict = settings.LOGGING
+control_socket_disable = True  # one path per user: two services would fight over it
+forwarded_allow_ips = ""  # Django decides which proxies to believe (TRUSTED_PROXY_COUNT)
+
+
+def on_starting(server: Any) -> None:
+    server.log.info("consulting-management %s", settings.VERSION)
+
+
+def when_ready(server: Any) -> None:
+    """Keep the garbage collector of each worker off what was loaded before the fork."""
+    gc.freeze()
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    from config import logs
+
+    worker.log_listener = logs.write_in_background()
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    from config import logs
+
+    logs.write_the_rest(worker.log_listener)
+
+
+def post_worker_init(worker: Any) -> None:
+    from throttling.counter import limiter
+
+    limiter.keep_watch()
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """Keep an ended process's counters in the sums, and drop its gauges."""
+    if settings.METRICS_TOKEN:
+        from prometheus_client.multiprocess import mark_process_dead
+
+        mark_process_dead(worker.pid)
+
+
+def on_exit(server: Any) -> None:
+    if settings.METRICS_TOKEN:
+        shutil.rmtree(METRICS_DIR, ignore_errors=True)

@@ -1,58 +1,25 @@
-"""Log lines: for people (`text`) or machines (`json`), one event a line, each with its request.
+"""Log lines for people (`text`) or machines (`json`): one event a line, each with its request.
 
 What an event says besides its message stands in `extra={"fields": {...}}`, as plain values. No
-secret goes in: a path is logged without its query, and neither bodies nor headers are.
+secret goes in: a path is logged without its query, and neither bodies nor headers are logged.
 """
 
-import functools
 import json
 import logging
-import os
 import re
-import time
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from select import PIPE_BUF
+import threading
+from logging.handlers import QueueHandler, QueueListener
+from queue import Full, Queue
+from typing import Any
+
+from pythonjsonlogger.json import JsonFormatter
 
 from audit.origin import current
-from config.postgresql.breaker import breaker
-
-# What no line shows need not be found out for each (the logging HOWTO, "Optimization").
-logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-logging._srcfile = None  # nor where the line was written
+from metrics import series
 
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-STANDARD_ERROR = 2  # its file descriptor, whatever sys.stderr is replaced by
 PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
-
-
-@functools.lru_cache(maxsize=2)
-def local_time(second: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
-
-
-class WithoutRequestText(logging.Filter):
-    """gunicorn repeats a bad request's text, and a failed one's query; neither may be logged."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.msg, str) and record.msg.startswith("Invalid request from ip="):
-            record.msg = record.msg.partition(": ")[0]
-        elif isinstance(record.args, tuple):
-            record.args = tuple(
-                value.partition("?")[0] if isinstance(value, str) else value
-                for value in record.args
-            )
-        return True
-
-
-class WithoutOutages(logging.Filter):
-    """Django repeats each 503: those of an outage are counted by the breaker, and of others
-    config.errors tells the cause. Only a page's, with its traceback, is told by nobody else."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if getattr(record, "status_code", None) != 503:
-            return True
-        return bool(record.exc_info) and not breaker.is_open
+QUEUED_LINES = 5_000  # that wait for a slow reader of the log, in each process
 
 
 def escaped(text: str) -> str:
@@ -65,44 +32,13 @@ def word(value: object) -> str:
     return text if PLAIN.fullmatch(text) else json.dumps(text)
 
 
-def pieces(text: bytes) -> Iterator[bytes]:
-    """The text in parts that the kernel keeps whole in any pipe (POSIX promises that for PIPE_BUF
-    bytes), cut between lines where lines fit."""
-    while len(text) > PIPE_BUF:
-        end = text.rfind(b"\n", 0, PIPE_BUF) + 1 or PIPE_BUF
-        yield text[:end]
-        text = text[end:]
-    yield text
-
-
-class LineHandler(logging.Handler):
-    """Writes each record to the standard error output, without a lock.
-
-    The kernel keeps a line in one piece, as it must for several processes. StreamHandler has the
-    threads of a process wait for each other's formatting and writing: a tenth of all requests.
-    """
-
-    def handle(self, record: logging.LogRecord) -> bool:
-        """Handler's, but for the lock. A filter may put another record in place of this one."""
-        found: bool | logging.LogRecord = self.filter(record)
-        if not found:
-            return False
-        record = found if isinstance(found, logging.LogRecord) else record
-        try:
-            for piece in pieces(f"{self.format(record)}\n".encode(errors="backslashreplace")):
-                os.write(STANDARD_ERROR, piece)
-        except Exception:  # as every handler of the standard library does
-            self.handleError(record)
-        return True
-
-
 class TextFormatter(logging.Formatter):
-    """`time LEVEL logger [request] message name=value …`; a traceback's lines are indented, so
-    that nothing in them can pass for a line of its own."""
+    """`time LEVEL logger [request] message name=value …`. The lines of a traceback are indented, so
+    that nothing in them looks like a line of the log."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = f"{local_time(int(record.created))},{int(record.msecs):03}"
-        words = [f"{at} {record.levelname} {record.name} [{current.get().request_id or '-'}]"]
+        request_id = current.get().request_id or "-"
+        words = [f"{self.formatTime(record)} {record.levelname} {record.name} [{request_id}]"]
         words.append(escaped(record.getMessage()))
         fields: dict[str, object] = getattr(record, "fields", {})
         words += [f"{name}={word(value)}" for name, value in fields.items()]
@@ -113,19 +49,66 @@ class TextFormatter(logging.Formatter):
         return line
 
 
-class JSONFormatter(logging.Formatter):
-    """`{"time", "level", "logger", "request_id", "message", …fields}`, and `exception` where there
+class JSONFormatter(JsonFormatter):
+    """`{"level", "logger", "message", …fields, "time", "request_id"}`, and `exception` where there
     is a traceback."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
-            "level": record.levelname,
-            "logger": record.name,
-            "request_id": current.get().request_id or "-",
-            "message": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+    def __init__(self) -> None:
+        names = {"levelname": "level", "name": "logger", "exc_info": "exception"}
+        super().__init__(["levelname", "name", "message"], rename_fields=names, timestamp="time")
+
+    def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
+        fields = log_data.pop("fields", {})
+        return {**log_data, "request_id": current.get().request_id or "-", **fields}
+
+
+class WithoutRequestText(logging.Filter):
+    """gunicorn repeats a bad request's text and a failed request's query; both may hold secrets."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.msg, str) and record.msg.startswith("Invalid request from ip="):
+            record.msg = record.msg.partition(": ")[0]
+        elif isinstance(record.args, tuple):
+            record.args = tuple(
+                value.partition("?")[0] if isinstance(value, str) else value
+                for value in record.args
+            )
+        return True
+
+
+class WithTraceback(logging.Filter):
+    """Of what Django logs of failed requests, only what config.errors has not logged already."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return bool(record.exc_info)
+
+
+class DroppingQueueHandler(QueueHandler):
+    """Drops a line for which the queue has no room, and counts it in /metrics: requests go on when
+    the reader of the log does not."""
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        try:
+            self.queue.put_nowait(record)
+        except Full:
+            series.log_lines_dropped.inc()
+
+
+def write_in_background() -> QueueListener:
+    """Let a thread of this process write what the root logger's handler writes until now."""
+    root = logging.getLogger()
+    [writer] = root.handlers
+    handler = DroppingQueueHandler(Queue(QUEUED_LINES))
+    handler.setFormatter(writer.formatter)  # in the thread of the request, which it names
+    writer.setFormatter(None)
+    root.handlers = [handler]
+    listener = QueueListener(handler.queue, writer)
+    listener.start()
+    return listener
+
+
+def write_the_rest(listener: QueueListener, seconds: float = 2) -> None:
+    """Write the lines that wait, unless the reader of the log has stopped."""
+    stopping = threading.Thread(target=listener.stop, daemon=True)
+    stopping.start()
+    stopping.join(seconds)

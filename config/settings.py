@@ -23,7 +23,7 @@ VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["
 PORT = env.integer("PORT", 8000, high=65535)
 BIND = env.ip_address("BIND", "127.0.0.1")
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
-WEB_THREADS = env.integer("WEB_THREADS", 8, high=256)
+WEB_THREADS = env.integer("WEB_THREADS", 32, high=256)
 DATA_DIR = Path(env.text("DATA_DIR", f"{BASE_DIR / 'var'}")).expanduser().absolute()
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
 SECRET_KEY_FALLBACKS = env.secret_keys("SECRET_KEY_FALLBACKS")
@@ -313,19 +313,14 @@ LOGGING = {
     },
     "filters": {
         "without_request_text": {"()": "config.logs.WithoutRequestText"},
-        "without_outages": {"()": "config.logs.WithoutOutages"},
+        "with_traceback": {"()": "config.logs.WithTraceback"},
     },
-    "handlers": {
-        "console": {
-            "class": "config.logs.LineHandler",
-            "formatter": LOG_FORMAT,
-        },
-    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
         # Django's own handlers and levels would log each 4xx as a warning, with its path.
         "django": {"handlers": [], "level": "INFO", "propagate": True},
-        "django.request": {"level": "ERROR", "filters": ["without_outages"]},
+        "django.request": {"level": "ERROR", "filters": ["with_traceback"]},
         "django.security": {"level": "CRITICAL"},
         "fido2": {"level": "WARNING"},  # else it names each passkey that is used
         "gunicorn.error": {"filters": ["without_request_text"], "propagate": True},

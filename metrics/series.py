@@ -2,7 +2,7 @@
 
 Labels take a few known values: no address, e-mail, id or path of a caller's goes into one. Over
 several processes the official client adds the counts up (`PROMETHEUS_MULTIPROC_DIR`, which
-`config.gunicorn` sets); elsewhere they stand in the process's memory and cost a microsecond.
+gunicorn.conf.py sets); elsewhere they stand in the process's memory and cost a microsecond.
 """
 
 import functools
@@ -41,6 +41,9 @@ wrong_codes = Counter(
 )
 for shown in ("totp", "recovery_code", "passkey"):  # from zero on, or alerts miss the first ones
     wrong_codes.labels(shown)
+log_lines_dropped = Counter(
+    "log_lines_dropped", "Log lines that were dropped because the reader of the log is too slow."
+)
 hashing = Gauge(
     "password_hashes",
     "Hashes being made now, and callers waiting for a turn.",

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -42,26 +41,6 @@ def test_no_private_name_but_those_listed():
 @pytest.mark.parametrize(("path", "name"), LISTED)
 def test_what_is_listed_is_still_leant_on(path, name):
     assert name in Path(path).read_text(encoding="utf-8")
-
-
-def modules(source):
-    """The modules of other people's packages that the code imports from."""
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.ImportFrom(module=str(name), level=0):
-                yield name
-            case ast.Import(names=found):
-                yield from (alias.name for alias in found)
-
-
-def test_no_module_but_those_listed():
-    ours = {*APPS, *sys.stdlib_module_names}
-    documented = set(re.findall(r"`([\w.]+)`", PAGE.partition("their documentation names")[2]))
-    leaning = {path for path, _ in LISTED}
-
-    for path in FILES:
-        found = {name for name in modules(path.read_text()) if name.split(".")[0] not in ours}
-        assert found <= documented or str(path) in leaning, path
 
 
 @pytest.mark.parametrize(

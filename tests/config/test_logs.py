@@ -2,16 +2,24 @@
 
 import json
 import logging
-import os
 import re
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from pathlib import Path
+from queue import Queue
 
 import pytest
+from prometheus_client import REGISTRY
 
-from config import logs, settings
-from config.logs import JSONFormatter, LineHandler, TextFormatter, WithoutRequestText
+from audit.origin import Origin, current
+from config import settings
+from config.logs import (
+    DroppingQueueHandler,
+    JSONFormatter,
+    TextFormatter,
+    WithoutRequestText,
+    write_in_background,
+    write_the_rest,
+)
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -20,6 +28,10 @@ def record(message, *args, **extra):
     return logging.getLogger("access").makeRecord(
         "access", logging.INFO, "f", 1, message, args, extra.pop("exc_info", None), extra=extra
     )
+
+
+def dropped():
+    return REGISTRY.get_sample_value("log_lines_dropped_total")
 
 
 def requests_of(caplog):
@@ -100,29 +112,34 @@ def test_json_line_is_one_object():
     }
 
 
-def test_lines_of_many_threads_stay_whole(monkeypatch):
-    """In a full pipe whose reader is slow, tracebacks included, which are longer than one write."""
-    reader, writer = os.pipe()
-    monkeypatch.setattr(logs, "STANDARD_ERROR", writer)
-    handler = LineHandler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    texts = [f"{number} " * 500 for number in range(4)]
-    texts += ["\n".join([text] * 9) for text in texts]
-    lines = []
-    with os.fdopen(reader, "rb") as log, ThreadPoolExecutor(9) as threads:
-        reading = threads.submit(lambda: lines.extend(log))
-        list(threads.map(lambda text: handler.handle(record(text)), texts * 20))
-        os.close(writer)
-        reading.result()
+def test_line_without_room_is_dropped_and_counted():
+    handler = DroppingQueueHandler(Queue(2))
+    before = dropped()
+    for number in range(5):
+        handler.handle(record("line %s", number))
 
-    assert Counter(line[:-1].decode() for line in lines) == dict.fromkeys(texts[:4], 200)
+    assert [handler.queue.get().getMessage() for _ in range(2)] == ["line 0", "line 1"]
+    assert dropped() == before + 3
 
 
-def test_line_that_nobody_can_take_breaks_nothing(capfd, monkeypatch):
-    monkeypatch.setattr(logs, "STANDARD_ERROR", 1_000_000)
-    LineHandler().handle(record("lost"))
+def test_line_is_written_in_the_background_with_its_request(monkeypatch):
+    root, written = logging.getLogger(), StringIO()
+    writer = logging.StreamHandler(written)
+    writer.setFormatter(TextFormatter())
+    monkeypatch.setattr(root, "handlers", [writer])
+    listener = write_in_background()
+    token = current.set(Origin("127.0.0.1", "", "request-1"))
+    try:
+        raise ValueError("wrong")
+    except ValueError:
+        root.exception("failed", extra={"fields": {"n": 1}})
+    finally:
+        current.reset(token)
+    write_the_rest(listener)
 
-    assert "Bad file descriptor" in capfd.readouterr().err
+    first, *trace = written.getvalue().splitlines()
+    assert first.endswith(" ERROR root [request-1] failed n=1")
+    assert trace[-1] == "    ValueError: wrong"
 
 
 def test_gunicorn_repeats_no_request():

@@ -21,12 +21,14 @@ HOST = "api.example.com"
 
 
 class Sockets:
-    """What consulting.socket does: two that listen, and are handed to each start of gunicorn."""
+    """What consulting.socket does: nginx's socket, and a port for the tests' direct requests, which
+    listen and are handed to each start of gunicorn."""
 
-    def __init__(self, first_port):
-        self.ports = [first_port, servers.free_port()]
+    def __init__(self, folder):
+        self.path, self.port = str(folder / "consulting.sock"), servers.free_port()
         self.listeners = [
-            socket.create_server(("127.0.0.1", port), backlog=2048) for port in self.ports
+            socket.create_server(self.path, family=socket.AF_UNIX, backlog=2048),
+            socket.create_server(("127.0.0.1", self.port), backlog=2048),
         ]
 
     def serve(self, service, application="config.wsgi"):
@@ -58,7 +60,7 @@ class Nginx:
     `before` stands in its configuration before the site's.
     """
 
-    def __init__(self, folder, upstream_ports, before=""):
+    def __init__(self, folder, upstream, before=""):
         self.port, self.http_port = servers.free_port(), servers.free_port()
         self.log_path = folder / "access.log"
         self.certificate, key = self_signed(folder, x509.DNSName(HOST))
@@ -68,8 +70,7 @@ class Nginx:
             "    listen [::]:443 ssl http2;\n": "",
             "listen 80;": f"listen 127.0.0.1:{self.http_port};",
             "listen 443 ": f"listen 127.0.0.1:{self.port} ",
-            "127.0.0.1:8000": f"127.0.0.1:{upstream_ports[0]}",
-            "127.0.0.1:8001": f"127.0.0.1:{upstream_ports[1]}",
+            "/run/consulting/consulting.sock": upstream,
             f"/etc/letsencrypt/live/{HOST}/fullchain.pem": str(self.certificate),
             f"/etc/letsencrypt/live/{HOST}/privkey.pem": str(key),
             "/var/log/nginx/consulting.log": str(self.log_path),
@@ -121,8 +122,8 @@ class Nginx:
 
 
 @pytest.fixture
-def sockets():
-    sockets = Sockets(servers.free_port())
+def sockets(tmp_path):
+    sockets = Sockets(tmp_path)
     yield sockets
     sockets.close()
 
@@ -131,7 +132,7 @@ def sockets():
 def service(new_service, sockets, tmp_path):
     """Two processes of two threads each, as the units run them, with Ada as their operator."""
     service = new_service(
-        PORT=str(sockets.ports[0]),
+        PORT=str(sockets.port),
         REDIS_URL=servers.REDIS.url,
         ALLOWED_HOSTS=f"{HOST},127.0.0.1",
         TRUSTED_PROXY_COUNT="1",
@@ -143,7 +144,7 @@ def service(new_service, sockets, tmp_path):
         DJANGO_SUPERUSER_EMAIL="ada@example.com",
         DJANGO_SUPERUSER_PASSWORD=PASSWORD,
     )
-    service.port = sockets.ports[0]
+    service.port = sockets.port
     service.url = f"http://127.0.0.1:{service.port}"
     service.manage("createsuperuser", "--noinput")
     sockets.serve(service)
@@ -152,6 +153,6 @@ def service(new_service, sockets, tmp_path):
 
 @pytest.fixture
 def nginx(service, sockets, tmp_path):
-    nginx = Nginx(tmp_path, sockets.ports).start()
+    nginx = Nginx(tmp_path, sockets.path).start()
     yield nginx
     nginx.stop()

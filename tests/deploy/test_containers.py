@@ -116,13 +116,16 @@ def test_nobody_has_rights_or_a_tree_to_write_to():
         assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
 
 
-def test_ports_meet():
-    """gunicorn's, the image's, those of nginx's upstream servers, and the pods'."""
-    ports = [made["environment"].get("PORT") for made in OURS.values()]
+def test_sockets_and_ports_meet():
+    """gunicorn's, the image's, nginx's and the pods'."""
     site = Path("deploy/nginx.conf").read_text(encoding="utf-8")
+    upstream = re.search(r"^    server (unix:(.+)/\S+) ", site, re.MULTILINE)
     [web] = PODS["consulting-web"]["containers"]
 
-    assert re.findall(r"^    server 127.0.0.1:(\d+) ", site, re.MULTILINE) == [*filter(None, ports)]
+    assert upstream[1] in OURS["web"]["command"]
+    for name in ("web", "nginx"):
+        assert f"socket:{upstream[2]}" in COMPOSE["services"][name]["volumes"]
+    assert f"/{upstream[2].strip('/')}\n" in CONTAINERFILE
     assert f"EXPOSE {web['ports'][0]['containerPort']}\n" in CONTAINERFILE
     assert web["ports"][0]["containerPort"] == 8000  # PORT's default
 
@@ -133,10 +136,10 @@ def test_as_many_processes_share_a_limit_as_there_are():
         for made in OBJECTS
         if made["kind"] == "Deployment"
     }
-    webs = [made for name, made in OURS.items() if name.startswith("web-")]
+    web = OURS["web"]["environment"]
 
     assert config_map()["LIMITER_PROCESSES"] == str(replicas["consulting-web"])
-    assert {made["environment"]["LIMITER_PROCESSES"] for made in webs} == {str(len(webs))}
+    assert web["LIMITER_PROCESSES"] == web["WEB_CONCURRENCY"]
 
 
 def test_pods_run_what_compose_runs():
@@ -169,7 +172,10 @@ class Container:
 
     def __init__(self, root, name, port):
         self.root = root
-        self.command = OURS[name].get("command", COMMAND)
+        self.command = [
+            word.replace("/run/", f"{root}/run/").replace(":8000", f":{port}")
+            for word in OURS[name]["command"]
+        ]
         variables = IMAGE_ENVIRONMENT | OURS[name]["environment"]
         for folder in ("/run/secrets", "/etc/consulting"):
             variables = {k: v.replace(folder, f"{root}{folder}") for k, v in variables.items()}
@@ -196,7 +202,7 @@ class Container:
 def root(new_database):
     """Where the image's files lie, which nobody may write to, with the secrets filled in."""
     root = Path(tempfile.mkdtemp(prefix="consulting-container-"))
-    for name in ("srv", "tmp", "run/secrets", "etc/consulting/keys"):
+    for name in ("srv", "tmp", "run/secrets", "run/consulting", "etc/consulting/keys"):
         (root / name).mkdir(parents=True)
     skip = shutil.ignore_patterns("__pycache__")
     for name in COPIED:
@@ -211,7 +217,7 @@ def root(new_database):
     for name, value in secrets.items():
         (root / "run/secrets" / name).write_text(f"{value}\n")
     subprocess.run(["chmod", "-R", "a+rX,a-w", str(root)], check=True)
-    for name in ("tmp", "etc/consulting/keys"):
+    for name in ("tmp", "run/consulting", "etc/consulting/keys"):
         (root / name).chmod(0o700)
         if IS_ROOT:
             os.chown(root / name, NOBODY, NOBODY)
@@ -224,7 +230,7 @@ def test_commands_run_without_rights(root):
     port = servers.free_port()
     assert Container(root, "setup", port).start().wait(60) == 0, (root / "log").read_text()
     (root / "etc/consulting/keys").chmod(0o500)
-    web = Container(root, "web-1", port)
+    web = Container(root, "web", port)
     running = [web.start(), Container(root, "mail", port).start()]
     try:
         servers.wait_for_port(port)

@@ -15,7 +15,6 @@ import h2.connection
 import h2.events
 import pytest
 
-from tests import servers
 from tests.deploy.conftest import HOST, Nginx
 from tests.requests import ask
 
@@ -28,8 +27,8 @@ UNAVAILABLE = (503, {"error": "service unavailable"})
 @pytest.fixture(scope="module")
 def lone_nginx(tmp_path_factory):
     """nginx with nobody behind it: what it answers otherwise than by 503 is its own."""
-    ports = [servers.free_port(), servers.free_port()]
-    nginx = Nginx(tmp_path_factory.mktemp("nginx"), ports).start()
+    folder = tmp_path_factory.mktemp("nginx")
+    nginx = Nginx(folder, str(folder / "consulting.sock")).start()
     yield nginx
     nginx.stop()
 
@@ -279,9 +278,8 @@ def test_hundred_requests_at_a_time_are_one_addresss_share(nginx):
 
 def test_ipv6_caller_is_its_64(tmp_path):
     """A hundred of one /64, as a proxy before nginx tells it: newline and NUL among its bytes."""
-    ports = [servers.free_port(), servers.free_port()]
     behind = "set_real_ip_from 127.0.0.1; real_ip_header X-Real-IP;"
-    nginx = Nginx(tmp_path, ports, behind).start()
+    nginx = Nginx(tmp_path, str(tmp_path / "consulting.sock"), behind).start()
     head = f"POST /auth/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 9\r\nX-Real-IP: "
     with ExitStack() as opened:
         for number in range(100):

@@ -1,0 +1,96 @@
+"""gunicorn with the settings of gunicorn.conf.py."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+from tests.requests import ask
+
+LOG_IN = {"email": "nobody@example.com", "password": "correct horse battery"}
+
+
+def test_gunicorn_listens_where_bind_says(new_service):
+    service = new_service(BIND="127.0.0.2")
+    server = service.spawn("-m", "gunicorn", "config.wsgi")
+    servers.wait_for_port(service.port, host="127.0.0.2")
+
+    answer = ask(f"http://127.0.0.2:{service.port}", "GET", "/health")
+
+    assert (answer.status, server.poll()) == (200, None)
+    with pytest.raises(ConnectionRefusedError):
+        ask(service.url, "GET", "/health")
+
+
+def test_others_are_answered_while_a_crowd_logs_in(new_service):
+    service = new_service(WEB_THREADS="8", RATE_LIMIT_CREDENTIAL="1000").start()
+
+    with ThreadPoolExecutor(40) as clients:
+        crowd = [clients.submit(ask, service.url, "POST", "/auth/login", LOG_IN) for _ in range(40)]
+        health = [ask(service.url, "GET", "/health").status for _ in range(3)]
+        answers = [log_in.result() for log_in in crowd]
+
+    assert health == [200, 200, 200]
+    assert {answer.status for answer in answers} <= {401, 429, 503}
+    refused = [answer for answer in answers if answer.status == 503]
+    assert all(answer.headers["Retry-After"] for answer in refused)
+
+
+def test_ctrl_c_ends_the_service_and_its_files(new_service, tmp_path):
+    """The terminal sends SIGINT to the whole process group."""
+    service = new_service(METRICS_TOKEN="t" * 32, TMPDIR=str(tmp_path), WEB_CONCURRENCY="2")
+    with service.log_path.open("ab") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "gunicorn", "config.wsgi"],
+            env=service.environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    service.processes.append(server)
+    servers.wait_for_port(service.port, 60)
+    assert ask(service.url, "GET", "/health").status == 200
+    os.killpg(server.pid, signal.SIGINT)
+
+    assert server.wait(15) == 0
+    assert "Traceback" not in service.log
+    assert "/health" in service.log
+    assert list(Path(tmp_path).glob("consulting-metrics-*")) == []
+
+
+def test_stopped_reader_of_the_log_stops_no_request(new_service):
+    service = new_service(METRICS_TOKEN="t" * 32, RATE_LIMIT_PUBLIC="100000")
+    reader, writer = os.pipe()
+    service.server = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "config.wsgi"],
+        env=service.environment,
+        stdout=writer,
+        stderr=writer,
+    )
+    os.close(writer)
+    service.processes.append(service.server)
+    service.log_path.touch()
+    servers.wait_for_port(service.port, 60)
+
+    def dropped():
+        metrics = ask(service.url, "GET", "/metrics", authorization=f"Bearer {'t' * 32}").body
+        [line] = [x for x in metrics.decode().splitlines() if x.startswith("log_lines_dropped_t")]
+        return float(line.split()[1])
+
+    begun = time.monotonic()
+    with ThreadPoolExecutor(4) as clients:
+        while dropped() == 0:
+            assert time.monotonic() - begun < 120
+            list(clients.map(lambda _: ask(service.url, "GET", "/none"), range(500)))
+    assert ask(service.url, "GET", "/health").status == 200
+    with os.fdopen(reader, "rb") as log, ThreadPoolExecutor(1) as threads:
+        text = threads.submit(log.read)  # the reader goes on
+        service.server.terminate()
+        assert service.server.wait(15) == 0
+    assert b"/metrics" in text.result()
