@@ -50,10 +50,12 @@ COOKIE_SAMESITE: Literal["Lax", "Strict", "None"] = env.choice(
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
     env.stop("COOKIE_SAMESITE", "None needs COOKIE_SECURE=true, or browsers drop the cookie")
 LINKS = {  # on every page and in every mail
-    name: link
-    for name in ("terms", "privacy", "help", "imprint")
-    if (link := env.https_link(f"LINKS_{name.upper()}"))
+    "terms": env.https_link("LINKS_TERMS"),
+    "privacy": env.https_link("LINKS_PRIVACY"),
+    "help": env.https_link("LINKS_HELP"),
+    "imprint": env.https_link("LINKS_IMPRINT"),
 }
+LINKS = {name: url for name, url in LINKS.items() if url}
 
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 3600)
 REFRESH_TOKEN_SECONDS = env.integer("REFRESH_TOKEN_SECONDS", 86400)
