@@ -41,7 +41,7 @@ test-hosts: .venv/.installed-tests
 
 # The schema as a file; a test fails while it differs from what the code says.
 schema: .venv/.installed
-	$(BIN)/python manage.py shell --no-imports -c "from config.schema import document; print(document.document().decode(), end='')" > docs/openapi.json
+	$(BIN)/python manage.py shell --no-imports -c "from config.schema import document; print(document().decode(), end='')" > docs/openapi.json
 
 # Compile every translation, after a change of a .po file; a test fails while they differ.
 messages: .venv/.installed-tests

@@ -278,7 +278,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "config.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "STRICT_JSON": True,
-    "DEFAULT_SCHEMA_CLASS": "config.schema.operations.Schema",
+    "DEFAULT_SCHEMA_CLASS": "config.schema.Schema",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Consulting management",
@@ -287,7 +287,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,  # a request's required fields are not an answer's
     "SCHEMA_PATH_PREFIX": "",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,  # it says each word twice
-    "POSTPROCESSING_HOOKS": ["config.schema.document.complete"],
+    "POSTPROCESSING_HOOKS": ["config.schema.complete"],
 }
 
 # ---- Mail ------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from config.schema.document import document
+from config.schema import document
 from pages.views import asks_for_a_page, error_page
 from throttling.views import CountedView
 

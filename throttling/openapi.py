@@ -1,4 +1,4 @@
-"""What views say of their calls with, beside drf-spectacular's own words."""
+"""What views describe their calls with, beside drf-spectacular's own helpers."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,8 +13,6 @@ from rest_framework.exceptions import APIException
 from rest_framework.serializers import BaseSerializer
 
 SerializerClass = TypeVar("SerializerClass", bound=type[BaseSerializer])
-
-
 JSON = dict[str, Any]  # an object as JSON has it: of the document, of a body
 
 
@@ -25,16 +23,11 @@ def example(value: JSON) -> Callable[[SerializerClass], SerializerClass]:
 
 class Raises(OpenApiResponse):
     """Among the `responses` of `extend_schema`: the error answer that `config.errors` makes of
-    these exceptions, answered with the status of the first. `more` has the schemas of what they
-    have beside `error`."""
+    these exceptions, which have one status."""
 
     def __init__(self, *kinds: type[APIException]) -> None:
         super().__init__()
-        self.status = kinds[0].status_code
         self.words = [str(kind.default_detail) for kind in kinds]
-        self.more = {
-            name: schema for kind in kinds for name, schema in getattr(kind, "more", {}).items()
-        }
 
 
 def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:

@@ -29,7 +29,7 @@ def request_by(user):
 
 
 def test_every_call_that_changes_something_is_in_the_table():
-    paths = json.loads(document.document())["paths"]
+    paths = json.loads(document())["paths"]
     operations = {f"{method.upper()} {path}" for path, found in paths.items() for method in found}
     changing = {one for one in operations if one.split()[0] in {"POST", "PUT", "PATCH", "DELETE"}}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from django.urls import URLPattern
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from config.schema.document import document
+from config.schema import document
 
 APPS = [
     "signin",
