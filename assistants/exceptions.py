@@ -11,7 +11,6 @@ class OAuthError(APIException):
 
     status_code = 400
     default_detail = "invalid_request"
-    more = {"error_description": {"type": "string"}}  # what its body has beside `error`
 
     def __init__(self, description: str) -> None:
         super().__init__()

@@ -41,7 +41,6 @@ class FactorNeeded(APIException):
 class SecondFactorRequired(FactorNeeded):
     """The call has neither a code nor a passkey. Counts as neither failure nor success."""
 
-    more = {"methods": {"type": "array", "items": {"type": "string"}}}
     default_detail = "second factor required"
 
     def __init__(self, methods: list[str]) -> None:
@@ -58,7 +57,6 @@ class WrongCode(FactorNeeded):
 class FactorMustBeSetUp(FactorNeeded):
     """The company requires a second factor, and the user has none yet."""
 
-    more = {"enrolment": {"type": "string"}}
     default_detail = "second factor must be set up"
 
     def __init__(self, enrolment: str) -> None:
