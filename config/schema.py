@@ -148,7 +148,7 @@ class Schema(AutoSchema):
         """Every error answer of the call by its status: what the method says that it raises, and
         what follows from the kind of its view."""
         answers = self.get_response_serializers()
-        said = answers if isinstance(answers, dict) else {}
+        said: JSON = answers if isinstance(answers, dict) else {}
         words = {status: one.words for status, one in said.items() if isinstance(one, Raises)}
         common = {COMMON[name][0]: name for name in self.common(has_body)}
         errors = {status: ref("responses", name) for status, name in common.items()}
