@@ -147,8 +147,8 @@ class Schema(AutoSchema):
     def errors(self, has_body: bool) -> dict[int, JSON]:
         """Every error answer of the call by its status: what the method says that it raises, and
         what follows from the kind of its view."""
-        answers = self.get_response_serializers()
-        said: JSON = answers if isinstance(answers, dict) else {}
+        answers: Any = self.get_response_serializers()
+        said: dict[int, object] = answers if isinstance(answers, dict) else {}
         words = {status: one.words for status, one in said.items() if isinstance(one, Raises)}
         common = {COMMON[name][0]: name for name in self.common(has_body)}
         errors = {status: ref("responses", name) for status, name in common.items()}
@@ -156,7 +156,7 @@ class Schema(AutoSchema):
             _, description, known = COMMON[common[status]] if status in common else (0, "", [])
             named = ", ".join(f"`{word}`" for word in raised)
             text = f"{named}. {description}".strip()
-            errors[int(status)] = error_response(text, [*dict.fromkeys(raised + known)], status)
+            errors[status] = error_response(text, [*dict.fromkeys(raised + known)], status)
         return errors
 
     def common(self, has_body: bool) -> list[str]:
