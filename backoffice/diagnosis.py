@@ -12,7 +12,7 @@ from accounts.models import User
 from mail.budget import HOUR, MailBudget
 from mail.links import EmailedLink
 from mail.outbox import State
-from throttling.store import NoStore, look_up
+from throttling.limiter import RedisUnavailable, limiter
 
 TIER = "authenticated"  # the one in which a person's calls are counted
 
@@ -25,7 +25,7 @@ class Finding(NamedTuple):
 def diagnose(user: User, panel: dict[str, Any]) -> Finding:
     """The sentence on top of a person's page; `panel` is `panels.of_user`'s.
 
-    Reads at most two tables beside it, and asks the store where all before is well.
+    Reads at most two tables beside it, and asks Redis where all before is well.
     """
     return next(findings(user, panel))
 
@@ -91,10 +91,10 @@ def mails_asked_for(user: User) -> Finding | None:
 
 
 def calls_made(user: User) -> Finding | None:
-    """Where processes count for themselves, or the store is away, nobody knows."""
+    """None also where processes count by themselves, or while Redis is unavailable."""
     try:
-        used, seconds = look_up(f"user:{user.pk}").get(TIER, (0, 0))
-    except NoStore:
+        used, seconds = limiter.look_up(f"user:{user.pk}").get(TIER, (0, 0))
+    except RedisUnavailable:
         return None
     if used < settings.RATE_LIMIT_AUTHENTICATED:
         return None

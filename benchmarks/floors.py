@@ -35,7 +35,7 @@ def measure() -> dict[str, float]:
     from accounts import tokens
     from accounts.models import User
     from keys import folder
-    from throttling.counter import limiter
+    from throttling.limiter import limiter
 
     encoded = make_password("correct horse battery")
     user = User.objects.get(email="ada@example.com")

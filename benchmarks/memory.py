@@ -38,15 +38,15 @@ def requests(cast: dict[str, calls.Call], total: int) -> None:
 
 def addresses(total: int) -> None:
     """The in-process counter after so many addresses in one window."""
-    from throttling.counter import ProcessCounter
+    from throttling.limiter import ProcessCounter
 
     tracemalloc.start()
     counter = ProcessCounter()
     for number in range(total):
-        counter.count(f"throttle:credential:2001:db8:{number:x}::/64", 10, 60)
+        counter.count(f"throttle:credential:2001:db8:{number:x}::/64", 60)
     megabytes = tracemalloc.get_traced_memory()[0] / 2**20
     tracemalloc.stop()
-    print(f"{total} addresses: {len(counter.counts)} counts, {megabytes:.1f} MB")
+    print(f"{total} addresses: {len(counter.windows)} counts, {megabytes:.1f} MB")
 
 
 def storm(call: calls.Call, attempts: int) -> None:

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from config.postgresql.breaker import breaker
 from keys import folder
 from keys.published import published
-from throttling.counter import limiter
+from throttling.limiter import limiter
 from throttling.openapi import example
 
 
@@ -73,7 +73,7 @@ class Unhealthy(serializers.Serializer):
 class HealthView(APIView):
     """GET /health: whether the service can serve, and what is amiss.
 
-    It may be the one that finds a lost limiter store again, so that an idle service heals too.
+    It asks Redis, so that an idle service finds out about an outage and its end.
     """
 
     http_method_names = ["get", "head"]
@@ -93,7 +93,6 @@ class HealthView(APIView):
         },
     )
     def get(self, request: Request) -> Response:
-        limiter.probe()
         counting = limiter.state()
         if not database_answers():
             found = {"status": "unavailable", "database": "unavailable", "limiter": counting}

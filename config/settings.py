@@ -185,25 +185,26 @@ else:
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     } | DATABASE["OPTIONS"]
 
-# ---- Limiter's store -------------------------------------------------------------------------
-# redis-py tries nothing again: throttling.store knows when a command may go out once more, and
-# nobody waits longer than 100 ms for a count.
+# ---- Redis, where the limiter counts -----------------------------------------------------------
 
 REDIS_CONNECTION = {
+    "socket_connect_timeout": 0.1,
+    "socket_timeout": 0.1,
+    # A command that is sent again may count a request twice.
     "retry": Retry(NoBackoff(), 0),
-    # No HELLO and CLIENT SETINFO: they would cost a new connection three answers.
+    # Neither HELLO nor CLIENT SETINFO: each answer may take a new connection 0.1 s.
     "protocol": 2,
     "driver_info": None,
+    # With the answer to CLIENT SETNAME a new connection reads a TLS server's session tickets, which
+    # redis-py would take for data left by another command.
+    "client_name": "consulting" if (REDIS_URL or "").startswith("rediss") else None,
 }
 if REDIS_URL and not REDIS_SERVERS:
     CACHES = {
         "default": {
             "BACKEND": "django_redis.cache.RedisCache",
             "LOCATION": REDIS_URL,
-            "OPTIONS": {
-                "CONNECTION_POOL_KWARGS": REDIS_CONNECTION
-                | {"socket_timeout": 0.1, "socket_connect_timeout": 0.1},
-            },
+            "OPTIONS": {"CONNECTION_POOL_KWARGS": REDIS_CONNECTION},
         },
     }
 else:

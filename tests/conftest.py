@@ -26,7 +26,7 @@ from mail.worker import Worker
 from signin import hash_slots
 from signin.models import SignupLink
 from tests import servers
-from throttling.counter import limiter
+from throttling.limiter import limiter
 
 PASSWORD = "correct horse battery"  # every member of the cast's
 # The body of the credential tier's 429, and of a lock's.

@@ -13,8 +13,8 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from throttling.addresses import client_address
-from throttling.counter import limiter
 from throttling.exceptions import RateLimited, TooManyAttempts
+from throttling.limiter import limiter
 
 
 class TierThrottle(BaseThrottle):
@@ -28,7 +28,7 @@ class TierThrottle(BaseThrottle):
     def allow_request(self, request: HttpRequest | Request, view: APIView | None = None) -> bool:
         """True, or raise `exceeded`.
 
-        The `counter.Decision` stays on the request as `rate_limit`, with its tier as
+        The `limiter.Decision` stays on the request as `rate_limit`, with its tier as
         `rate_limit_tier`. A request that has one is not counted again, but by the strict tier,
         which counts who guesses by whatever view it comes.
         """

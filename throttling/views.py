@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from throttling.counter import Decision
 from throttling.exceptions import LengthRequired, RequestTooLarge
+from throttling.limiter import Decision
 from throttling.throttles import PublicThrottle, TierThrottle
 
 
@@ -34,7 +34,7 @@ class CountedView(APIView):
     """An APIView that throttles before it negotiates, authenticates or parses.
 
     DRF's own `initial` throttles last, so that bad tokens and odd Accept headers escape the count.
-    The count's outcome is kept on the request as `rate_limit` (a `throttling.counter.Decision`);
+    The count's outcome is kept on the request as `rate_limit` (a `throttling.limiter.Decision`);
     every answer of the view carries its headers, except a 429.
     """
 

@@ -12,7 +12,7 @@ from audit.models import Record
 from mail.outbox import OutgoingMail, State
 from signin.models import SignupLink
 from tests.servers import free_port
-from throttling.counter import limiter
+from throttling.limiter import limiter
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

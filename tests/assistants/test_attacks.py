@@ -23,7 +23,7 @@ from tests.assistants.conftest import (
     send,
 )
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, race
-from throttling.counter import limiter
+from throttling.limiter import limiter
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
-from throttling.counter import limiter
+from throttling.limiter import limiter
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

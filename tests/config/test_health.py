@@ -3,7 +3,7 @@
 import pytest
 
 from config.health import DatabaseLook, database_answers
-from throttling.counter import limiter
+from throttling.limiter import limiter
 
 pytestmark = pytest.mark.django_db
 

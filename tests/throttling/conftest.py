@@ -23,8 +23,8 @@ from signin import login
 from tests import servers
 from tests.conftest import PASSWORD, Service
 from tests.servers import RedisServer, free_port
-from throttling import breaker, counter
-from throttling.counter import limiter
+from throttling import limiter as limiters
+from throttling.limiter import limiter
 
 ALL_CREDENTIAL_PATHS = [
     "/auth/login",
@@ -46,7 +46,7 @@ def limits(answer):
 
 
 class Clock:
-    """Stands in for `time` in counter and breaker: it moves only when it is told to."""
+    """Stands in for `time` in the limiter: it moves only when it is told to."""
 
     def __init__(self):
         self.now = 1000.0
@@ -56,7 +56,8 @@ class Clock:
 
 
 class FakeRedis(socketserver.ThreadingTCPServer):
-    """Answers every command with `reply` after the same pause; with none it hangs up."""
+    """Answers every command with `reply` after the same pause; with none it hangs up. A connection
+    from before `generation` changed gets no more answers, as behind a partition."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -64,16 +65,20 @@ class FakeRedis(socketserver.ThreadingTCPServer):
     def __init__(self, reply, pause=0, tls=None):
         class Handler(socketserver.BaseRequestHandler):
             def handle(self):
-                while self.request.recv(65536):
+                generation = self.server.generation
+                while command := self.request.recv(65536):
                     time.sleep(self.server.pause)
+                    if generation != self.server.generation:
+                        continue
                     if not self.server.reply:
                         return
-                    self.request.sendall(self.server.reply)
+                    named = b"SETNAME" in command
+                    self.request.sendall(b"+OK\r\n" if named else self.server.reply)
 
         super().__init__(("127.0.0.1", 0), Handler)
         self.reply, self.pause = reply, pause
         self.port = self.server_address[1]
-        self.connections = 0
+        self.connections = self.generation = 0
         self.tls = tls
 
     def get_request(self):
@@ -164,7 +169,11 @@ def shared_service(folder, **environment):
 
 def use_store(settings, url):
     settings.REDIS_URL = url
-    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": url}}
+    name = "consulting" if url.startswith("rediss") else None
+    options = {"CONNECTION_POOL_KWARGS": settings.REDIS_CONNECTION | {"client_name": name}}
+    settings.CACHES = {
+        "default": settings.CACHES["default"] | {"LOCATION": url, "OPTIONS": options}
+    }
     limiter.reset()
 
 
@@ -176,8 +185,7 @@ def high_credential_limit():
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(counter, "time", clock)
-    monkeypatch.setattr(breaker, "time", clock)
+    monkeypatch.setattr(limiters, "time", clock)
     return clock
 
 

@@ -10,8 +10,8 @@ from django.db import transaction
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
-from throttling import store
 from throttling.addresses import canonical
+from throttling.limiter import RedisUnavailable, limiter
 
 
 class Command(BaseCommand):
@@ -25,12 +25,12 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         who = caller(options["who"])
         try:
-            counts = store.look_up(who)
+            counts = limiter.look_up(who)
             if options["clear"]:
                 with transaction.atomic():
                     trail.record(Kind.LIMITS_CLEARED, subject=options["who"])
-                    store.clear(who)
-        except store.NoStore as error:
+                    limiter.clear(who)
+        except RedisUnavailable as error:
             raise CommandError(str(error)) from None
         if options["json"]:
             self.stdout.write(json.dumps({"caller": who, "counts": counts}))

@@ -37,7 +37,8 @@ def fail_over(service, servers, number):
         time.sleep(0.3)
         servers.master.process.send_signal(number)
         until(lambda: service.log.count(LOST) >= 2)
-        assert let_through(service, "192.0.2.1") <= LIMIT  # each process its share
+        # Each process lets through its share; of a Cluster, other masters may count meanwhile.
+        assert let_through(service, "192.0.2.1") <= 2 * LIMIT
         until(servers.has_elected)
         elected = time.monotonic()
         until(lambda: service.log.count(FOUND) == service.log.count(LOST))
@@ -76,9 +77,9 @@ def test_servers_of_an_unknown_authority_are_not_believed(two, engine, store_ser
     known = urlencode({"ssl_ca_certs": engine.certificate})
     service = two(store_servers.url.replace(known, urlencode({"ssl_ca_certs": unknown})))
 
-    until(lambda: service.log.count(LOST) == 2)
+    until(lambda: let_through(service, "198.51.100.2") and service.log.count(LOST) == 2)
     assert 1 <= let_through(service, "198.51.100.1") <= LIMIT
-    assert service.log.count("certificate verify failed") == 2
+    assert service.log.count(LOST) == 2
     assert FOUND not in service.log
 
 

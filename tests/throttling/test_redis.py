@@ -3,21 +3,19 @@
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django_redis import get_redis_connection
 
-from throttling import counter, topology
-from throttling.counter import limiter
+from tests.servers import VALKEY, RedisServer
+from tests.throttling.conftest import use_store
+from throttling.limiter import Decision, limiter
 
 KEY = "throttle:credential:203.0.113.9"
 COUNT_FORTY = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from throttling import counter
-from throttling.counter import limiter
+from throttling.limiter import limiter
 
 def ask(_):
     return limiter.count("public", "198.51.100.7", 50, strict=False).allowed
@@ -34,7 +32,7 @@ def count(limit=10):
 
 
 def test_window_begins_with_its_first_request(redis):
-    assert count() == counter.Decision(allowed=True, limit=10, remaining=9, reset=60)
+    assert count() == Decision(allowed=True, limit=10, remaining=9, reset=60)
     assert 59_000 < redis.pttl(KEY) <= 60_000
     assert redis.keys() == [KEY.encode()]
 
@@ -45,7 +43,7 @@ def test_request_after_the_last_is_refused_and_prolongs_nothing(redis):
 
     refused = count(2)
 
-    assert refused == counter.Decision(allowed=False, limit=2, remaining=0, reset=2)
+    assert refused == Decision(allowed=False, limit=2, remaining=0, reset=2)
     assert redis.pttl(KEY) <= 1200
 
 
@@ -118,7 +116,7 @@ def test_forked_child_takes_part_in_the_count(redis):
 def test_garbage_under_a_key_begins_anew(redis, garbage):
     redis.set(KEY, garbage, px=5000)
 
-    assert count() == counter.Decision(allowed=True, limit=10, remaining=9, reset=60)
+    assert count() == Decision(allowed=True, limit=10, remaining=9, reset=60)
     assert count().remaining == 8
     assert limiter.state() == "ok"
 
@@ -134,7 +132,7 @@ def test_another_type_under_a_key_begins_anew(redis):
 def test_lost_expiry_is_given_back(redis):
     redis.set(KEY, 10)
 
-    assert count() == counter.Decision(allowed=False, limit=10, remaining=0, reset=60)
+    assert count() == Decision(allowed=False, limit=10, remaining=0, reset=60)
     assert 59_000 < redis.pttl(KEY) <= 60_000
 
 
@@ -161,45 +159,52 @@ def test_flushed_scripts_are_loaded_again(redis):
     assert limiter.state() == "ok"
 
 
-@pytest.mark.parametrize("connected", [True, False])
-def test_decision_is_one_round_trip(redis, connected):
-    count()
-    if not connected:
-        for server in limiter.store.servers.values():
-            server.disconnect()
-
+def commands(redis, function):
+    """What a function sends to Redis."""
     with redis.monitor() as monitor:
-        count()
+        function()
         redis.echo("end")
         seen = []
         while not seen or not seen[-1].startswith("ECHO"):
             command = monitor.next_command()
             if command["client_type"] != "lua":
                 seen.append(command["command"])
-
-    # The monitor's own connection was the pooled one: the echo may need a new one, silently.
-    assert [line.split()[0] for line in seen] == ["EVALSHA", "ECHO"]
+    return [line.split()[0] for line in seen]
 
 
-def test_client_is_made_once(redis, monkeypatch):
-    made = []
-    monkeypatch.setattr(topology, "get_redis_connection", lambda alias: made.append(alias) or redis)
-    for _ in range(3):
-        count()
+def test_decision_is_one_round_trip(redis):
+    count()
 
-    assert made == ["default"]
+    assert commands(redis, count) == ["EVALSHA", "ECHO"]
 
 
-def microseconds(function, times):
-    begin = time.perf_counter()
-    for _ in range(times):
-        function()
-    return (time.perf_counter() - begin) / times * 1e6
+def test_new_connection_sends_nothing_else(redis):
+    count()
+    limiter.client.connection_pool.disconnect()
+
+    assert commands(redis, count) == ["EVALSHA", "ECHO"]
 
 
-def test_decision_costs_little_more_than_a_ping(redis):
-    """The best of many short rounds of each in turn: what else runs here disturbs both alike."""
-    ping = get_redis_connection("default").ping
-    rounds = [(microseconds(ping, 100), microseconds(count, 100)) for _ in range(30)]
+def test_valkey_counts_as_redis_does(settings):
+    server = RedisServer(program=VALKEY)
+    use_store(settings, server.url)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            decisions = list(threads.map(lambda _: count(), range(40)))
+        assert server.client.info("server")["server_name"] == "valkey"
+        server.client.script_flush()
+        assert count().limit == 10
+        assert limiter.look_up("203.0.113.9")["credential"][0] == 41
+    finally:
+        server.stop()
 
-    assert min(cost for _, cost in rounds) <= 1.6 * min(cost for cost, _ in rounds)
+    assert sum(decision.allowed for decision in decisions) == 10
+
+
+def test_operator_sees_and_clears_counts(redis):
+    count()
+    limiter.count("public", "203.0.113.9", 300, strict=False)
+
+    assert limiter.look_up("203.0.113.9") == {"credential": (1, 60), "public": (1, 60)}
+    limiter.clear("203.0.113.9")
+    assert limiter.look_up("203.0.113.9") == {}

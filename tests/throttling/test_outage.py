@@ -1,0 +1,261 @@
+"""Redis fails in every way that it can: no exception, no long wait, and the limiter reconnects."""
+
+import ipaddress
+import os
+import signal
+import socket
+import ssl
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from cryptography import x509
+
+from tests.certificates import self_signed
+from tests.throttling.conftest import use_store
+from throttling.limiter import Decision, RedisUnavailable, limiter
+
+FULL = Decision(allowed=True, limit=300, remaining=300, reset=60)
+COUNT = b"*2\r\n:1\r\n:60000\r\n"
+
+
+def ordinary():
+    return limiter.count("public", "203.0.113.9", 300, strict=False)
+
+
+def credential(limit=10, caller="203.0.113.9"):
+    return limiter.count("credential", caller, limit, strict=True)
+
+
+def seconds(function):
+    begin = time.perf_counter()
+    function()
+    return time.perf_counter() - begin
+
+
+def messages(caplog):
+    return [record.message for record in caplog.records if record.name == "throttling"]
+
+
+def test_absent_at_start(absent_store):
+    assert ordinary() == FULL
+    assert credential().remaining == 9
+    assert limiter.state() == "fallback"
+    with pytest.raises(RedisUnavailable):
+        limiter.look_up("203.0.113.9")
+
+
+def test_credential_calls_are_counted_in_process_by_share(absent_store, settings):
+    settings.WEB_CONCURRENCY = 4
+
+    decisions = [credential(10) for _ in range(3)]
+
+    assert [decision.allowed for decision in decisions] == [True, True, False]
+    assert {decision.limit for decision in decisions} == {2}
+
+
+def test_outage_and_recovery(store, clock, caplog):
+    assert ordinary().remaining == 299
+    store.stop()
+    assert ordinary() == FULL
+    assert limiter.state() == "fallback"
+    store.start()
+    assert ordinary() == FULL  # the next attempt is not due yet
+
+    clock.now += 0.5
+
+    assert ordinary().remaining == 299
+    assert limiter.state() == "ok"
+    unavailable, available = messages(caplog)
+    assert "is unavailable" in unavailable
+    assert "is available again" in available
+
+
+def test_restart_between_two_requests_goes_unnoticed(store, caplog):
+    ordinary()
+    store.stop()
+    store.start()
+
+    assert ordinary().remaining == 299
+    assert messages(caplog) == []
+
+
+def test_hanging_redis_costs_one_request_a_wait_and_the_rest_nothing(store, clock):
+    ordinary()
+    store.process.send_signal(signal.SIGSTOP)
+
+    assert seconds(ordinary) < 0.3
+    assert seconds(lambda: [ordinary() for _ in range(100)]) < 0.1
+    store.process.send_signal(signal.SIGCONT)
+    clock.now += 0.5
+    # Redis counts what it was sent while it hung.
+    assert ordinary().remaining in {297, 298, 299}
+
+
+def test_one_caller_tries_again_at_a_time(absent_store, clock):
+    ordinary()
+    clock.now += 0.5
+    with ThreadPoolExecutor(8) as threads:
+        admitted = list(threads.map(lambda _: limiter.may_try(), range(40)))
+
+    assert sum(admitted) == 1
+
+
+def test_idle_connections_do_not_prolong_an_outage(fake_store, clock):
+    """Each would cost a wait of its own, half a second after the one before."""
+    server = fake_store(COUNT, pause=0.03)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: ordinary(), range(8)))
+    assert server.connections == 8
+    server.generation = 1
+    assert ordinary() == FULL
+    clock.now += 0.5
+
+    assert ordinary() != FULL
+
+
+def test_many_requests_that_hang_together_log_once(store, clock, caplog):
+    store.process.send_signal(signal.SIGSTOP)
+    with ThreadPoolExecutor(16) as threads:
+        durations = list(threads.map(lambda _: seconds(ordinary), range(64)))
+
+    assert max(durations) < 0.3
+    assert len(messages(caplog)) == 1
+
+
+def test_slow_steps_together_take_less_than_the_promise(fake_store):
+    """AUTH, SELECT and the script, each just within its own 0.1 s."""
+    fake_store(b"+OK\r\n", pause=0.09, login="user:secret@", database=1)
+
+    assert seconds(ordinary) < 0.35
+
+
+def test_host_that_answers_nothing_costs_a_wait(settings):
+    """Its machine is gone: nobody refuses, nobody answers. A full backlog looks like that."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        address = server.getsockname()
+        waiting = [socket.socket() for _ in range(2)]
+        for peer in waiting:
+            peer.setblocking(False)
+            peer.connect_ex(address)
+        use_store(settings, f"redis://127.0.0.1:{address[1]}/0")
+
+        assert seconds(ordinary) < 0.3
+        for peer in waiting:
+            peer.close()
+
+
+def test_answer_that_came_while_this_process_stood_still_is_taken(store):
+    """The process's own pause is not Redis's silence."""
+    ordinary()
+    store.process.send_signal(signal.SIGSTOP)
+    child = os.fork()
+    if child == 0:
+        os._exit(ordinary().remaining == 298)
+    time.sleep(0.03)
+    os.kill(child, signal.SIGSTOP)
+    store.process.send_signal(signal.SIGCONT)
+    time.sleep(0.25)
+    os.kill(child, signal.SIGCONT)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def certified(folder):
+    """A server's TLS context, and the file by which a client knows the server."""
+    folder.mkdir(exist_ok=True)
+    authority, key = self_signed(folder, x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority, key)
+    return {"context": context, "authority": authority}
+
+
+def test_tls_counts_on_one_connection(fake_store, tmp_path):
+    server = fake_store(COUNT, **certified(tmp_path))
+    found = [ordinary() for _ in range(3)]
+
+    assert found == [Decision(allowed=True, limit=300, remaining=299, reset=60)] * 3
+    assert server.connections == 1
+
+
+def test_tls_server_of_an_unknown_authority_is_not_believed(fake_store, tmp_path, caplog):
+    context = certified(tmp_path)["context"]
+    fake_store(COUNT, context=context, authority=certified(tmp_path / "other")["authority"])
+
+    assert ordinary() == FULL
+    assert "certificate verify failed" in caplog.text
+
+
+def test_hanging_tls_server_costs_a_wait(fake_store, tmp_path):
+    fake_store(COUNT, pause=5, **certified(tmp_path))
+
+    assert seconds(ordinary) < 0.3
+    assert limiter.state() == "fallback"
+
+
+@pytest.mark.parametrize(
+    ("break_it", "mend_it"),
+    [
+        (lambda redis: redis.config_set("maxmemory", 1), lambda r: r.config_set("maxmemory", 0)),
+        (lambda redis: redis.replicaof("127.0.0.1", 1), lambda r: r.replicaof("NO", "ONE")),
+    ],
+    ids=["out of memory", "read-only"],
+)
+def test_redis_that_cannot_write_is_unavailable(store, redis_of_store, clock, break_it, mend_it):
+    break_it(redis_of_store)
+    assert ordinary() == FULL
+    assert limiter.state() == "fallback"
+
+    mend_it(redis_of_store)
+    clock.now += 0.5
+
+    assert ordinary().remaining == 299
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"-LOADING Redis is loading the dataset in memory\r\n",
+        b"-MISCONF Redis is configured to save RDB snapshots\r\n",
+        b"-BUSY Redis is busy running a script\r\n",
+        b"-NOAUTH Authentication required.\r\n",
+        b"-NOSCRIPT No matching script\r\n",
+        b"+PONG\r\n",
+        b"*2\r\n$1\r\na\r\n$1\r\nb\r\n",
+        b"$-1\r\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    ],
+)
+def test_answer_that_is_no_count_is_an_outage(fake_store, reply):
+    fake_store(reply)
+
+    assert ordinary() == FULL
+    assert limiter.state() == "fallback"
+
+
+def test_health_reconnects_without_a_request(store, clock):
+    store.stop()
+    assert limiter.state() == "fallback"
+    store.start()
+    assert limiter.state() == "fallback"  # not due yet
+    clock.now += 0.5
+
+    assert limiter.state() == "ok"
+
+
+def test_reason_in_the_log_holds_no_password(settings, fake_store, caplog):
+    fake_store(b"-WRONGPASS invalid username-password pair\r\n", login="user:secret@")
+    ordinary()
+
+    assert len(messages(caplog)) == 1
+    assert "secret" not in caplog.text
+
+
+def test_hiccup_gives_a_caller_its_share_once_more_at_most(store, clock):
+    assert [credential(3).allowed for _ in range(4)] == [True, True, True, False]
+    store.process.send_signal(signal.SIGSTOP)
+    assert [credential(3).allowed for _ in range(4)] == [True, True, True, False]
+    store.process.send_signal(signal.SIGCONT)
+    clock.now += 0.5
+
+    assert not credential(3).allowed

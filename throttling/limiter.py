@@ -1,0 +1,238 @@
+"""How many requests a caller has made: counted in Redis, or in process while Redis is unavailable.
+
+A window is fixed and begins with its first request. In Redis a request is one script, one key and
+one round trip. Whatever happens to Redis, a count never fails the request.
+"""
+
+import functools
+import logging
+import math
+import os
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from django.conf import settings
+from django_redis import get_redis_connection
+from redis import Redis
+from redis.cluster import ClusterNode, RedisCluster
+from redis.exceptions import RedisClusterException, RedisError
+from redis.sentinel import MasterNotFoundError, Sentinel
+
+from metrics import series
+
+logger = logging.getLogger("throttling")
+
+SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
+TIERS = ("authenticated", "public", "credential")
+RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
+Count = tuple[int, float]  # requests in the window, this one included; seconds until it ends
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The outcome of one count: `reset` is in whole seconds, rounded up, from 1 to the window."""
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset: int
+
+    def headers(self) -> dict[str, str]:
+        """The three headers that every allowed answer carries."""
+        return {
+            "x-ratelimit-limit": str(self.limit),
+            "x-ratelimit-remaining": str(self.remaining),
+            "x-ratelimit-reset": str(self.reset),
+        }
+
+
+class ProcessCounter:
+    """Counts in this process's memory, for its threads; all windows are equally long."""
+
+    def __init__(self, capacity: int = 50_000) -> None:
+        self.capacity = capacity  # about 200 bytes each
+        self.lock = threading.Lock()
+        self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()  # end, requests
+
+    def count(self, key: str, seconds: int) -> Count:
+        """Count a request. Windows that have ended are dropped from the front, where the oldest
+        is, and so is the oldest of too many."""
+        now = time.monotonic()
+        with self.lock:
+            while self.windows and next(iter(self.windows.values()))[0] <= now:
+                self.windows.popitem(last=False)
+            end, used = self.windows.get(key, (now + seconds, 0))
+            self.windows[key] = (end, used + 1)
+            if len(self.windows) > self.capacity:
+                self.windows.popitem(last=False)
+        return used + 1, end - now
+
+
+class RedisUnavailable(Exception):
+    """There are no counts in Redis that an operator's command could see."""
+
+
+class Limiter:
+    """Counts in Redis, and decides what an outage means. One for each process."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the counts in process, the client and any outage."""
+        self.process = ProcessCounter()
+        self.lock = threading.Lock()
+        self.unavailable_until: float | None = None  # on the monotonic clock
+        self.__dict__.pop("client", None)
+        self.__dict__.pop("window", None)
+
+    @functools.cached_property
+    def client(self) -> "Redis | RedisCluster":
+        """Made at the first count, since gunicorn loads the application before it forks."""
+        return connect()
+
+    @functools.cached_property
+    def window(self) -> Any:
+        return self.client.register_script(SCRIPT)
+
+    def count(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
+        """Count a request of the caller in the tier; `limit` is in requests a window.
+
+        While Redis is unavailable, a strict tier is counted in process, each process with its share
+        of the limit, so that an outage does not multiply it; any other tier is let through.
+        """
+        key, seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
+        counted = self.count_in_redis(key, seconds * 1000) if settings.REDIS_URL else None
+        if counted is None and settings.REDIS_URL and not strict:
+            series.decision(tier, "uncounted").inc()
+            return Decision(allowed=True, limit=limit, remaining=limit, reset=seconds)
+        outcome = "allowed"
+        if counted is None:
+            outcome = "in_process"
+            limit = share(limit) if strict else limit
+            counted = self.process.count(key, seconds)
+        used, left = counted
+        allowed = used <= limit
+        series.decision(tier, outcome if allowed else "refused").inc()
+        reset = min(seconds, max(1, math.ceil(left)))
+        return Decision(allowed, limit, max(0, limit - used), reset)
+
+    def count_in_redis(self, key: str, milliseconds: int) -> Count | None:
+        """Count a request in a window of so many milliseconds, or None while Redis is
+        unavailable."""
+        if not self.may_try():
+            return None
+        try:
+            used, left = self.window(keys=[key], args=[milliseconds])
+            counted = int(used), int(left) / 1000
+        except Exception as error:  # whatever it is, a limiter must not be what fails a request
+            self.record_failure(error)
+            return None
+        if self.unavailable_until is not None:
+            self.record_recovery()
+        return counted
+
+    def may_try(self) -> bool:
+        """Whether to ask Redis: always, but during an outage one request per RETRY_SECONDS."""
+        if self.unavailable_until is None:
+            return True
+        with self.lock:
+            now = time.monotonic()
+            if self.unavailable_until is not None and now < self.unavailable_until:
+                return False
+            if self.unavailable_until is not None:
+                self.unavailable_until = now + RETRY_SECONDS
+            return True
+
+    def record_failure(self, error: Exception) -> None:
+        series.store_failures.labels(type(error).__name__).inc()
+        with self.lock:
+            begins = self.unavailable_until is None
+            self.unavailable_until = time.monotonic() + RETRY_SECONDS
+        client = self.__dict__.get("client")
+        if isinstance(client, Redis):
+            # What one connection has met, the idle ones would meet, each at its own 0.1 s.
+            client.connection_pool.disconnect(inuse_connections=False)
+        if begins:
+            series.store_lost.set(1)
+            # redis-py's own message names every Sentinel with all its options.
+            is_nameless = isinstance(error, MasterNotFoundError)
+            logger.warning(
+                "Redis is unavailable, credential calls are counted in process: %s: %s",
+                type(error).__name__,
+                "no Sentinel names a master" if is_nameless else error,
+            )
+
+    def record_recovery(self) -> None:
+        with self.lock:
+            ends, self.unavailable_until = self.unavailable_until is not None, None
+        if ends:
+            series.store_lost.set(0)
+            logger.warning("Redis is available again")
+
+    def state(self) -> Literal["ok", "fallback"]:
+        """Whether counting works as configured; `fallback` while Redis is unavailable. Asks Redis,
+        so that an idle process knows, too."""
+        # A millisecond's count: Redis may be full or read-only, and answer a PING all the same.
+        if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
+            return "fallback"
+        return "ok"
+
+    def look_up(self, caller: str) -> dict[str, tuple[int, int]]:
+        """By tier, the caller's requests in the window and the window's seconds left, rounded up.
+
+        Raises RedisUnavailable, as `clear` does.
+        """
+        found = {}
+        for tier in TIERS:
+            key = f"throttle:{tier}:{caller}"
+            if used := self.ask("get", key):
+                found[tier] = int(used), math.ceil(self.ask("pttl", key) / 1000)
+        return found
+
+    def clear(self, caller: str) -> None:
+        """Forget the caller's requests in every tier."""
+        for tier in TIERS:
+            self.ask("delete", f"throttle:{tier}:{caller}")
+
+    def ask(self, command: str, key: str) -> Any:
+        if not settings.REDIS_URL:
+            raise RedisUnavailable("Without REDIS_URL each server process counts by itself.")
+        try:
+            return getattr(self.client, command)(key)
+        except (RedisError, RedisClusterException) as error:
+            raise RedisUnavailable(f"Redis does not answer: {type(error).__name__}.") from None
+
+
+def share(limit: int) -> int:
+    """What each process may let through by itself, so that together they keep to the limit."""
+    return max(1, limit // (settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY))
+
+
+def connect() -> "Redis | RedisCluster":
+    """A client for the server, Sentinels or Cluster of REDIS_URL; it finds a new master itself."""
+    servers = settings.REDIS_SERVERS
+    if servers is None:
+        single: Redis = get_redis_connection("default")
+        return single
+    endpoints = servers["endpoints"]
+    options: dict[str, Any] = settings.REDIS_CONNECTION | servers["options"]
+    if servers["service"] is None:
+        nodes = [ClusterNode(*endpoint) for endpoint in endpoints]
+        return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **options)
+    # A new connection asks one Sentinel after another, and then has 0.1 s for the master.
+    patience = dict.fromkeys(["socket_connect_timeout", "socket_timeout"], 0.15 / len(endpoints))
+    sentinel_options = settings.REDIS_CONNECTION | servers["sentinel_options"] | patience
+    sentinel = Sentinel(endpoints, sentinel_kwargs=sentinel_options, **options)
+    master: Redis = sentinel.master_for(servers["service"])
+    return master
+
+
+limiter = Limiter()
+
+# A child process must not share its parent's counts, nor a lock that a thread held at the fork.
+os.register_at_fork(after_in_child=limiter.reset)
