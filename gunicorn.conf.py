@@ -48,12 +48,6 @@ def worker_exit(server: Any, worker: Any) -> None:
     logs.write_the_rest(worker.log_listener)
 
 
-def post_worker_init(worker: Any) -> None:
-    from throttling.counter import limiter
-
-    limiter.keep_watch()
-
-
 def child_exit(server: Any, worker: Any) -> None:
     """Keep an ended process's counters in the sums, and drop its gauges."""
     if settings.METRICS_TOKEN:
