@@ -116,12 +116,10 @@ INSTALLED_APPS = [
     "privacy",
 ]
 MIDDLEWARE = [
-    "config.middleware.RequestLog",
+    "config.middleware.RequestMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "config.middleware.AnswerHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "signin.cookies.CookieGuard",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.AdminLocale",
     "django.middleware.csrf.CsrfViewMiddleware",

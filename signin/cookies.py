@@ -1,4 +1,4 @@
-"""Cookies: which ones are believed, and the refresh cookie, set and cleared with one set of
+"""Cookies: which ones are trusted, and the refresh cookie. It is set and cleared with the same
 attributes, or browsers would keep it.
 
 The contract: interface §5, decisions §3.
@@ -6,7 +6,6 @@ The contract: interface §5, decisions §3.
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -21,25 +20,19 @@ PATH = "/auth"
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
-class CookieGuard:
-    """Middleware: leaves in `request.COOKIES` what can be believed, whatever a cookie is for.
+def drop_untrusted_cookies(request: HttpRequest) -> None:
+    """Leave in `request.COOKIES` only what can be trusted, whatever a cookie is for.
 
-    Whoever controls a neighbouring host can plant cookies of our names in a browser ("cookie
-    tossing"), and of several with one name nobody can tell which is ours: they become one that is
-    empty, which counts as none and is cleared. Cookies that come with a foreign page's request are
-    left out, so that they are neither read nor cleared.
+    An attacker on a neighbouring host can plant cookies of our names in a browser ("cookie
+    tossing"). Of several with one name it is unknown which is ours: they become an empty one, which
+    counts as none and is cleared. Cookies of a foreign page's request are removed, so that they are
+    neither read nor cleared.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if header := request.META.get("HTTP_COOKIE"):
-            if is_foreign(request):
-                request.COOKIES.clear()
-            else:
-                request.COOKIES.update(dict.fromkeys(repeated(header), ""))
-        return self.get_response(request)
+    if header := request.META.get("HTTP_COOKIE"):
+        if is_foreign(request):
+            request.COOKIES.clear()
+        else:
+            request.COOKIES.update(dict.fromkeys(repeated(header), ""))
 
 
 def repeated(header: str) -> list[str]:
@@ -49,8 +42,8 @@ def repeated(header: str) -> list[str]:
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Whether a page sent this request (it names its Origin, RFC 6454 §7) that is none of ours:
-    this service's, the front-end's, or of an origin that CORS allows."""
+    """Whether a foreign page sent this request (by its Origin, RFC 6454 §7). Ours are the pages of
+    this service, of the front-end, and of the origins that CORS allows."""
     origin = request.META.get("HTTP_ORIGIN")
     if origin is None:
         return False

@@ -70,13 +70,15 @@ class LinkSignInView(CredentialView):
         """AuthResponse. Raises InvalidLink, TooManyAttempts, or what `check_factor` and `redeem`
         raise, and the link is not used up. FactorMustBeSetUp is also raised when all is done: to a
         new user of a company that requires a second factor."""
-        data = valid(self.serializer_class, request)
-        token, proof = data.pop("token"), Proof.pop(data)
-        with hash_slot():
-            link = self.link_class.objects.find(token)
-            device = self.device(request, link)
-            refuse_locked(link.email, device)
-            data["password"] = make_password(data["password"])
+        user, method = self.use_link(request, valid(self.serializer_class, request))
+        return session_response(request, user, method)
+
+    @hash_slot()
+    def use_link(self, request: Request, data: Data) -> tuple[User, Method]:
+        link = self.link_class.objects.find(data.pop("token"))
+        proof, device = Proof.pop(data), self.device(request, link)
+        refuse_locked(link.email, device)
+        data["password"] = make_password(data["password"])
         method = self.check_factor(link, proof, device)
         with transaction.atomic():
             user = self.redeem(link, data)
@@ -85,7 +87,7 @@ class LinkSignInView(CredentialView):
             to_be_set_up = user.factor_required and not user.has_second_factor
         if to_be_set_up:
             raise FactorMustBeSetUp(enrolment_for(user))
-        return session_response(request, user, method)
+        return user, method
 
     def check_factor(self, link: Any, proof: Proof, device: str) -> Method:
         """What the link's user shows besides it: nothing while there is no user."""

@@ -61,6 +61,7 @@ class LoginView(CredentialView):
         return session_response(request, user, method)
 
 
+@hash_slot()  # first of all, so that a thread that waits holds no database connection
 def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the caller's)
     request: HttpRequest | Request | None,
     email: str,
@@ -79,13 +80,12 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     WrongCredentials, or what `check_factor` raises. An unknown address, an inactive user and one
     without a password cost one hash and one failed attempt, exactly as a wrong password does.
     """
-    with hash_slot():
-        user = User.objects.find_by_email(email)
-        device = Devices(request).device_of(user)
-        refuse_locked(email, device)
-        has_password = user is not None and user.has_usable_password()
-        encoded = user.password if user and has_password else dummy_hash()
-        is_right = check_password(password, encoded, functools.partial(renew_hash, user))
+    user = User.objects.find_by_email(email)
+    device = Devices(request).device_of(user)
+    refuse_locked(email, device)
+    has_password = user is not None and user.has_usable_password()
+    encoded = user.password if user and has_password else dummy_hash()
+    is_right = check_password(password, encoded, functools.partial(renew_hash, user))
     if not (user and has_password and is_right and user.is_active):
         if not count_failure(email, device):
             raise TooManyAttempts
