@@ -45,7 +45,7 @@ schema: .venv/.installed
 
 # Compile every translation, after a change of a .po file; a test fails while they differ.
 messages: .venv/.installed-tests
-	$(BIN)/python -c "import pathlib, polib; [polib.pofile(str(po)).save_as_mofile(str(po.with_suffix('.mo'))) for top in ('locale', 'pages', 'assistants', 'backoffice') for po in pathlib.Path(top).rglob('*.po')]"
+	$(BIN)/python -c "import pathlib, polib; [polib.pofile(str(po)).save_as_mofile(str(po.with_suffix('.mo'))) for top in ('locale', 'pages', 'assistants') for po in pathlib.Path(top).rglob('*.po')]"
 
 # A few minutes; `make bench OPTIONS=--json` for a machine, `OPTIONS=--help` for the rest.
 bench: .venv/.installed-tests

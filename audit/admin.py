@@ -1,20 +1,21 @@
-"""The audit trail in the admin site: to search, filter and export, never to change."""
+"""The admin site's base classes, and the audit log: to search, filter and export."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.text import capfirst
 
 from audit import trail
 from audit.counting import MOST_COUNTED, count_of, said
@@ -22,6 +23,11 @@ from audit.models import Kind, Person, Record
 
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "account_id"]
 COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
+MOST_WORDS = 10  # of a search; each is looked for in several columns of each row
+SHOWN = 10  # rows that a question names
+# What the answer to a question sends again: which action, on which rows.
+REPEATED = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
+Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 
 
 class BoundedPaginator(Paginator):
@@ -44,7 +50,7 @@ class BoundedPaginator(Paginator):
 class DayFilter(admin.SimpleListFilter):
     """One of the past fourteen days (UTC), or any other as `?day=2026-11-21`."""
 
-    title = _("day")
+    title = "day"
     parameter_name = "day"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
@@ -53,11 +59,13 @@ class DayFilter(admin.SimpleListFilter):
         return [(day, day) for day in days]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Record]) -> QuerySet[Record]:
-        """ValueError or OverflowError for what is no day, which the site answers with a 400."""
         if not self.value():
             return queryset
-        day = datetime.fromisoformat(f"{self.value()}T00:00:00+00:00")
-        return queryset.filter(at__gte=day, at__lt=day + timedelta(days=1))
+        try:
+            day = datetime.fromisoformat(f"{self.value()}T00:00:00+00:00")
+            return queryset.filter(at__gte=day, at__lt=day + timedelta(days=1))
+        except (ValueError, OverflowError):  # not a day, or the last one
+            return queryset.none()
 
 
 def cell(value: object) -> str:
@@ -66,18 +74,25 @@ def cell(value: object) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-def each(request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any]) -> int:
-    """Take an action's step with each row on its own; how many it was taken with. The rows on which
-    the caller may not act are named as refused; a step that answers False has done nothing."""
-    count = 0
+def each(request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any]) -> list[Any]:
+    """Take an action's step with each row in a transaction of its own; the rows it was taken with.
+    A step that did nothing returns False. A message names the rows the caller may not act on."""
+    done = []
     for row in rows:
         try:
             with transaction.atomic():
-                count += step(row) is not False
+                if step(row) is not False:
+                    done.append(row)
         except PermissionDenied:
-            refused = gettext("%(row)s: only a superuser changes operators.")
-            messages.error(request, refused % {"row": row})
-    return count
+            messages.error(request, f"{row}: only a superuser can change operators.")
+    return done
+
+
+def report(request: HttpRequest, done: list[Any], one: str, many: str) -> None:
+    """Say what was done, if anything was: `one` with the row, or `many` with how many rows."""
+    if done:
+        text = one.format(done[0]) if len(done) == 1 else many.format(len(done))
+        messages.success(request, text)
 
 
 class Line:
@@ -107,57 +122,76 @@ def csv_lines(records: QuerySet[Record]) -> Iterator[str]:
         yield write([cell(value) for value in row[1:]])
 
 
-@admin.register(Record)
-class RecordAdmin(admin.ModelAdmin):
-    list_display = ["at", "what", "actor_email", "subject", "address", "calls_itself"]
-    list_filter = ["kind", DayFilter]
-    # Addresses are canonical, so that a prefix is found by its index.
-    search_fields = ["subject__startswith", "actor_email__startswith", "address__startswith"]
-    search_help_text = _(
-        "The beginning of an e-mail address (who did it, or whom it was done to) or of a client's "
-        "address (IPv6: of its /64)."
-    )
-    ordering = ["-at", "-id"]
+class OfficeAdmin(admin.ModelAdmin):
+    """What every list and page of the back office shares. Every change is in the audit log, in the
+    transaction of the change; a list takes no query per row, and counts no more rows than anybody
+    pages through."""
+
     paginator = BoundedPaginator
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # each would read the whole table
     list_per_page = 50
-    actions = ["export"]
+    heading = ""  # of the list, where the model's name won't do
+    # What an action named here does, for the page that asks "are you sure?" before it is taken.
+    asks_first: ClassVar[dict[str, str]] = {}
 
-    @admin.display(description=_("kind"), ordering="kind")
-    def what(self, record: Record) -> str:
-        kind = record.get_kind_display()
-        if "more_followed" not in record.detail:
-            return kind
-        return gettext("%(kind)s, and more followed within the hour") % {"kind": kind}
+    def title(self) -> str:
+        return self.heading or capfirst(str(self.opts.verbose_name_plural))
 
-    @admin.display(description=_("program, as it calls itself"))
-    def calls_itself(self, record: Record) -> str:
-        return " · ".join(filter(None, [*record.detail.get("claims", {}).values(), record.agent]))
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        context = {"title": self.title()} | (extra_context or {})
+        return super().changelist_view(request, context)
+
+    def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
+        """Only what the list's filters offer. Django would allow every column of the model: with
+        `?password__startswith=` an operator could read a password's hash, letter by letter."""
+        offered = set()
+        for one in cast(list[Any], self.get_list_filter(request)):
+            named = isinstance(one, str)
+            offered |= {f"{one}__exact", f"{one}__isnull"} if named else {one.parameter_name}
+        return lookup in offered and "\0" not in value
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Record], search_term: str
-    ) -> tuple[QuerySet[Record], bool]:
-        return super().get_search_results(request, queryset, search_term.strip().lower())
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search for the first ten words, also for autocompletion; PostgreSQL takes no NUL."""
+        words = search_term.replace("\0", " ").split()[:MOST_WORDS]
+        return super().get_search_results(request, queryset, " ".join(words))
 
-    @admin.action(description=_("Export as CSV"), permissions=["view"])
-    def export(self, request: HttpRequest, queryset: QuerySet[Record]) -> StreamingHttpResponse:
-        trail.record(Kind.EXPORTED, actor=cast(Person, request.user))
-        headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
-        lines = csv_lines(queryset)
-        return StreamingHttpResponse(lines, content_type="text/csv", headers=headers)
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {}  # Django would look up whatever the query string names
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        return None if "\0" in object_id else super().get_object(request, object_id, from_field)
 
-    def has_change_permission(self, request: HttpRequest, obj: Record | None = None) -> bool:
-        return False
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Those of `asks_first` with a question before them, however they are taken."""
+        actions: Any = super().get_actions(request)
+        return {
+            name: (self.asking(action, words) if name in self.asks_first else action, name, words)
+            for name, (action, _, words) in actions.items()
+        }
 
-    def has_delete_permission(self, request: HttpRequest, obj: Record | None = None) -> bool:
-        return False
+    def asking(self, action: Action, words: str) -> Action:
+        def ask(site: Any, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
+            if request.POST.get("post") == "yes":
+                return action(site, request, rows)
+            return self.question(request, rows, words)
 
+        return ask
 
-class AuditedAdmin(admin.ModelAdmin):
-    """A ModelAdmin whose every change is in the audit trail, in the transaction of the change."""
+    def question(self, request: HttpRequest, rows: QuerySet[Any], words: str) -> HttpResponse:
+        name = request.POST.get("_do") or request.POST["action"]
+        context = self.admin_site.each_context(request) | {
+            "title": f"{words}?",
+            "consequence": self.asks_first[name],
+            "count": rows.count(),
+            "rows": rows[:SHOWN],
+            "repeated": [(key, value) for key in REPEATED for value in request.POST.getlist(key)],
+            "words": words,
+            "opts": self.opts,
+        }
+        return TemplateResponse(request, "backoffice/question.html", context)
 
     def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
         self.record(Kind.ADMIN_ADDED, request, obj)
@@ -187,15 +221,7 @@ class AuditedAdmin(admin.ModelAdmin):
         )
 
 
-class LargeTableAdmin(AuditedAdmin):
-    """A long list: no query per row, and no count of more rows than anybody pages through."""
-
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    list_per_page = 50
-
-
-class ReadOnlyAdmin(LargeTableAdmin):
+class ReadOnlyAdmin(OfficeAdmin):
     """What the service itself writes: to be looked at."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -206,3 +232,41 @@ class ReadOnlyAdmin(LargeTableAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
+
+
+@admin.register(Record)
+class RecordAdmin(ReadOnlyAdmin):
+    heading = "Audit log"
+    list_display = ["at", "what", "actor_email", "subject", "address", "calls_itself"]
+    list_filter = ["kind", DayFilter]
+    # Addresses are canonical, so that a prefix is found by its index.
+    search_fields = ["subject__startswith", "actor_email__startswith", "address__startswith"]
+    search_help_text = (
+        "The beginning of an e-mail address (of the actor or the person affected) or of a client "
+        "address (IPv6: of its /64 network)."
+    )
+    ordering = ["-at", "-id"]
+    actions = ["export"]
+
+    @admin.display(description="kind", ordering="kind")
+    def what(self, record: Record) -> str:
+        kind = record.get_kind_display()
+        if "more_followed" not in record.detail:
+            return kind
+        return f"{kind}, and more followed within the hour"
+
+    @admin.display(description="client")
+    def calls_itself(self, record: Record) -> str:
+        return " · ".join(filter(None, [*record.detail.get("claims", {}).values(), record.agent]))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Record], search_term: str
+    ) -> tuple[QuerySet[Record], bool]:
+        return super().get_search_results(request, queryset, search_term.strip().lower())
+
+    @admin.action(description="Export as CSV", permissions=["view"])
+    def export(self, request: HttpRequest, queryset: QuerySet[Record]) -> StreamingHttpResponse:
+        trail.record(Kind.EXPORTED, actor=cast(Person, request.user))
+        headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
+        lines = csv_lines(queryset)
+        return StreamingHttpResponse(lines, content_type="text/csv", headers=headers)

@@ -1,7 +1,7 @@
-"""People and companies in the admin site, with all that a support call asks about them.
+"""Users and companies in the back office, with all that a support call asks about them.
 
-They stand above every other app, since their pages show what those know: locks, sign-ins,
-assistants, mails, invitations, password links.
+This app is above every other one, since its pages show what those know: lockouts, sign-ins,
+connected apps, mails, invitations, password links.
 """
 
 from typing import Any, ClassVar, cast
@@ -16,46 +16,43 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import EmailTaken, LastAdmin
 from accounts.models import Account, Consultant, Role, User
-from audit.admin import AuditedAdmin, LargeTableAdmin, each
+from audit.admin import OfficeAdmin, each, report
 from audit.models import Kind
-from backoffice import panels
+from backoffice import invitations, panels  # noqa: F401  (invitations registers its page)
 from backoffice.diagnosis import diagnose
-from backoffice.paneled import PanelAdmin, caller
+from backoffice.pages import PanelAdmin, caller
 from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
 from privacy.erasure import delete_company, erase
 from signin.factors.models import Factors
 from throttling.models import Lockout
 
-DONE = {
-    Kind.ROLE_CHANGED: _("Users role changed: %(count)s."),
-    Kind.DEACTIVATED: _("Users deactivated: %(count)s."),
-    Kind.ACTIVATED: _("Users activated: %(count)s."),
-}
 PRIVILEGES = ["is_staff", "is_superuser", "groups", "user_permissions"]
 
 
 @admin.register(Account)
 class AccountAdmin(PanelAdmin):
+    heading = "Companies"
     list_display = ["name", "id", "created_at"]
     search_fields = ["name"]
     readonly_fields = ["id", "created_at", "is_operators"]
     change_form_template = "backoffice/company.html"
 
-    def panel(self, row: Account) -> dict[str, Any]:
-        return panels.of_account(row)
+    def panel(self, request: HttpRequest, row: Account) -> dict[str, Any]:
+        return panels.of_account(row, caller(request))
 
     def may_erase(self, request: HttpRequest, row: Account) -> bool:
-        return super().may_erase(request, row) and not row.is_operators
+        return caller(request).is_superuser and not row.is_operators
 
     def erase(self, request: HttpRequest, row: Account) -> str:
-        people = delete_company(row, caller(request))
-        return gettext("Deleted, with %(count)s people.") % {"count": people}
+        count = delete_company(row, caller(request))
+        return f"{row} is deleted, with {count} {'user' if count == 1 else 'users'}."
+
+    def erasure(self, row: Account) -> list[tuple[str, str]]:
+        return panels.erasure_of_account(row)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
@@ -65,67 +62,91 @@ class AccountAdmin(PanelAdmin):
         return False
 
 
+def called(user: User) -> str:
+    return user.get_full_name() or user.email
+
+
 @admin.register(User)
 class UserAdmin(PanelAdmin):
-    """People come in by sign-up or invitation, and their passwords are their own: to add one is
-    to invite. Role and state change by rules, so they are actions rather than fields.
+    """Users come in by sign-up or invitation, and their passwords are their own: to add one is to
+    invite. Role and state change by rules, so they are actions rather than fields.
 
-    Superusers, staff and the operators' company are read-only to staff who are no superusers,
+    Superusers, staff and the operators' company are read-only to staff who are not superusers,
     actions included: whoever could rename, deactivate or sign out an operator could shut the
-    operators out. Nobody changes their own role or privileges.
+    operators out. No user changes their own role, privileges or address here.
     """
 
-    list_display = ["email", "name", "account", "role", "is_active", "is_staff"]
+    heading = "People"
+    list_display = ["email", "name", "account", "role", "last_sign_in", "state"]
     list_select_related = ["account"]
     list_filter = ["role", "is_active", "is_staff"]
     search_fields = ["email", "first_name", "last_name", "=account__name"]
-    search_help_text = _("Part of an address or name, or a company's whole name.")
+    search_help_text = "Part of an address or name, or a company's full name."
     fields = ["id", "email", "first_name", "last_name", "language", "account", "role"]
     fields += ["is_active", "created_at", *PRIVILEGES]
     readonly_fields = ["id", "email", "account", "role", "is_active", "created_at"]
     filter_horizontal = ["groups", "user_permissions"]
-    buttons = ["sign_out", "send_password_link", "unlock", "make_admin", "make_member"]
-    buttons += ["deactivate", "activate", "reset_factors"]
+    buttons = ["unlock", "send_password_link", "activate", "sign_out", "make_admin", "make_member"]
+    buttons += ["deactivate", "reset_factors"]
     actions = list(buttons)
-    asks_first: ClassVar[dict[str, Any]] = {
-        "sign_out": _("Every session ends at once, assistants' too."),
-        "make_admin": _("Admins invite people, change roles and deactivate accounts."),
-        "make_member": _(
-            "Members manage nobody; the open invitations that they have sent are revoked."
-        ),
-        "deactivate": _("They are signed out at once, and cannot sign in until activated again."),
-        "reset_factors": _(
-            "Apps, passkeys and recovery codes are removed, and every session ends. "
-            "Make sure that it is really they who ask."
+    asks_first: ClassVar[dict[str, str]] = {
+        "sign_out": "Every session ends at once, and every connected app loses its access.",
+        "make_admin": "Admins invite people, change roles and deactivate accounts.",
+        "make_member": "Members manage no users. Open invitations they have sent are revoked.",
+        "deactivate": "They are signed out at once, and can't sign in until they are activated.",
+        "reset_factors": (
+            "Authenticator apps, passkeys and recovery codes are removed, and every session ends. "
+            "Make sure that the request really comes from the user."
         ),
     }
     change_form_template = "backoffice/user.html"
 
-    def panel(self, row: User) -> dict[str, Any]:
-        panel = panels.of_user(row)
+    def heading_of(self, row: User) -> str:
+        return called(row)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        users: Any = super().get_queryset(request)
+        return cast(QuerySet[User], users.with_last_sign_in())
+
+    def panel(self, request: HttpRequest, row: User) -> dict[str, Any]:
+        panel = panels.of_user(row, caller(request))
         return panel | {"finding": diagnose(row, panel)}
 
+    def may_erase(self, request: HttpRequest, row: User) -> bool:
+        return caller(request).is_superuser and row != request.user
+
     def erase(self, request: HttpRequest, row: User) -> str:
-        called = erase(row, caller(request))
-        return gettext("Erased. The audit trail says %(name)s from now on.") % {"name": called}
+        pseudonym = erase(row, caller(request))
+        return f"{called(row)} is erased. The audit log calls them {pseudonym} from now on."
 
-    def offered(self, request: HttpRequest, row: User) -> list[tuple[str, str]]:
-        """Without the buttons that would change nothing."""
-        idle = {
-            "make_admin" if row.role == Role.ADMIN else "make_member",
-            "activate" if row.is_active else "deactivate",
-        }
+    def erasure(self, row: User) -> list[tuple[str, str]]:
+        return panels.erasure_of_user(row)
+
+    def useless(self, request: HttpRequest, row: User) -> set[str]:
+        useless = {"make_admin" if row.role == Role.ADMIN else "make_member"}
+        useless |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
         if row == request.user:
-            idle = {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
+            useless |= {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
         if not row.has_second_factor:
-            idle.add("reset_factors")
+            useless.add("reset_factors")
         if row.is_only_admin:
-            idle |= {"make_member", "deactivate"}
-        return [(name, words) for name, words in super().offered(request, row) if name not in idle]
+            useless |= {"make_member", "deactivate"}
+        if not Lockout.objects.filter(email=row.email).exists():
+            useless.add("unlock")
+        return useless
 
-    @admin.display(description=_("name"))
+    @admin.display(description="name")
     def name(self, user: User) -> str:
         return user.get_full_name()
+
+    @admin.display(description="last sign-in")
+    def last_sign_in(self, user: User) -> Any:
+        return user.last_sign_in_at
+
+    @admin.display(description="")
+    def state(self, user: User) -> str:
+        states = {"Operator": user.is_staff, "Deactivated": not user.is_active}
+        return ", ".join(name for name, holds in states.items() if holds)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
@@ -139,17 +160,17 @@ class UserAdmin(PanelAdmin):
         return fields
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Only a superuser says who may do what in here, and under which address; and nobody says
-        of themselves what they may."""
+        """Only a superuser changes addresses and privileges, and never their own: one's own address
+        takes the password and a link, on the account page."""
         fields = list(super().get_readonly_fields(request, obj))
-        if not caller(request).is_superuser:
+        if obj == request.user or not caller(request).is_superuser:
             return fields + PRIVILEGES
         fields.remove("email")
-        return fields + PRIVILEGES if obj == request.user else fields
+        return fields
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """What was changed alone, and only where the caller may still act on the user: what others
-        have changed meanwhile, a password or a flag, stays."""
+        """Save only what was changed, and only where the caller may still act on the user: what
+        others have changed meanwhile, a password or a flag, stays."""
         if "email" in form.changed_data:
             self.change_email(request, obj)
         columns = {field.name for field in User._meta.concrete_fields} - {"email"}
@@ -161,88 +182,100 @@ class UserAdmin(PanelAdmin):
             raise PermissionDenied
 
     def change_email(self, request: HttpRequest, user: User) -> None:
-        """Another address is told to both, and ends what was open for the old one."""
+        """Change the address, which mails both addresses and ends links to the old one."""
         try:
             change_by_operator(user, user.email, caller(request))
         except EmailTaken as error:
-            why = gettext(str(error.detail))
-            self.message_user(request, f"{user.email}: {why}.", messages.ERROR)
+            self.message_user(request, f"{user.email}: {error.detail}.", messages.ERROR)
         user.refresh_from_db(fields=["email"])
 
-    @admin.action(description=_("Sign out everywhere"), permissions=["change"])
+    def take(
+        self, request: HttpRequest, users: QuerySet[User], step: Any, one: str, many: str
+    ) -> None:
+        """Take a step with each user on its own, and report it by the users' names."""
+        done = each(request, users, step)
+        report(request, [called(user) for user in done], one, many)
+
+    @admin.action(description="Sign out everywhere", permissions=["change"])
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        users = list(queryset)
-        signed_out = each(request, users, lambda user: user.sign_out(caller(request)))
-        if request.user in users:
-            # Messages are kept in the session: what is said from here on stands in one of
-            # nobody's, for the log-in page to show.
-            logout(request)
-        self.message_user(request, gettext("Users signed out: %(count)s.") % {"count": signed_out})
+        actor, users = caller(request), list(queryset)
+        done = each(request, users, lambda user: user.sign_out(actor))
+        if actor in users:
+            logout(request)  # first: the message is kept in the session, for the log-in page
+        names = [called(user) for user in done]
+        report(request, names, "{} is signed out everywhere.", "{} users are signed out.")
 
     def has_link_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "passwords.add_passwordchange"])
 
-    @admin.action(description=_("Send a password-change link"), permissions=["change", "link"])
+    @admin.action(description="Send a password link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Mails a link to each; an inactive user, who could not use it, gets none."""
-
-        def send(user: User) -> None:
+        def send(user: User) -> bool | None:
+            if not user.is_active:
+                text = f"{user} is deactivated and could not use a password link."
+                self.message_user(request, text, messages.ERROR)
+                return False
             PasswordChange.objects.mail_to(user, actor=caller(request))
+            return None
 
-        for user in queryset.filter(is_active=False):
-            said = gettext("Not for %(user)s, who is not active.") % {"user": user}
-            self.message_user(request, said, messages.ERROR)
-        sent = each(request, queryset.filter(is_active=True), send)
-        said = gettext("Password-change links requested: %(count)s.") % {"count": sent}
-        self.message_user(request, said)
+        one, many = "A password link goes to {}.", "Password links go to {} users."
+        self.take(request, queryset, send, one, many)
 
     def has_unlock_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "throttling.change_lockout"])
 
-    @admin.action(description=_("Unlock: let them sign in again"), permissions=["change", "unlock"])
+    @admin.action(description="Unlock", permissions=["change", "unlock"])
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        actor = caller(request)
-        cleared = each(request, queryset, lambda user: Lockout.objects.unlock(user.email, actor))
-        said = gettext("Lockouts cleared: %(count)s.") % {"count": cleared}
-        self.message_user(request, said)
+        def unlock(user: User) -> bool:
+            return Lockout.objects.unlock(user.email, caller(request))
+
+        one, many = "{} can sign in again.", "{} users can sign in again."
+        self.take(request, queryset, unlock, one, many)
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return caller(request).is_superuser
 
-    @admin.action(description=_("Remove second factors"), permissions=["reset"])
+    @admin.action(description="Remove second factors", permissions=["reset"])
     def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Of others; one's own take a password and a factor, on the account page."""
+
+        def reset(user: User) -> Any:
+            return Factors.objects.reset(user, caller(request))
+
+        one = "{}'s second factors are removed."
         others = queryset.exclude(pk=caller(request).pk)
-        reset = each(request, others, lambda user: Factors.objects.reset(user, caller(request)))
-        said = gettext("Users whose second factors were removed: %(count)s.") % {"count": reset}
-        self.message_user(request, said)
+        self.take(request, others, reset, one, "The second factors of {} users are removed.")
 
-    @admin.action(description=_("Make admin"), permissions=["change"])
+    @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.update_role_or_active(request, queryset, Kind.ROLE_CHANGED, role=Role.ADMIN)
+        step = self.changing(request, Kind.ROLE_CHANGED, role=Role.ADMIN)
+        self.take(request, queryset, step, "{} is now an admin.", "{} users are now admins.")
 
-    @admin.action(description=_("Make member"), permissions=["change"])
+    @admin.action(description="Make member", permissions=["change"])
     def make_member(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.update_role_or_active(request, queryset, Kind.ROLE_CHANGED, role=Role.MEMBER)
+        step = self.changing(request, Kind.ROLE_CHANGED, role=Role.MEMBER)
+        self.take(request, queryset, step, "{} is now a member.", "{} users are now members.")
 
-    @admin.action(description=_("Deactivate: no sign-in, tokens stop"), permissions=["change"])
+    @admin.action(description="Deactivate", permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.update_role_or_active(request, queryset, Kind.DEACTIVATED, is_active=False)
+        step = self.changing(request, Kind.DEACTIVATED, is_active=False)
+        one = "{} is deactivated and signed out."
+        self.take(request, queryset, step, one, "{} users are deactivated and signed out.")
 
-    @admin.action(description=_("Activate"), permissions=["change"])
+    @admin.action(description="Activate", permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.update_role_or_active(request, queryset, Kind.ACTIVATED, is_active=True)
+        step = self.changing(request, Kind.ACTIVATED, is_active=True)
+        one, many = "{} can sign in again.", "{} users can sign in again."
+        self.take(request, queryset, step, one, many)
 
-    def update_role_or_active(
-        self, request: HttpRequest, users: QuerySet[User], kind: Kind, **change: Any
-    ) -> None:
-        """Change each but the caller by the API's rule; the trail is told in the transaction of
-        the change."""
+    def changing(self, request: HttpRequest, kind: Kind, **change: Any) -> Any:
+        """A step that changes a user, except the caller, by the API's rule; it is recorded in the
+        transaction of the change."""
 
-        def take(user: User) -> bool:
+        def step(user: User) -> bool:
             if user == request.user:
-                own = gettext("%(user)s: nobody changes their own role or state here.")
-                self.message_user(request, own % {"user": user}, messages.ERROR)
+                text = f"{user}: you can't change your own role or state here."
+                self.message_user(request, text, messages.ERROR)
                 return False
             try:
                 with transaction.atomic():
@@ -250,17 +283,14 @@ class UserAdmin(PanelAdmin):
                     if changed:
                         self.record(kind, request, user, **change)
             except LastAdmin as error:
-                why = gettext(str(error.detail))
-                self.message_user(request, f"{user}: {why}.", messages.ERROR)
+                self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
                 return False
             if revoked:
-                said = gettext("%(user)s had sent invitations, now revoked: %(emails)s.")
-                facts = {"user": user, "emails": ", ".join(revoked)}
-                self.message_user(request, said % facts, messages.WARNING)
+                text = f"Open invitations from {user} are revoked: {', '.join(revoked)}."
+                self.message_user(request, text, messages.WARNING)
             return bool(changed)
 
-        changed = each(request, users, take)
-        self.message_user(request, DONE[kind] % {"count": changed})
+        return step
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("invitations.add_invitation"))
@@ -274,7 +304,7 @@ class UserAdmin(PanelAdmin):
 
 
 class ConsultantForm(forms.ModelForm):
-    """Offers the people of the consultant's own company only."""
+    """Offers the users of the consultant's own company only."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -284,8 +314,8 @@ class ConsultantForm(forms.ModelForm):
 
 
 @admin.register(Consultant)
-class ConsultantAdmin(LargeTableAdmin):
-    """The company is chosen first; then its people are offered as user and manager."""
+class ConsultantAdmin(OfficeAdmin):
+    """The company is chosen first; then its users are offered as user and manager."""
 
     form = ConsultantForm
     list_display = ["__str__", "account", "user", "manager"]
@@ -308,12 +338,12 @@ class ConsultantAdmin(LargeTableAdmin):
         return allowed and caller(request).may_act_on(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """`has_change_permission` has asked of the profile as it was; here as it will be."""
+        """`has_change_permission` checked the profile as it was; here, as it will be."""
         caller(request).check_reach(obj)
         super().save_model(request, obj, form, change)
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
-        """No plus sign beside the people: adding one invites, and gives no user at once."""
+        """No plus sign next to the users: adding one invites, and makes no user at once."""
         field = super().formfield_for_dbfield(db_field, request, **options)
         if db_field.name in {"user", "manager"} and field is not None:
             field.widget.can_add_related = False
@@ -324,8 +354,8 @@ admin.site.unregister(Group)
 
 
 @admin.register(Group)
-class GroupAdmin(AuditedAdmin, DjangoGroupAdmin):
-    """For superusers alone: whoever fills groups gives permissions, to themselves, too."""
+class GroupAdmin(OfficeAdmin, DjangoGroupAdmin):
+    """For superusers alone: whoever fills groups gives permissions, even to themselves."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.is_superuser)

@@ -1,4 +1,4 @@
-"""Small charts of the audit trail: how often something happened, by the hour or by the day."""
+"""Small bar charts of the audit log: how often something happened, by the hour or by the day."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,13 +7,12 @@ from typing import Any
 from django.db.models import Count
 from django.db.models.functions import TruncDay, TruncHour
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from audit.counting import grouped
 from audit.models import Kind, Record
 
-MOST = 50_000  # records of a kind that are counted, the newest
-WIDE, HIGH = 10, 60  # of a slot, and of the highest bar, in the picture's own units
+MOST = 50_000  # events of a kind that are counted, the newest
+WIDE, HIGH = 10, 48  # of a slot, and of the highest bar, in the picture's own units
 STEPS: dict[timedelta, tuple[Any, str]] = {
     timedelta(hours=1): (TruncHour, "%H:00"),
     timedelta(days=1): (TruncDay, "%Y-%m-%d"),
@@ -33,18 +32,19 @@ class Bar:
 
 @dataclass(frozen=True)
 class Chart:
-    """`said` is the chart in words; `since` is from when on it is counted, where that is later
-    than the chart begins."""
+    """`summary` is the chart in words; `since` is set where counting starts later than the bars."""
 
     bars: list[Bar]
     width: int
-    said: str
+    most: str
+    axis: list[str]  # the labels of four slots, evenly apart
+    summary: str
     since: datetime | None
 
 
 def chart(kind: Kind, name: str, step: timedelta, slots: int) -> Chart:
-    """The kind's records of so many hours or days, the present one included, in two queries, which
-    read MOST of them at most."""
+    """The kind's events of the last hours or days, the present one included: two queries, which
+    read MOST events at most."""
     truncate, style = STEPS[step]
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
     now = now if step < timedelta(days=1) else now.replace(hour=0)
@@ -55,23 +55,20 @@ def chart(kind: Kind, name: str, step: timedelta, slots: int) -> Chart:
     found = newest.order_by().annotate(slot=truncate("at")).values_list("slot")
     counts = dict(found.annotate(number=Count("pk")))
     at = [begin + number * step for number in range(slots)]
-    return drawn(name, [(f"{moment:{style}}", counts.get(moment, 0)) for moment in at], since)
+    return make_chart(name, [(f"{moment:{style}}", counts.get(moment, 0)) for moment in at], since)
 
 
-def drawn(name: str, counts: list[tuple[str, int]], since: datetime | None) -> Chart:
-    """The bars, the highest of them HIGH; none that is more than nothing is lower than 2."""
+def make_chart(name: str, counts: list[tuple[str, int]], since: datetime | None) -> Chart:
+    """The highest bar is HIGH; no bar above zero is lower than 2."""
     most = max(count for _, count in counts)
-    bars = [
-        Bar(
-            number * WIDE,
-            max(2, round(count * HIGH / most)) if count else 0,
-            f"{when}: {grouped(count)}",
-        )
-        for number, (when, count) in enumerate(counts)
-    ]
-    total, peak = sum(count for _, count in counts), max(counts, key=lambda one: one[1])[0]
-    said = f"{name}: {grouped(total)}"
+    bars = []
+    for number, (when, count) in enumerate(counts):
+        height = max(2, round(count * HIGH / most)) if count else 0
+        bars.append(Bar(number * WIDE, height, f"{when}: {grouped(count)}"))
+    summary = f"{name}: {grouped(sum(count for _, count in counts))}"
     if most:
-        facts = {"said": said, "peak": peak, "most": grouped(most)}
-        said = gettext("%(said)s, most at %(peak)s with %(most)s") % facts
-    return Chart(bars, len(counts) * WIDE, said, since)
+        peak = max(counts, key=lambda one: one[1])[0]
+        summary += f", most at {peak} with {grouped(most)}"
+    last = len(counts) - 1
+    axis = [counts[last * quarter // 3][0] for quarter in range(4)]
+    return Chart(bars, len(counts) * WIDE, grouped(most), axis, summary, since)

@@ -1,76 +1,63 @@
-"""What is wrong with somebody who calls, in one sentence: the first of these that holds."""
+"""What is wrong for a user who calls, in one sentence, with the one action that helps."""
 
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from accounts.models import User
+from backoffice.panels import minute
+from invitations.models import Invitation, Status
 from mail.budget import HOUR, MailBudget
 from mail.links import EmailedLink
 from mail.outbox import State
 from throttling.limiter import RedisUnavailable, limiter
 
-TIER = "authenticated"  # the one in which a person's calls are counted
+TIER = "authenticated"  # the one in which a user's calls are counted
+Panel = dict[str, Any]  # panels.of_user: only the parts that the viewer may see
 
 
 class Finding(NamedTuple):
     state: str  # "bad", "wait" or "good"
     words: str
+    action: str = ""  # the name of the admin action that helps
 
 
-def diagnose(user: User, panel: dict[str, Any]) -> Finding:
-    """The sentence on top of a person's page; `panel` is `panels.of_user`'s.
+def diagnose(user: User, panel: Panel) -> Finding:
+    """The sentence at the top of a user's page: the first check that finds something.
 
-    Reads at most two tables beside it, and asks Redis where all before is well.
+    Reads at most two tables besides the panel, and asks Redis if all else is well.
     """
-    return next(findings(user, panel))
-
-
-def findings(user: User, panel: dict[str, Any]) -> Iterator[Finding]:
-    checks: list[Callable[[User, dict[str, Any]], Finding | None]]
-    checks = [inactive, locked, at_a_limit, mail_refused, link_expired, other_company]
+    checks: list[Callable[[User, Panel], Finding | None]] = [inactive, locked, too_many_mails]
+    checks += [too_many_calls, mail_refused, link_expired, other_company]
     for check in checks:
         if found := check(user, panel):
-            yield found
+            return found
     last = user.last_sign_in_at
-    said = gettext("All is well: active, not locked, no mail refused; has not signed in yet.")
-    if last:
-        said = gettext(
-            "All is well: active, not locked, no mail refused; last signed in on %(when)s."
-        )
-    yield Finding("good", said % {"when": minute(last)} if last else said)
+    when = f"last signed in on {minute(last)}" if last else "has not signed in yet"
+    return Finding("good", f"All is well: active, not locked, {when}.")
 
 
-def minute(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
-
-
-def inactive(user: User, panel: dict[str, Any]) -> Finding | None:
+def inactive(user: User, panel: Panel) -> Finding | None:
     if user.is_active:
         return None
-    said = gettext("Deactivated: cannot sign in until somebody activates the account.")
-    return Finding("bad", said)
+    return Finding("bad", "Deactivated: can't sign in until you activate the account.", "activate")
 
 
-def locked(user: User, panel: dict[str, Any]) -> Finding | None:
-    lockout = panel["lockout"]
+def locked(user: User, panel: Panel) -> Finding | None:
+    lockout = panel.get("lockout")
     if not lockout or not lockout.is_locked():
         return None
-    facts = {"until": f"{lockout.locked_until:%H:%M:%S} UTC", "failures": lockout.failures}
-    said = gettext("Locked until %(until)s, after %(failures)s failures: unlock, or wait.")
-    return Finding("bad", said % facts)
+    until, count = minute(lockout.locked_until), lockout.failures
+    words = f"Locked until {until}, after {count} failed attempts. Unlock the address, or wait."
+    return Finding("bad", words, "unlock")
 
 
-def at_a_limit(user: User, panel: dict[str, Any]) -> Finding | None:
-    return mails_asked_for(user) or calls_made(user)
-
-
-def mails_asked_for(user: User) -> Finding | None:
-    """Mails of a kind beyond the hour's are dropped without a word."""
+def too_many_mails(user: User, panel: Panel) -> Finding | None:
+    """Mails of a kind beyond the hourly limit are dropped silently."""
+    if "mails" not in panel:
+        return None
     most = {
         f"{kind._meta.label_lower} {user.email}": (kind.per_hour, str(kind._meta.verbose_name))
         for kind in EmailedLink.kinds()
@@ -80,17 +67,12 @@ def mails_asked_for(user: User) -> Finding | None:
         limit, name = most[budget.name]
         limit = limit or settings.MAIL_PER_ADDRESS_PER_HOUR
         if budget.used > limit:
-            facts = {"used": budget.used, "kind": name, "limit": limit}
-            facts["ends"] = minute(budget.begun_at + HOUR)
-            said = gettext(
-                "At a limit: %(used)s mails were asked for (%(kind)s), %(limit)s an hour go out. "
-                "The next does after %(ends)s."
-            )
-            return Finding("wait", said % facts)
+            words = f"At a limit: {budget.used} {name} mails requested, {limit} an hour are sent. "
+            return Finding("wait", f"{words}Try again after {minute(budget.begun_at + HOUR)}.")
     return None
 
 
-def calls_made(user: User) -> Finding | None:
+def too_many_calls(user: User, panel: Panel) -> Finding | None:
     """None also where processes count by themselves, or while Redis is unavailable."""
     try:
         used, seconds = limiter.look_up(f"user:{user.pk}").get(TIER, (0, 0))
@@ -98,37 +80,52 @@ def calls_made(user: User) -> Finding | None:
         return None
     if used < settings.RATE_LIMIT_AUTHENTICATED:
         return None
-    said = gettext("At a limit: %(used)s calls in this window, which ends in %(seconds)s s.")
-    return Finding("wait", said % {"used": used, "seconds": seconds})
+    words = f"At a limit: {used} calls in this window, which ends in {seconds} s."
+    return Finding("wait", words)
 
 
-def mail_refused(user: User, panel: dict[str, Any]) -> Finding | None:
-    last = next((mail for mail in panel["mails"] if mail.state != State.DROPPED), None)
+def mail_refused(user: User, panel: Panel) -> Finding | None:
+    last = next((mail for mail in panel.get("mails", []) if mail.state != State.DROPPED), None)
     if last is None or last.state not in {State.REFUSED, State.FAILED}:
         return None
-    how = last.get_state_display() + (f" ({gettext(last.problem)})" if last.problem else "")
-    said = gettext("The last mail, of %(when)s, was %(how)s: is the address right?")
-    return Finding("bad", said % {"when": minute(last.created_at), "how": how})
+    how = last.get_state_display() + (f" ({last.problem})" if last.problem else "")
+    words = f"The last mail, of {minute(last.created_at)}, was {how}. Is the address right?"
+    return Finding("bad", words)
 
 
-def link_expired(user: User, panel: dict[str, Any]) -> Finding | None:
-    """The newest password link, unless the person has come in since."""
-    link = panel["last_link"]
+def link_expired(user: User, panel: Panel) -> Finding | None:
+    """The newest password link, unless the user has signed in since."""
+    link = panel.get("last_link")
     if link is None or link.used_at or link.is_live():
         return None
     if user.last_sign_in_at and user.last_sign_in_at > link.created_at:
         return None
-    said = gettext("The last password link expired on %(when)s, unused: send another.")
-    return Finding("wait", said % {"when": minute(link.expires_at)})
+    words = f"The last password link expired unused on {minute(link.expires_at)}. Send another."
+    return Finding("wait", words, "send_password_link")
 
 
-def other_company(user: User, panel: dict[str, Any]) -> Finding | None:
-    """An open invitation to where the address cannot come in."""
-    others = [one for one in panel["invitations"] if one.account_id != user.account_id]
-    if not others:
-        return None
-    said = gettext(
-        "Belongs to %(company)s; %(other)s has invited the same address, which cannot be accepted: "
-        "an address has one company."
-    )
-    return Finding("wait", said % {"company": user.account, "other": others[0].account})
+def other_company(user: User, panel: Panel) -> Finding | None:
+    """An open invitation that the address cannot accept."""
+    for invitation in panel.get("invitations", []):
+        if invitation.account_id != user.account_id:
+            words = f"Has an invitation from {invitation.account} that can't be accepted: "
+            return Finding("wait", f"{words}the address belongs to {user.account} already.")
+    return None
+
+
+def diagnose_invitation(invitation: Invitation) -> Finding:
+    """The sentence at the top of an invitation's page."""
+    status = invitation.status
+    if status == Status.ACCEPTED:
+        return Finding("good", f"Accepted on {minute(invitation.used_at)}.")
+    if status == Status.REVOKED:
+        return Finding("wait", f"Revoked on {minute(invitation.revoked_at)}.")
+    ends = minute(invitation.expires_at)
+    if status == Status.EXPIRED:
+        return Finding("wait", f"Expired unused on {ends}. Send it again.", "resend")
+    if invitation.mail == "refused":
+        words = "The mail could not be delivered. Check the address, and send it again."
+        return Finding("bad", words, "resend")
+    if invitation.mail == "waiting":
+        return Finding("wait", f"The mail has not been sent yet. The link works until {ends}.")
+    return Finding("good", f"Sent and not accepted yet. The link works until {ends}.")

@@ -1,4 +1,4 @@
-"""The index of the back office: what needs a hand now.
+"""The index of the back office: what needs attention now.
 
 Each part is shown to those who may see its table, and reads a bounded number of rows.
 """
@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from audit.counting import count_of, said
 from audit.models import Kind, Record
@@ -17,10 +16,10 @@ from mail.outbox import STUCK_AFTER, OutgoingMail, State
 from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
-MOST_FAILURES_READ = 1000
+MOST_FAILURES = 1000
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
-OPERATORS_ACTS = [
+OPERATOR_ACTIONS = [
     Kind.COMPANY_CREATED,
     Kind.LOCK_CLEARED,
     Kind.LIMITS_CLEARED,
@@ -48,14 +47,12 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         parts["mails"] = troubled_mails()
     if user.has_perm("audit.view_record"):
         parts["failures"] = failures_of_the_hour()
-        parts["failures_chart"] = chart(
-            Kind.LOGIN_FAILED, gettext("Failures in 24 hours"), HOUR, 24
-        )
         parts["charts"] = [
-            chart(Kind.SIGNUP_COMPLETED, gettext("Sign-ups in 30 days"), DAY, 30),
-            chart(Kind.LOGIN_SUCCEEDED, gettext("Log-ins in 30 days"), DAY, 30),
+            chart(Kind.LOGIN_FAILED, "Failed attempts in 24 hours", HOUR, 24),
+            chart(Kind.SIGNUP_COMPLETED, "Sign-ups in 30 days", DAY, 30),
+            chart(Kind.LOGIN_SUCCEEDED, "Log-ins in 30 days", DAY, 30),
         ]
-        parts["acts"] = Record.objects.filter(kind__in=OPERATORS_ACTS)[:SHOWN]
+        parts["acts"] = Record.objects.filter(kind__in=OPERATOR_ACTIONS)[:SHOWN]
     return parts
 
 
@@ -72,18 +69,16 @@ def troubled_mails() -> dict[str, str]:
 
 
 def failures_of_the_hour() -> dict[str, Any]:
-    """`count`, `emails` and `addresses` of the last failures to sign in of one hour.
+    """`count`, `emails` and `addresses` of one hour's failed attempts.
 
-    Many addresses tried from many places, each too seldom for a lock or a limit, are seen here.
+    It shows many addresses tried from many places, each too seldom for a lockout or a limit.
     """
-    then = timezone.now() - timedelta(hours=1)
-    failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=then)
-    rows = list(
-        failures.order_by("-at").values_list("subject", "address")[: MOST_FAILURES_READ + 1]
-    )
+    failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=timezone.now() - HOUR)
+    newest = failures.order_by("-at").values_list("subject", "address")
+    rows = list(newest[: MOST_FAILURES + 1])
     return {
         "count": len(rows),
-        "said": said(len(rows), MOST_FAILURES_READ),
+        "said": said(len(rows), MOST_FAILURES),
         "emails": len({subject for subject, _ in rows}),
         "addresses": len({address for _, address in rows}),
     }

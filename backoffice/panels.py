@@ -1,13 +1,22 @@
-"""What a support call asks about a person or a company, read in a fixed number of queries."""
+"""What a support call asks about a user, a company or an invitation, in a fixed number of queries.
 
+Each part is read only for viewers with the permission to look at its table.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import Account, Consultant, User
 from assistants.models import Grant
+from audit.counting import count_of, said
 from audit.models import Kind, Record
 from invitations.models import Invitation
+from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
@@ -15,38 +24,103 @@ from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
 SIGN_INS = [Kind.LOGIN_SUCCEEDED, Kind.LOGIN_FAILED, Kind.LOGIN_LOCKED]
-ENTRANCES = [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
+SIGN_INS += [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
 
 
-def of_user(user: User) -> dict[str, Any]:
-    """Lock, last sign-ins and failures, second factors, assistants, mails, open links, consultant
-    profile and what is managed.
-
-    Reads eight tables once each, and where there are second factors three more.
-    """
-    records = Record.objects.filter(subject=user.email)
-    return {
-        "now": timezone.now(),
-        "lockout": Lockout.objects.filter(email=user.email, device="").first(),
-        "sign_ins": records.filter(kind__in=[*SIGN_INS, *ENTRANCES])[:SHOWN],
-        "factors": Factors.objects.filter(user=user).first(),
-        "grants": Grant.objects.live().filter(user=user).select_related("client")[:SHOWN],
-        "mails": OutgoingMail.objects.filter(email=user.email)[:SHOWN],
-        "last_link": PasswordChange.objects.filter(user=user).first(),
-        "invitations": Invitation.objects.open()
-        .filter(email=user.email)
-        .select_related("account")[:SHOWN],
-        "consultant": Consultant.objects.filter(user=user).select_related("manager").first(),
-        "managed": Consultant.objects.filter(manager=user)[:SHOWN],
-    }
+def minute(at: datetime | None) -> str:
+    """The one date format of the back office, as its lists have it; times are UTC."""
+    return f"{at:%Y-%m-%d %H:%M}" if at else ""
 
 
-def of_account(account: Account) -> dict[str, Any]:
-    """The company's people, open invitations and consultants, the first of each."""
-    return {
-        "people": account.users.order_by("email")[:SHOWN],
-        "people_count": account.users.count(),
-        "invitations": Invitation.objects.open().filter(account=account)[:SHOWN],
-        "consultants": account.consultants.select_related("user", "manager")[:SHOWN],
-        "consultants_count": account.consultants.count(),
-    }
+def sign_ins(user: User) -> QuerySet[Record]:
+    return Record.objects.filter(subject=user.email, kind__in=SIGN_INS)[:SHOWN]
+
+
+def open_invitations(user: User) -> QuerySet[Invitation]:
+    found: QuerySet[Invitation] = Invitation.objects.open().filter(email=user.email)
+    return found.select_related("account")[:SHOWN]
+
+
+PARTS: dict[str, tuple[str, Callable[[User], Any]]] = {
+    "lockout": (
+        "throttling.view_lockout",
+        lambda user: Lockout.objects.filter(email=user.email, device="").first(),
+    ),
+    "sign_ins": ("audit.view_record", sign_ins),
+    "factors": ("accounts.view_user", lambda user: Factors.objects.filter(user=user).first()),
+    "grants": (
+        "assistants.view_grant",
+        lambda user: Grant.objects.live().filter(user=user).select_related("client")[:SHOWN],
+    ),
+    "mails": (
+        "mail.view_outgoingmail",
+        lambda user: OutgoingMail.objects.filter(email=user.email)[:SHOWN],
+    ),
+    "last_link": (
+        "passwords.view_passwordchange",
+        lambda user: PasswordChange.objects.filter(user=user).first(),
+    ),
+    "invitations": ("invitations.view_invitation", open_invitations),
+    "consultant": (
+        "accounts.view_consultant",
+        lambda user: Consultant.objects.filter(user=user).select_related("manager").first(),
+    ),
+    "managed": (
+        "accounts.view_consultant",
+        lambda user: Consultant.objects.filter(manager=user)[:SHOWN],
+    ),
+}
+
+
+def of_user(user: User, viewer: User) -> dict[str, Any]:
+    """The PARTS that the viewer may see, by their names."""
+    seen = {name: read(user) for name, (code, read) in PARTS.items() if viewer.has_perm(code)}
+    return seen | {"now": timezone.now(), "company": viewer.has_perm("accounts.view_account")}
+
+
+def of_account(account: Account, viewer: User) -> dict[str, Any]:
+    """The company's users, open invitations and consultants, the first of each."""
+    panel: dict[str, Any] = {}
+    if viewer.has_perm("accounts.view_user"):
+        panel["users"] = account.users.order_by("email")[:SHOWN]
+        panel["users_count"] = account.users.count()
+    if viewer.has_perm("invitations.view_invitation"):
+        panel["invitations"] = Invitation.objects.open().filter(account=account)[:SHOWN]
+    if viewer.has_perm("accounts.view_consultant"):
+        panel["consultants"] = account.consultants.select_related("user", "manager")[:SHOWN]
+        panel["consultants_count"] = account.consultants.count()
+    return panel
+
+
+def last_mail(link_id: UUID) -> OutgoingMail | None:
+    return OutgoingMail.objects.filter(link_id=link_id).order_by("-created_at").first()
+
+
+def erasure_of_user(user: User) -> list[tuple[str, str]]:
+    """What erasing the user deletes, and what it changes: how many, of what."""
+    factors = Factors.objects.filter(user=user).first()
+    links = sum(
+        kind._default_manager.filter(email=user.email).count() for kind in EmailedLink.kinds()
+    )
+    records = Record.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
+    return [
+        ("second factors", str(len(factors.items()) if factors else 0)),
+        ("connected apps", str(Grant.objects.live().filter(user=user).count())),
+        ("e-mailed links and invitations", str(links)),
+        ("mails in the outbox", said(count_of(OutgoingMail.objects.filter(email=user.email)))),
+        ("lockouts and counted failures", str(Lockout.objects.filter(email=user.email).count())),
+        ("events in the audit log, which keep a pseudonym", said(count_of(records))),
+    ]
+
+
+def erasure_of_account(account: Account) -> list[tuple[str, str]]:
+    invited = account.invitations.values("email")
+    mails = Q(email__in=account.users.values("email")) | Q(email__in=invited)
+    records = Record.objects.filter(account_id=account.pk)
+    return [
+        ("users, with their second factors and links", said(count_of(account.users.all()))),
+        ("invitations", said(count_of(account.invitations.all()))),
+        ("consultants", said(count_of(account.consultants.all()))),
+        ("mails in the outbox", said(count_of(OutgoingMail.objects.filter(mails)))),
+        ("events in the audit log, which keep pseudonyms", said(count_of(records))),
+    ]

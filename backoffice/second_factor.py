@@ -1,5 +1,6 @@
-"""The admin site's log-in beyond its first page: a second factor is shown, or set up."""
+"""The admin site's log-in besides the password: a passkey, a second factor shown or set up."""
 
+import json
 from typing import Any
 
 from django.conf import settings
@@ -11,16 +12,42 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_protect
 from rest_framework.exceptions import NotAuthenticated
 
+from accounts.models import User
 from audit import trail
 from audit.models import Kind
+from signin.cookies import own_origin
 from signin.devices import Devices, remember_device
-from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode
+from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongPasskey
 from signin.factors import totp
 from signin.factors.enrolment import user_of_enrolment
-from signin.factors.forms import second_page
+from signin.factors.forms import form_proof, second_page
 from signin.factors.models import Factors
-from signin.factors.proof import Proof
+from signin.factors.passkeys import request_options, take_passkey
+from signin.factors.proof import Method, Proof
 from signin.login import clear_lockout
+
+
+def passkey_options(request: HttpRequest) -> str:
+    """What the browser asks for a passkey with, as JSON; "" at an origin without passkeys."""
+    here = own_origin(request) in settings.PASSKEYS_ORIGINS
+    return json.dumps(request_options()) if here else ""
+
+
+def operator_by_passkey(request: HttpRequest) -> User | None:
+    """The operator whose passkey the form brings. As for POST /auth/passkeys/login, a signature
+    cannot be guessed: it neither counts as a failure nor meets a lockout."""
+    try:
+        passkey = take_passkey(form_proof(request.POST).passkey)
+    except WrongPasskey:
+        return None
+    return User.objects.filter(pk=passkey.factors_id, is_active=True, is_staff=True).first()
+
+
+@csrf_protect
+def enter(request: HttpRequest, user: User) -> HttpResponse:
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method=Method.PASSKEY_ALONE.value)
+    login(request, user, settings.AUTHENTICATION_BACKENDS[0])
+    return redirect(next_page(request) or "admin:index")
 
 
 def ask(request: HttpRequest, needed: FactorNeeded, context: dict[str, Any]) -> HttpResponse:
@@ -35,10 +62,10 @@ def ask(request: HttpRequest, needed: FactorNeeded, context: dict[str, Any]) -> 
 def offer(
     request: HttpRequest, enrolment: str, context: dict[str, Any], secret: bytes | None = None
 ) -> HttpResponse:
-    """The page with an app's QR code; `secret` is one that was shown before, with a wrong code."""
+    """The page with an app's QR code; `secret` is one shown before, answered by a wrong code."""
     user = user_of_enrolment(enrolment)
     if user is None or not user.is_staff:
-        return redirect("admin:login")  # ten minutes are over
+        return redirect("admin:login")  # its ten minutes are over
     context |= totp.begin(user, secret)
     context |= {"enrolment": enrolment, "wrong": secret is not None}
     return render(request, "admin/set_up_second_factor.html", context)
@@ -46,11 +73,11 @@ def offer(
 
 @csrf_protect
 def set_up(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Add the app by its first code, sign in, and show the recovery codes: this once."""
+    """Add the app by its first code, sign in, and show the recovery codes, once."""
     enrolment, code = request.POST["enrolment"], Proof(request.POST.get("code", "")[:64])
     user = user_of_enrolment(enrolment)
     if user is None or not user.is_staff:
-        return redirect("admin:login")  # ten minutes are over
+        return redirect("admin:login")  # its ten minutes are over
     secret = totp.pending_secret(user, request.POST.get("id", ""))
     step = totp.step_of(secret, code.plain_code) if secret else None
     if secret is None or step is None:
@@ -62,7 +89,7 @@ def set_up(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
             factors.add_totp(secret, step, "")
             trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method="totp")
     except NotAuthenticated:
-        return redirect("admin:login")  # another form was first
+        return redirect("admin:login")  # another form was faster
     login(request, user, settings.AUTHENTICATION_BACKENDS[0])
     context |= {"codes": codes, "next": next_page(request)}
     response = render(request, "admin/recovery_codes.html", context)
@@ -71,7 +98,7 @@ def set_up(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 
 def next_page(request: HttpRequest) -> str:
-    """Where the person was going, if that is a page of ours."""
+    """Where the operator was going, if that is one of our own pages."""
     wanted = request.GET.get(REDIRECT_FIELD_NAME, "")
     ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, request.is_secure())
     return wanted if ours else ""

@@ -1,4 +1,5 @@
-"""The admin site: its name, its index, and a log-in that is counted and locked like the API's."""
+"""The admin site: its navigation, its index, and a log-in that is counted and locked like the
+API's."""
 
 from typing import Any, cast
 
@@ -11,23 +12,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.urls import path
-from django.utils import translation
 from django.utils.decorators import method_decorator
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
-from django.views.i18n import JavaScriptCatalog
 from rest_framework.exceptions import APIException
 
 from accounts.models import User
 from backoffice import second_factor
-from backoffice.asking import AskingAdmin
-from backoffice.lookups import GuardedAdmin
-from backoffice.names import NeutralLogAdmin
 from backoffice.overview import overview
-from backoffice.search import found
+from backoffice.search import search
 from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
@@ -38,22 +32,31 @@ from signin.login import check_credentials
 from throttling.exceptions import RateLimited, TooManyAttempts
 from throttling.throttles import CredentialThrottle, PublicThrottle
 
-# Django's views that are not ours: no row has a page outside, and whoever asked for one was told
-# which rows there are; and a password is changed by a mailed link alone, since that form checked
-# the old one uncounted, unlocked, unrecorded and out of turn. What its scripts say comes from here,
-# since Django lacks some of it in German.
-TAKEN_AWAY = {"view_on_site", "password_change", "password_change_done", "jsi18n"}
+# Django views left out: a password is changed by a mailed link alone (Django's form would check the
+# old one without limit, lockout and audit log), and no row has a page outside.
+LEFT_OUT = {"view_on_site", "password_change", "password_change_done"}
+
+
+# The lists that operators use every day; the rest is under "More".
+NAVIGATION = ["accounts.User", "accounts.Account", "invitations.Invitation"]
+NAVIGATION += ["mail.OutgoingMail", "throttling.Lockout", "audit.Record"]
 
 
 class LoginForm(AdminAuthenticationForm):
-    """Django's form, which lets TooManyAttempts and FactorNeeded pass, so that the site can answer
-    429, and by the second page."""
+    """Django's form. It lets TooManyAttempts and FactorNeeded pass, for the site to answer."""
 
-    # Django's own field folds compatibility characters: the Kelvin sign would come in as a k, and
-    # its failures would lock somebody else.
+    # Django's own field folds compatibility characters: a Kelvin sign would become a k, and its
+    # failures would lock another user's address.
     username = forms.CharField(
-        widget=forms.TextInput(attrs={"autofocus": True, "autocapitalize": "none"})
+        label="Email address",
+        widget=forms.EmailInput(
+            attrs={"autofocus": True, "autocapitalize": "none", "autocomplete": "username"}
+        ),
     )
+
+    def get_invalid_login_error(self) -> ValidationError:
+        text = "The email address or password is wrong, or the account is not an operator's."
+        return ValidationError(text, code="invalid_login")
 
     def clean(self) -> dict[str, Any]:
         email = self.cleaned_data.get("username")
@@ -71,67 +74,60 @@ class LoginForm(AdminAuthenticationForm):
 
 
 class Site(admin.AdminSite):
-    """Django's admin site: it opens with what needs a hand, and its log-in is counted and locked
+    """Django's admin site, which opens with what needs attention. Its log-in is counted and locked
     like the API's."""
 
-    site_title = _("Consulting management")
-    site_header = _("Consulting management")
-    index_title = _("Back office")
+    site_title = "Consulting management"
+    site_header = "Consulting management"
+    index_title = "Back office"
+    site_url = "/" if settings.SERVES_PAGES else None
+    empty_value_display = ""
     login_form = LoginForm
+    login_template = "backoffice/login.html"
     index_template = "backoffice/index.html"
-    enable_nav_sidebar = False  # its width is the lists'
-
-    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Guarded, asking and with a neutral log, whatever the class: Django's own, too, and one
-        that is forgotten."""
-        admin_class = admin_class or admin.ModelAdmin
-        said: dict[str, Any] = {
-            "__module__": admin_class.__module__,
-            "__doc__": admin_class.__doc__,
-        }
-        said["asks_first"] = getattr(admin_class, "asks_first", {})
-        added = (GuardedAdmin, AskingAdmin, NeutralLogAdmin)
-        before = [one for one in added if not issubclass(admin_class, one)]
-        guarded = type(admin_class.__name__, (*before, admin_class), said)
-        super().register(model_or_iterable, guarded, **options)
 
     def get_urls(self) -> list[Any]:
-        """Django's, but for TAKEN_AWAY, and what stands in its place."""
+        """Django's but those LEFT_OUT, and the request for a password link."""
         mail = self.admin_view(require_POST(self.mail_password_link))
-        kept = [one for one in super().get_urls() if getattr(one, "name", "") not in TAKEN_AWAY]
-        said = JavaScriptCatalog.as_view(packages=["django.contrib.admin", "backoffice"])
-        scripts = path("jsi18n/", self.admin_view(said, cacheable=True), name="jsi18n")
-        return [path("password-link/", mail, name="password_link"), scripts, *kept]
+        kept = [one for one in super().get_urls() if getattr(one, "name", "") not in LEFT_OUT]
+        return [path("password-link/", mail, name="password_link"), *kept]
 
     def mail_password_link(self, request: HttpRequest) -> HttpResponse:
-        """Ask, as anybody may, for the mail with which its owner changes a password."""
+        """Mail the operator a link to change the password, as the API does."""
         user = cast(User, request.user)
         OutgoingMail.objects.request(PasswordChange, user.email, user.language)
-        facts = {"email": user.email, "most": settings.MAIL_PER_ADDRESS_PER_HOUR}
-        said = gettext(
-            "A link to change your password goes to %(email)s, at most %(most)s an hour."
-        )
-        messages.success(request, said % facts)
+        most = settings.MAIL_PER_ADDRESS_PER_HOUR
+        text = f"A link to change your password goes to {user.email}, at most {most} an hour."
+        messages.success(request, text)
         return redirect("admin:index")
 
-    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """In one order, whoever reads: the names are looked up when the page shows them."""
-        with translation.override(None):
-            return super().get_app_list(request, app_label)
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """What every page sees: also the navigation, NAVIGATION first, and the operators' links."""
+        context: dict[str, Any] = super().each_context(request)
+        entries = {}
+        for model in (one for app in context["available_apps"] for one in app["models"]):
+            title = cast(Any, self.get_model_admin(model["model"])).title()
+            url = model["admin_url"] or ""
+            current = bool(url) and request.path.startswith(url)
+            entries[model["model"]._meta.label] = {"title": title, "url": url, "current": current}
+        first = [entries.pop(label) for label in NAVIGATION if label in entries]
+        more = sorted(entries.values(), key=lambda entry: entry["title"])
+        return context | {"navigation": first, "more": more, "links": settings.LINKS}
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """The apps, and what needs a hand now, or what the search box finds."""
-        context = (found(request) or overview(request)) | (extra_context or {})
+        """What needs attention now, or what a search finds."""
+        context = (search(request) or overview(request)) | (extra_context or {})
         return super().index(request, context)
 
-    @method_decorator(cache_control(no_store=True))  # it shows secrets and recovery codes, too
-    @method_decorator(csrf_exempt)  # so that it is counted first; super().login checks the token
+    @method_decorator(cache_control(no_store=True))  # it may show secrets and recovery codes
+    @method_decorator(csrf_exempt)  # so that it is counted first; sign_in checks the token
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Counted before all else: a look at the form in the public tier, a guess in the other."""
+        """Counted before anything else: a view of the form in the public tier, a guess in the
+        credential tier."""
         guesses = request.method == "POST"
         try:
             (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
@@ -145,16 +141,17 @@ class Site(admin.AdminSite):
         return response
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """With STAFF_SECOND_FACTOR nobody is in here without one, however they came in."""
+        """With STAFF_SECOND_FACTOR nobody enters without one, however they signed in."""
+        request.get_host()  # raises DisallowedHost, a 400; the log-in form asks for it itself
         if not super().has_permission(request):
             return False
         return cast(User, request.user).has_second_factor or not settings.STAFF_SECOND_FACTOR
 
     def sign_in(self, request: HttpRequest, context: dict[str, Any] | None) -> HttpResponse:
-        """Django's page, and the two that may follow on it: to show a factor, and to set one up.
+        """Django's page, and the ones that may follow: to show a second factor, or to set one up.
 
-        They post to the same URL. What is sealed on the second page is put back in the form's
-        place, so that all of it is checked as if it had been typed at once.
+        They post to the same URL. What is sealed on the second page is put back into the form, so
+        that all of it is checked as if it had been typed at once. A passkey alone signs in, too.
         """
         if "enrolment" in request.POST:
             return second_factor.set_up(request, self.each_context(request))
@@ -162,18 +159,22 @@ class Site(admin.AdminSite):
             form = request.POST.copy()
             form["username"], form["password"] = unseal(str(form["sealed"]))
             request.POST = form  # type: ignore[assignment]
+        context = {
+            "passkey": second_factor.passkey_options(request),
+            "forgot": f"{settings.FRONTEND_URL}/forgot-password",
+        } | (context or {})
+        if request.POST.get("passkey") and "sealed" not in request.POST:
+            if user := second_factor.operator_by_passkey(request):
+                return second_factor.enter(request, user)
+            context["problem"] = "This passkey does not open the back office."
         try:
             return super().login(request, context)
         except FactorNeeded as needed:
             return second_factor.ask(request, needed, self.each_context(request))
 
-    def each_context(self, request: HttpRequest) -> dict[str, object]:
-        """What every page sees: the operators' links, too."""
-        return super().each_context(request) | {"links": settings.LINKS}
-
     def too_many_attempts(self, request: HttpRequest, refusal: APIException) -> HttpResponse:
         """The page for a throttled caller and for a locked address: the same bytes for both. Who
-        has looked too often is told, as by the API, that nothing remains."""
+        viewed the form too often is told, as by the API, that nothing remains."""
         seconds = request.rate_limit.reset  # type: ignore[attr-defined]
         response = render(request, "admin/too_many_attempts.html", status=429)
         response["Retry-After"] = str(seconds)

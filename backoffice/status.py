@@ -11,7 +11,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from backoffice import rights
 from keys.clock import MOST_SECONDS, seconds_ahead
 from keys.survey import survey
 from mail.outbox import STUCK_AFTER, OutgoingMail
@@ -37,7 +36,6 @@ def find() -> list[Finding]:
         "database": database,
         "clock": clock,
         "migrations": migrations,
-        "rights": role_rights,
         "store": limiter_store,
         "keys": signing_keys,
         "mail": mail_queue,
@@ -89,11 +87,6 @@ def migrations() -> tuple[State, str]:
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     names = ", ".join(str(migration) for migration, _ in plan)
     return ("down", f"not applied: {names}") if plan else ("ok", "all applied")
-
-
-def role_rights() -> tuple[State, str]:
-    amiss = "; ".join(words for words in rights.compare() if words)
-    return ("degraded", amiss) if amiss else ("ok", "as deploy/rights.sql gives them")
 
 
 def limiter_store() -> tuple[State, str]:

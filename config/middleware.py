@@ -5,13 +5,10 @@ import os
 import re
 import time
 from collections.abc import Callable
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.middleware.locale import LocaleMiddleware
-from django.utils import translation
 from django.utils.functional import LazyObject
 
 from audit.origin import Origin, current
@@ -93,19 +90,3 @@ def log_request(
     if is_known and user is not None and user.pk:
         fields["user"] = str(user.pk)
     logger.info("request", extra={"fields": fields})
-
-
-class AdminLocale(LocaleMiddleware):
-    """LocaleMiddleware for the admin site alone: the API says its errors in one language.
-
-    It refuses a host that is not allowed, too, as the API's views do themselves: CommonMiddleware
-    would refuse it before the request is counted.
-    """
-
-    def __call__(self, request: HttpRequest) -> Any:
-        if not is_admin(request):
-            return self.get_response(request)
-        request.get_host()
-        response = super().__call__(request)
-        translation.deactivate()  # the language is the thread's, which serves others next
-        return response

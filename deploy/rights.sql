@@ -1,5 +1,5 @@
 -- What the service's role may do: run it as the owner of the tables, after the first `migrate` and
--- after every restore, and again whenever `manage.py status` finds it wanting.
+-- after every restore, and again when `check --deploy` warns of backoffice.W001.
 
 GRANT USAGE ON SCHEMA public TO consulting_service;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO consulting_service;

@@ -7,11 +7,9 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.text import capfirst
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from audit import trail
-from audit.admin import ReadOnlyAdmin, each
+from audit.admin import ReadOnlyAdmin, each, report
 from mail.kinds import known_kinds
 from mail.notices import PREFIX
 from mail.outbox import OutgoingMail, State
@@ -20,13 +18,13 @@ from mail.outbox import OutgoingMail, State
 class KindFilter(admin.SimpleListFilter):
     """By what a mail is about, in words."""
 
-    title = _("kind")
+    title = "kind"
     parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
         links = [model for model in known_kinds().values() if model]
         kinds = [(m._meta.label_lower, capfirst(m._meta.verbose_name)) for m in links]
-        return [*kinds, (PREFIX, gettext("Notices"))]
+        return [*kinds, (PREFIX, "Notices")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         if self.value() == PREFIX:
@@ -36,23 +34,20 @@ class KindFilter(admin.SimpleListFilter):
 
 @admin.register(OutgoingMail)
 class OutgoingMailAdmin(ReadOnlyAdmin):
-    list_display = ["created_at", "email", "about", "state", "attempts", "trouble", "sent_at"]
+    heading = "Mail"
+    list_display = ["created_at", "email", "about", "state", "attempts", "problem", "sent_at"]
     list_filter = ["state", KindFilter]
     search_fields = ["email__startswith"]
     actions = ["try_again"]
 
-    @admin.display(description=_("kind"))
+    @admin.display(description="kind")
     def about(self, mail: OutgoingMail) -> str:
         return capfirst(mail.kind_name)
-
-    @admin.display(description=_("problem"), ordering="problem")
-    def trouble(self, mail: OutgoingMail) -> str:
-        return gettext(mail.problem)
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request)
 
-    @admin.action(description=_("Try again now"), permissions=["retry"])
+    @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         actor = cast(trail.Actor, request.user)
         with transaction.atomic():
@@ -61,5 +56,4 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
             mails = queryset.filter(decided, state__in=states, kind__in=known_kinds())
             unsent = mails.select_for_update(skip_locked=True)  # not what is just being sent
             again = each(request, unsent, lambda mail: mail.try_again(actor))
-        said = gettext("Mails to be tried again: %(count)s.") % {"count": again}
-        self.message_user(request, said)
+        report(request, again, "{} will be tried again.", "{} mails will be tried again.")

@@ -6,18 +6,17 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from audit.admin import ReadOnlyAdmin
 from passwords.models import PasswordChange, PasswordChangeQuerySet
 
 
 class StatusFilter(admin.SimpleListFilter):
-    title = _("status")
+    title = "status"
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
-        return [("live", _("live")), ("used", _("used")), ("expired", _("expired"))]
+        return [("live", "open"), ("used", "used"), ("expired", "expired")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[PasswordChange]:
         links = cast(PasswordChangeQuerySet, queryset)

@@ -5,20 +5,18 @@ from typing import Any, cast
 from django.contrib import admin
 from django.db.models import F, QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from audit import trail
-from audit.admin import each
+from audit.admin import ReadOnlyAdmin, each, report
 from throttling.models import Lockout
 
 
 class LockedNowFilter(admin.SimpleListFilter):
-    title = _("state")
+    title = "state"
     parameter_name = "locked"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
-        return [("now", _("locked now"))]
+        return [("now", "locked now")]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[Lockout]:
         lockouts: QuerySet[Lockout] = queryset.locked() if self.value() == "now" else queryset
@@ -26,55 +24,37 @@ class LockedNowFilter(admin.SimpleListFilter):
 
 
 @admin.register(Lockout)
-class LockoutAdmin(admin.ModelAdmin):
-    """The locked addresses first, then the last to have failed."""
+class LockoutAdmin(ReadOnlyAdmin):
+    """Locked addresses first, then the latest failures."""
 
-    list_display = ["email", "whose", "state", "failures", "failed_at_utc", "locked_until_utc"]
+    list_display = ["email", "whose", "state", "failures", "failed_at", "locked_until"]
     list_filter = [LockedNowFilter]
-    fields = ["email", "whose", "failures", "failed_at_utc", "locked_until_utc"]
+    fields = ["email", "whose", "state", "failures", "failed_at", "locked_until"]
     fields += ["refusals", "sources"]
-    readonly_fields = ["email", "whose", "failures", "failed_at_utc", "locked_until_utc"]
-    readonly_fields += ["refusals", "sources"]
+    readonly_fields = ["whose", "state", "sources"]
     search_fields = ["email"]
     ordering = [F("locked_until").desc(nulls_last=True), "-failed_at"]  # type: ignore[list-item]
     actions = ["clear"]
 
-    @admin.display(description=_("whose failures"))
+    @admin.display(description="failures by")
     def whose(self, lockout: Lockout) -> str:
-        return gettext("a known device") if lockout.device else gettext("strangers")
+        return "a known device" if lockout.device else "unknown devices"
 
-    @admin.display(description=_("state"))
+    @admin.display(description="state")
     def state(self, lockout: Lockout) -> str:
-        return gettext("LOCKED") if lockout.is_locked() else gettext("not locked")
+        return "Locked" if lockout.is_locked() else "Not locked"
 
-    @admin.display(description=_("failed at (UTC)"), ordering="failed_at")
-    def failed_at_utc(self, lockout: Lockout) -> str:
-        return f"{lockout.failed_at:%Y-%m-%d %H:%M:%S}"
-
-    @admin.display(description=_("locked until (UTC)"), ordering="locked_until")
-    def locked_until_utc(self, lockout: Lockout) -> str:
-        return f"{lockout.locked_until:%Y-%m-%d %H:%M:%S}" if lockout.locked_until else ""
-
-    @admin.display(description=_("failures came from (24 hours)"))
+    @admin.display(description="failures came from (24 hours)")
     def sources(self, lockout: Lockout) -> str:
-        unknown = gettext("unknown")
-        found = [f"{address or unknown}: {times}" for address, times in lockout.sources().items()]
-        return ", ".join(found) or gettext("nowhere")
+        found = lockout.sources().items()
+        return ", ".join(f"{address or 'unknown'}: {times}" for address, times in found)
 
-    @admin.action(description=_("Clear: let these addresses sign in again"), permissions=["change"])
+    def has_clear_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("throttling.change_lockout")
+
+    @admin.action(description="Unlock", permissions=["clear"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:
-        emails = list(queryset.values_list("email", flat=True))
+        emails = dict.fromkeys(queryset.values_list("email", flat=True))
         actor = cast(trail.Actor, request.user)
         cleared = each(request, emails, lambda email: Lockout.objects.unlock(email, actor))
-        said = gettext("Lockouts cleared: %(count)s.") % {"count": cleared}
-        self.message_user(request, said)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Lockout | None = None) -> bool:
-        """Cleared by the action, under its rule; the page is to be looked at."""
-        return obj is None and super().has_change_permission(request)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Lockout | None = None) -> bool:
-        return False
+        report(request, cleared, "{} can sign in again.", "{} users can sign in again.")

@@ -38,12 +38,13 @@ def take_action(model, name):
     return do
 
 
-def press(name):
+def press(name, model=None):
     """A button of a page, with what it asks to be typed."""
 
     def do(browser, actor, target):
-        body = {"_do": name, "post": "yes", "confirmed": str(target)}
-        return browser.post(page_of(type(target), "change", target.pk), body)
+        row = things(model or type(target), target)[0]
+        body = {"_do": name, "post": "yes", "confirmed": str(row)}
+        return browser.post(page_of(type(row), "change", row.pk), body)
 
     return do
 
@@ -219,6 +220,7 @@ ADMIN_PAGES = {
         Act(
             "person: e-mail address",
             save(User, lambda user: same_person(user) | {"email": "new@example.net"}),
+            own=NOBODY,
             who=SUPERUSER,
         ),
         Act("person: privileges", save(User, privileges), own=NOBODY, who=SUPERUSER),
@@ -229,9 +231,6 @@ ADMIN_PAGES = {
             lambda browser, actor, target: browser.post(page_of(User, "add"), person_form(target)),
             who=NOBODY,
         )
-    ],
-    (Lockout, "change"): [
-        Act("lockout: save", save(Lockout, lambda _: {"failures": 0}), who=NOBODY)
     ],
     (Consultant, "add"): [
         Act(
@@ -291,6 +290,16 @@ BUTTONS = {
         targets=CUSTOMERS,
         never={"operators"},
     ),
+}
+BUTTONS |= {
+    (Invitation, name): Act(
+        f"button: {name} invitation",
+        press(name, Invitation),
+        INVITE | keys(("view", Invitation)),
+        targets=CUSTOMERS,
+        or_keys=keys(("change", Invitation)),
+    )
+    for name in ("resend", "revoke")
 }
 BUTTONS |= {(User, act.name.removeprefix("button: ")): act for act in on_user("button", press)}
 BACK_OFFICE = [*ACTIONS.values(), *BUTTONS.values()]

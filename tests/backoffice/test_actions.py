@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
 
 from accounts.models import User
-from audit.admin import AuditedAdmin
+from audit.admin import OfficeAdmin
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail, State
 from signin.models import UnlockLink
@@ -57,7 +57,8 @@ def test_unlock_link_is_shown_without_its_token_and_stays_as_it_is(operator, bob
 
 
 def test_sign_out_works_at_once(operator, bob, as_bob):
-    assert "Users signed out: 1." in act(operator, "accounts/user", "sign_out", bob.pk)
+    said = act(operator, "accounts/user", "sign_out", bob.pk)
+    assert "is signed out everywhere." in said
     assert as_bob.get("/auth/me").status_code == 401
     assert Record.objects.get(kind="logout.everywhere").actor_email == "op@example.com"
 
@@ -67,12 +68,12 @@ def test_operator_who_ends_her_own_sessions_is_told_so_by_the_log_in_page(operat
     page = act(operator, "accounts/user", "sign_out", own.pk)
 
     assert 'name="password"' in page
-    assert "Users signed out: 1." in page
+    assert "op@example.com is signed out everywhere." in page
     assert operator.get("/admin/").status_code == 302
 
 
 def test_deactivate_works_at_once_but_spares_the_last_admin(operator, ada, bob, as_bob):
-    assert "Users deactivated: 1." in act(operator, "accounts/user", "deactivate", bob.pk)
+    assert "is deactivated and signed out." in act(operator, "accounts/user", "deactivate", bob.pk)
     assert as_bob.get("/auth/me").status_code == 401
     assert "last admin" in act(operator, "accounts/user", "deactivate", ada.pk)
     assert Record.objects.filter(kind="user.deactivated").count() == 1
@@ -82,7 +83,7 @@ def test_lockout_is_cleared_and_recorded(operator):
     Lockout.objects.record_failure("ada@example.com")
     page = act(operator, "throttling/lockout", "clear", Lockout.objects.get().pk)
 
-    assert "Lockouts cleared: 1." in page
+    assert "ada@example.com can sign in again." in page
     assert Record.objects.get(kind="lock.cleared").actor_email == "op@example.com"
 
 
@@ -90,7 +91,7 @@ def test_mail_is_tried_again(operator, ada):
     mail = OutgoingMail.objects.create(
         kind="signin.signuplink", email="a@example.com", state=State.FAILED, link_id=ada.pk
     )
-    assert "tried again: 1." in act(operator, "mail/outgoingmail", "try_again", mail.pk)
+    assert "will be tried again." in act(operator, "mail/outgoingmail", "try_again", mail.pk)
 
     assert OutgoingMail.objects.get().state == State.READY
 
@@ -110,6 +111,5 @@ def test_groups_are_in_the_trail(operator):
 
 def test_whatever_can_be_changed_in_the_site_is_in_the_trail():
     pages = admin.site._registry.values()
-    silent = {type(page).__name__ for page in pages if not isinstance(page, AuditedAdmin)}
 
-    assert silent == {"RecordAdmin", "LockoutAdmin"}  # nobody saves anything there
+    assert all(isinstance(page, OfficeAdmin) for page in pages)

@@ -1,5 +1,7 @@
 """What hurts asks first: by the list's menu and by the page's button, whichever action it is."""
 
+from html import unescape
+
 import pytest
 from django.contrib import admin
 from django.test import Client
@@ -41,9 +43,9 @@ def test_nothing_is_done_before_the_answer(operator, ada, bob, name, by):
     url, body = (page(bob), {"_do": name}) if by == "button" else (
         "/admin/accounts/user/", choose(name, bob)
     )  # fmt: skip
-    asked = operator.post(url, body).content.decode().replace("<wbr>", "")
+    asked = operator.post(url, body).content.decode()
 
-    assert admin.site.get_model_admin(User).asks_first[name].split("'")[0] in asked
+    assert admin.site.get_model_admin(User).asks_first[name] in unescape(asked)
     assert bob.email in asked
     assert f'value="{name}"' in asked
     assert User.objects.values().get(pk=bob.pk) == before
@@ -60,11 +62,7 @@ def test_answer_on_the_page_does_it(operator, ada, bob):
 
 def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
     users = [new_user(account=ada.account) for _ in range(12)]
-    asked = (
-        operator.post("/admin/accounts/user/", choose("deactivate", *users))
-        .content.decode()
-        .replace("<wbr>", "")
-    )
+    asked = operator.post("/admin/accounts/user/", choose("deactivate", *users)).content.decode()
 
     assert sum(f"<li>{user.email}</li>" in asked for user in users) == 10
     assert "12 in all." in asked
@@ -72,7 +70,7 @@ def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
 
 def test_question_repeats_no_more_than_the_act(operator, ada, bob):
     body = {"_do": "deactivate", "first_name": "Mallory"}
-    asked = operator.post(page(bob), body).content.decode().replace("<wbr>", "")
+    asked = operator.post(page(bob), body).content.decode()
 
     assert "Mallory" not in asked
     assert 'name="_do" value="deactivate"' in asked
@@ -102,9 +100,9 @@ def test_what_helps_does_not_ask(operator, ada, bob):
 
 
 def test_only_admin_is_not_offered_the_way_out(operator, ada, bob):
-    alone = operator.get(page(ada)).content.decode().replace("<wbr>", "")
+    alone = operator.get(page(ada)).content.decode()
     User.objects.filter(pk=bob.pk).update(role=Role.ADMIN)
-    with_another = operator.get(page(ada)).content.decode().replace("<wbr>", "")
+    with_another = operator.get(page(ada)).content.decode()
 
     for name in ("make_member", "deactivate"):
         assert f'value="{name}"' not in alone

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def sentence(operator, user):
     page = operator.get(f"/admin/accounts/user/{user.pk}/change/")
     finding = page.context["panel"]["finding"]
-    assert f'<p class="finding" data-state="{finding.state}">' in page.content.decode()
+    assert f'<div class="finding" data-state="{finding.state}">' in page.content.decode()
     return finding
 
 
@@ -58,12 +58,16 @@ def invited_elsewhere(user):
 
 
 WRONG = [
-    (deactivated, "bad", "Deactivated: cannot sign in"),
-    (locked, "bad", "after 5 failures: unlock, or wait."),
-    (asked_too_often, "wait", "At a limit: 6 mails were asked for (password change), 5 an hour"),
-    (refused, "bad", "was refused for good (SMTPRecipientsRefused 550): is the address right?"),
-    (expired, "wait", "The last password link expired on"),
-    (invited_elsewhere, "wait", "Belongs to Analytical Engines; Other Engines has invited"),
+    (deactivated, "bad", "Deactivated: can't sign in"),
+    (locked, "bad", "after 5 failed attempts. Unlock the address, or wait."),
+    (asked_too_often, "wait", "At a limit: 6 password change mails requested, 5 an hour are sent."),
+    (refused, "bad", "(SMTPRecipientsRefused 550). Is the address right?"),
+    (expired, "wait", "The last password link expired unused on"),
+    (
+        invited_elsewhere,
+        "wait",
+        "Has an invitation from Other Engines that can't be accepted: the address belongs to",
+    ),
 ]
 
 
@@ -93,7 +97,7 @@ def test_calls_at_the_limit_are_told(operator, bob, settings):
 
 
 def test_all_is_well_with_the_last_sign_in(operator, bob):
-    assert sentence(operator, bob).words.endswith("no mail refused; has not signed in yet.")
+    assert sentence(operator, bob).words.endswith("not locked, has not signed in yet.")
 
     trail.record(Kind.LOGIN_SUCCEEDED, actor=bob)
 

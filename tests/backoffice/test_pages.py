@@ -20,8 +20,7 @@ USER = "/admin/accounts/user/{}/change/"
 
 
 def text(client, url):
-    """The page, without the places at which addresses may break."""
-    return client.get(url).content.decode().replace("<wbr>", "")
+    return client.get(url).content.decode()
 
 
 @pytest.fixture
@@ -40,9 +39,9 @@ def test_page_of_a_user_answers_a_support_call(operator, ada, bob):
     shown = text(operator, USER.format(bob.pk))
 
     for words in (
-        "Not locked, no failure counted",
+        "Not locked; no failed attempts.",
         "signed in",
-        "A password-change link is open",
+        "A password link is open",
         "password change</td><td>requested",
         "Bob&#x27;s profile",
         "managed by ada@example.com",
@@ -73,7 +72,7 @@ def test_lock_is_shown_and_cleared_on_the_page(operator, locked):
 
     answer = operator.post(USER.format(locked.pk), {"_do": "unlock"}, follow=True)
 
-    assert "Lockouts cleared: 1." in answer.content.decode()
+    assert "can sign in again." in answer.content.decode()
     assert not Lockout.objects.exists()
 
 
@@ -142,11 +141,11 @@ def test_index_shows_what_needs_a_hand(operator, locked, bob):
     shown = text(operator, "/admin/")
 
     for words in (
-        f'{locked.email}</a></td><td class="whole">until',
+        f'{locked.email}</a></td><td class="whole">until 20',
         "1 waiting for over five minutes",
         "1 given up this week",
         "lock cleared</td><td>charles@example.com",
-        "1 failure, at 1 e-mail address, from 1 client address",
+        "1 failed attempt, at 1 e-mail address, from 1 client address",
     ):
         assert words in shown, words
 

@@ -63,7 +63,7 @@ def test_actions_pass_operators_over(clerk, root, action, by, mailoutbox):
     else:
         answer = clerk.post(page(root), {"_do": action, "post": "yes"}, follow=True)
 
-    assert "only a superuser changes operators" in answer.content.decode()
+    assert "only a superuser can change operators" in answer.content.decode()
     assert User.objects.values().get(pk=root.pk) == before
 
 

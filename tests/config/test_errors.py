@@ -24,30 +24,6 @@ def test_unknown_path_is_404_by_any_method(api):
         assert error_of(api.call(method, "/nope/at/all")) == (404, "not found")
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("patch", "/auth/me", {"first_name": "www.example.com"}),
-        ("patch", "/account", {"name": "Operators"}),
-        ("post", "/invitations", {"email": "bob@example.com"}),
-        ("post", "/invitations", {"email": "no address"}),
-        ("get", "/nope", None),
-    ],
-)
-def test_api_speaks_english_whatever_the_back_office_has_just_said(
-    operator, as_ada, bob, method, path, body
-):
-    german = {"accept-language": "de"}
-    english = as_ada.call(method, path, body)
-
-    page = operator.get("/admin/", headers=german)
-    answer = as_ada.call(method, path, body, headers=german)
-
-    assert "Abmelden" in page.content.decode()
-    assert answer.status_code == english.status_code >= 400
-    assert answer.content == english.content
-
-
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 

@@ -271,7 +271,9 @@ def test_back_office_erases_what_was_typed(operator, zeb, ada):
     said = operator.post(page, {"_do": "erase", "confirmed": ada.email}, follow=True)
     assert LEFT in said.content.decode()
     page = f"/admin/accounts/account/{ada.account_id}/change/"
-    assert "Type Analytical Engines" in operator.get(page).content.decode()
+    asked = operator.post(page, {"_do": "erase"}).content.decode()
+    assert "type <strong>Analytical Engines</strong>" in asked
+    assert Account.objects.filter(pk=ada.account_id).exists()
     operator.post(page, {"_do": "erase", "confirmed": "Analytical Engines"})
     assert not Account.objects.filter(pk=ada.account_id).exists()
 

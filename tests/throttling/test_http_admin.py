@@ -142,18 +142,6 @@ def test_lock_and_throttle_are_the_same_page(root, redis, email, password):
     assert limits(locked) == {"retry-after": "17"}
 
 
-def test_page_is_the_same_in_every_language(root):
-    for _ in range(5):
-        Lockout.objects.record_failure(root.email)
-    german = {"accept-language": "de"}
-    locked = log_in(headers=german)
-    for _ in range(10):
-        throttled = log_in("nobody@example.com", headers=german)
-
-    assert locked.content == throttled.content
-    assert locked["Content-Language"] == "de"
-
-
 def test_success_clears_the_count(root):
     guess(4)
     assert log_in().status_code == 302
@@ -166,7 +154,7 @@ def test_inactive_user_is_a_failure_like_any_other(root, bob):
     answers = [log_in(), log_in(password="wrong password"), log_in("nobody@example.com")]
 
     assert [answer.status_code for answer in answers] == [200] * 3
-    assert all(b"Please enter the correct" in answer.content for answer in answers)
+    assert all(b"address or password is wrong" in answer.content for answer in answers)
     assert dict(Lockout.objects.values_list("email", "failures")) == {
         "ada@example.com": 2,
         "nobody@example.com": 1,

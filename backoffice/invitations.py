@@ -1,4 +1,4 @@
-"""Invitations in the admin site: new users come in here."""
+"""Invitations in the back office: new users are invited here."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, cast
@@ -9,12 +9,13 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Role, User
-from audit.admin import ReadOnlyAdmin, each
+from audit.admin import ReadOnlyAdmin, each, report
 from audit.models import Kind
+from backoffice.diagnosis import diagnose_invitation
+from backoffice.pages import PanelAdmin
+from backoffice.panels import last_mail
 from invitations.exceptions import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, InvitationQuerySet, Status
 
@@ -23,7 +24,7 @@ STATUS_FIELDS = ["status", "invited_by", "created_at", "expires_at", "used_at", 
 
 
 class StatusFilter(admin.SimpleListFilter):
-    title = _("status")
+    title = "status"
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> Any:
@@ -37,8 +38,8 @@ class StatusFilter(admin.SimpleListFilter):
 class InviteForm(forms.ModelForm):
     """Refuses what the API refuses.
 
-    Its rules hold the company's row until the request's transaction ends: what is found here
-    still holds when the invitation is saved. Whoever may not give roles invites members only.
+    Its rules lock the company's row until the request's transaction ends: what is found here still
+    holds when the invitation is saved. Staff without the right to give roles invite members only.
     """
 
     actor: ClassVar[User]
@@ -55,30 +56,40 @@ class InviteForm(forms.ModelForm):
             try:
                 Invitation.objects.check_and_count(Invitation(**self.cleaned_data), self.actor)
             except UnknownConsultant:
-                text = _("Belongs to another company, or has a user.")
+                text = "This consultant belongs to another company, or already has a user."
                 raise ValidationError({"consultant": text}) from None
             except InvitationRefused as error:
-                why = gettext("Refused: %(why)s.") % {"why": gettext(str(error.detail))}
-                raise ValidationError({"email": why}) from None
+                raise ValidationError({"email": f"Refused: {error.detail}."}) from None
         return self.cleaned_data
 
 
 @admin.register(Invitation)
-class InvitationAdmin(ReadOnlyAdmin):
+class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     form = InviteForm
     list_display = ["email", "account", "role", "status", "invited_by", "created_at", "expires_at"]
     list_select_related = ["account", "invited_by"]
     list_filter = [StatusFilter, "role"]
     search_fields = ["email", "=account__name"]
-    search_help_text = _("Part of an address, or a company's whole name.")
+    search_help_text = "Part of an address, or a company's full name."
     readonly_fields = STATUS_FIELDS
     autocomplete_fields = ["account", "consultant"]
-    actions = ["resend", "revoke"]
-    asks_first: ClassVar[dict[str, Any]] = {"revoke": _("The links in their mails stop working.")}
+    actions = buttons = ["resend", "revoke"]
+    asks_first: ClassVar[dict[str, str]] = {"revoke": "The link in the mail stops working."}
+    change_form_template = "backoffice/invitation.html"
 
-    @admin.display(description=_("status"))
+    @admin.display(description="status")
     def status(self, invitation: Invitation) -> str:
-        return str(invitation.status.label)
+        return str(invitation.status.label).capitalize()
+
+    def heading_of(self, row: Invitation) -> str:
+        return f"Invitation to {row.email}"
+
+    def panel(self, request: HttpRequest, row: Invitation) -> dict[str, Any]:
+        mail = last_mail(row.pk) if request.user.has_perm("mail.view_outgoingmail") else None
+        return {"finding": diagnose_invitation(row), "mail": mail}
+
+    def useless(self, request: HttpRequest, row: Invitation) -> set[str]:
+        return set() if row.status in {Status.PENDING, Status.EXPIRED} else set(self.buttons)
 
     def get_fields(self, request: HttpRequest, obj: object = None) -> Any:
         return [*FORM_FIELDS, *STATUS_FIELDS] if obj else FORM_FIELDS
@@ -104,15 +115,16 @@ class InvitationAdmin(ReadOnlyAdmin):
         obj.record(Kind.INVITATION_CREATED, request.user)
         return admin.ModelAdmin.log_addition(self, request, obj, message)
 
-    @admin.action(description=_("Send again, with a new link"), permissions=["invite"])
+    @admin.action(description="Send again", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        said = gettext("Invitations sent again: %(count)s.")
-        self.each_open(request, queryset, Invitation.resend, Kind.INVITATION_RESENT, said)
+        done = self.each_open(request, queryset, Invitation.resend, Kind.INVITATION_RESENT)
+        one = "The invitation to {} will be sent again, with a new link."
+        report(request, done, one, "{} invitations will be sent again, with new links.")
 
-    @admin.action(description=_("Revoke: the link stops working"), permissions=["invite"])
+    @admin.action(description="Revoke", permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        said = gettext("Invitations revoked: %(count)s.")
-        self.each_open(request, queryset, Invitation.revoke, Kind.INVITATION_REVOKED, said)
+        done = self.each_open(request, queryset, Invitation.revoke, Kind.INVITATION_REVOKED)
+        report(request, done, "The invitation to {} is revoked.", "{} invitations are revoked.")
 
     def each_open(
         self,
@@ -120,9 +132,9 @@ class InvitationAdmin(ReadOnlyAdmin):
         invitations: QuerySet[Invitation],
         step: Callable[[Invitation, User], None],
         kind: Kind,
-        said: str,
-    ) -> None:
-        """Take the step with each invitation on its own; say of how many, or why it was refused."""
+    ) -> list[str]:
+        """Take the step with each invitation on its own, and say which were refused and why; the
+        addresses of the others."""
         actor = cast(User, request.user)
 
         def take(invitation: Invitation) -> bool:
@@ -131,11 +143,10 @@ class InvitationAdmin(ReadOnlyAdmin):
                     step(invitation, actor)
                     invitation.record(kind, actor)
             except InvitationRefused as error:
-                facts = {"email": invitation.email, "why": gettext(str(error.detail))}
-                refused = gettext("Refused for %(email)s: %(why)s.") % facts
+                refused = f"Refused for {invitation.email}: {error.detail}."
                 self.message_user(request, refused, messages.ERROR)
                 return False
             return True
 
-        count = each(request, invitations.select_related("account"), take)
-        self.message_user(request, said % {"count": count})
+        done = each(request, invitations.select_related("account"), take)
+        return [invitation.email for invitation in done]

@@ -1,7 +1,16 @@
-/* Gives names to what Django's widgets leave without: the boxes in which a row is looked for take
-their label's, and an icon that says something is an image. After those widgets' own scripts. */
+/* "/" focuses the search. Django's widgets get the names that they lack: an autocomplete box takes its
+label's, and a help icon is an image. */
 
-django.jQuery(() => {
+addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select, [contenteditable]");
+  const search = document.getElementById("q");
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || typing || !search) return;
+  event.preventDefault();
+  search.focus();
+  search.select();
+});
+
+addEventListener("load", () => {
   for (const box of document.querySelectorAll(".select2-selection[role=combobox]")) {
     const field = box.closest(".select2-container").previousElementSibling;
     const label = document.querySelector(`label[for="${field.id}"]`);
@@ -10,8 +19,5 @@ django.jQuery(() => {
     box.setAttribute("aria-labelledby", `${label.id} ${shown.id}`);
     shown.setAttribute("aria-labelledby", label.id);
   }
-});
-
-addEventListener("load", () => {
   for (const icon of document.querySelectorAll("span.help-tooltip[aria-label]")) icon.setAttribute("role", "img");
 });

@@ -1,0 +1,123 @@
+"""A page of the back office that begins with facts about its row and with what can be done."""
+
+from typing import Any, ClassVar, cast
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+
+from accounts.errors import LastAdmin
+from accounts.models import User
+from audit.admin import OfficeAdmin
+
+
+def caller(request: HttpRequest) -> User:
+    return cast(User, request.user)
+
+
+class PanelAdmin(OfficeAdmin):
+    """A ModelAdmin whose page shows a panel of facts, and the list's actions as buttons.
+
+    Buttons stand in a form of their own: Enter in a field of the page saves the page.
+    """
+
+    buttons: ClassVar[list[str]] = []  # names of actions, in order
+
+    def heading_of(self, row: Any) -> str:
+        return str(row)
+
+    def panel(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """What the page's template shows of the row; `finding`, if any, is a diagnosis.Finding."""
+        raise NotImplementedError
+
+    def useless(self, request: HttpRequest, row: Any) -> set[str]:
+        """The actions that would change nothing."""
+        return set()
+
+    def may_erase(self, request: HttpRequest, row: Any) -> bool:
+        return False
+
+    def erase(self, request: HttpRequest, row: Any) -> str:
+        """Erase what the page is about; returns what to tell the caller."""
+        raise NotImplementedError
+
+    def erasure(self, row: Any) -> list[tuple[str, str]]:
+        """What an erasure would delete: how many, of what."""
+        raise NotImplementedError
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        pressed = request.POST.get("_do", "")
+        if pressed == "erase":
+            return self.erase_view(request, object_id)
+        if pressed:
+            return self.press(request, object_id, pressed)
+        row = self.get_object(request, object_id)
+        context: dict[str, Any] = extra_context or {}
+        if row is not None and self.has_view_or_change_permission(request, row):
+            panel = self.panel(request, row)
+            offered = self.offered(request, row)
+            wanted = panel["finding"].action if "finding" in panel else ""
+            context |= {
+                "title": self.heading_of(row),
+                "subtitle": None,
+                "panel": panel,
+                "wanted": [one for one in offered if one[0] == wanted],
+                "buttons": [one for one in offered if one[0] not in {wanted, *self.asks_first}],
+                "dangers": [one for one in offered if one[0] in self.asks_first.keys() - {wanted}],
+                "may_erase": self.may_erase(request, row),
+            }
+        return super().change_view(request, object_id, form_url, context)
+
+    def offered(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
+        """The buttons' names and texts; none where the caller may not act on the row."""
+        if row != request.user and not caller(request).may_act_on(row):
+            return []
+        actions: Any = self.get_actions(request)
+        names = [name for name in self.buttons if name in actions]
+        useless = self.useless(request, row)
+        return [(name, actions[name][2]) for name in names if name not in useless]
+
+    def press(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+        """Take one of the list's actions with this row; `get_actions` knows who may, and which of
+        them ask first."""
+        row = self.get_object(request, object_id)
+        if not self.has_view_or_change_permission(request, row):
+            raise PermissionDenied
+        action = self.get_actions(request).get(name) if name in self.buttons else None
+        if row is None or action is None:
+            return redirect(request.path)
+        asked = action[0](self, request, self.get_queryset(request).filter(pk=row.pk))
+        return asked or redirect(request.path)
+
+    def erase_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show what would be deleted, and erase for whoever types the row's address or name."""
+        row = self.get_object(request, object_id)
+        if row is None or not self.may_erase(request, row):
+            raise PermissionDenied
+        if "confirmed" not in request.POST:
+            context = self.admin_site.each_context(request) | {
+                "title": f"Erase {self.heading_of(row)}?",
+                "name": str(row),
+                "counts": self.erasure(row),
+                "opts": self.opts,
+            }
+            return TemplateResponse(request, "backoffice/erase.html", context)
+        if request.POST["confirmed"].strip() != str(row):
+            text = f"Nothing was erased. To erase, type {row}."
+            self.message_user(request, text, messages.ERROR)
+            return redirect(request.path)
+        try:
+            self.message_user(request, self.erase(request, row))
+        except LastAdmin as error:
+            text = f"{row}: {error.detail}. Make another user an admin, or delete the company."
+            self.message_user(request, text, messages.ERROR)
+            return redirect(request.path)
+        return redirect("admin:index")
