@@ -1,35 +1,50 @@
 """Redirect URIs: which ones a client may register, and which it may then use (RFC 8252, 9700)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
 
 LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
-# A host and a port, and nothing else: people judge by the host, and it stands in a header.
+# A host and a port, and nothing else: users judge by the host, and it stands in a header.
 LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 NETLOC = re.compile(rf"(\[[0-9A-Fa-f:.]+\]|{LABEL}(?:\.{LABEL})*)(?::([0-9]{{1,5}}))?")
 
 
-def host_of(parts: SplitResult) -> str:
-    """The host as it stands in the URI, without the port; "" for what is no host."""
-    found = NETLOC.fullmatch(parts.netloc)
-    return found[1] if found and is_host(found[1]) else ""
+def split(uri: str) -> SplitResult | None:
+    """The parts of a URI that a client may have; None for any other.
 
-
-def is_host(host: str) -> bool:
-    """Whether the name is one that every browser takes for the same host. To some of them a name
-    whose last label begins with a digit is an IPv4 address, in whatever notation."""
+    It is https, http to a loopback address, or of a scheme that the operator trusts. It has a plain
+    host (unless of such a scheme), no user, no fragment, and visible ASCII characters only.
+    """
+    if "#" in uri or "\\" in uri or not all("!" <= character <= "~" for character in uri):
+        return None
     try:
-        if host[0] == "[":
+        parts = urlsplit(uri)
+        parts.port  # noqa: B018  (raises ValueError for an invalid port)
+    except ValueError:
+        return None
+    if is_private_use(uri):
+        return parts
+    allowed = bool(host_of(parts)) if parts.scheme == "https" else is_loopback(parts)
+    return parts if allowed else None
+
+
+def host_of(parts: SplitResult) -> str:
+    """The host as the URI has it, without the port; "" unless every browser takes it for the same
+    host. Some take a name whose last label begins with a digit for an IPv4 address."""
+    found = NETLOC.fullmatch(parts.netloc)
+    host = found[1] if found else ""
+    try:
+        if host.startswith("["):
             IPv6Address(host[1:-1])
-        elif host.rpartition(".")[2][0].isdigit():
+        elif host.rpartition(".")[2][:1].isdigit():
             IPv4Address(host)
     except AddressValueError:
-        return False
-    return len(host) <= 253
+        return ""
+    return host if len(host) <= 253 else ""
 
 
 def is_loopback(parts: SplitResult) -> bool:
@@ -37,59 +52,34 @@ def is_loopback(parts: SplitResult) -> bool:
 
 
 def is_private_use(uri: str) -> bool:
-    """Whether a URI that `split` has taken is of a program's own scheme (RFC 8252 §7.1)."""
+    """Whether the URI has a scheme of the client's own that the operator trusts (RFC 8252 §7.1)."""
     return urlsplit(uri).scheme in settings.ASSISTANT_REDIRECT_SCHEMES
 
 
-def split(uri: str) -> SplitResult | None:
-    """The URI taken apart, or None for one that no client may have: not https, nor http to this
-    very machine, nor of a scheme that operators trust; without a plain host (but for that scheme);
-    with a user, a fragment, a backslash or anything that is no visible ASCII."""
-    if "#" in uri or "\\" in uri or not all("!" <= character <= "~" for character in uri):
-        return None
-    try:
-        parts = urlsplit(uri)
-        parts.port  # noqa: B018  (raises ValueError for what is no port)
-    except ValueError:
-        return None
-    if is_private_use(uri):
-        return parts
-    if not host_of(parts):
-        return None
-    return parts if parts.scheme == "https" or is_loopback(parts) else None
+def is_registered(uri: str, registered: Collection[str]) -> bool:
+    """Whether a request's URI is one of these, character by character; a program on the user's own
+    machine may come with any port (RFC 8252 §7.3)."""
+    asked = split(uri)
+    if asked is None or not is_loopback(asked):
+        return asked is not None and uri in registered
+    known = [parts for parts in map(split, registered) if parts is not None]
+    return without_port(asked) in [without_port(parts) for parts in known if is_loopback(parts)]
 
 
-def without_port(parts: SplitResult) -> str:
-    return urlunsplit(parts._replace(netloc=host_of(parts)))
-
-
-def matches(uri: str, registered: str) -> bool:
-    """Whether a request's URI is the registered one, character by character; a program on the
-    person's own machine may come with any port (RFC 8252 §7.3)."""
-    if uri == registered:
-        return True
-    asked, known = split(uri), split(registered)
-    if asked is None or known is None or not (is_loopback(asked) and is_loopback(known)):
-        return False
-    return without_port(asked) == without_port(known)
-
-
-def is_registered(uri: str, registered: Iterable[str]) -> bool:
-    return split(uri) is not None and any(matches(uri, known) for known in registered)
+def without_port(parts: SplitResult) -> SplitResult:
+    return parts._replace(netloc=host_of(parts))
 
 
 def host(uri: str) -> str:
-    """The host of a registered URI, as a person may judge by; of a private-use one the scheme."""
+    """The host of a registered URI, for users to judge by; the scheme of a private-use one."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)
 
 
 def origin(uri: str) -> str:
-    """Where an answer goes: scheme, host and port; of a private-use URI the scheme."""
+    """Scheme, host and port of a registered URI; the scheme of a private-use one."""
     parts = urlsplit(uri)
-    if is_private_use(uri):
-        return f"{parts.scheme}:"
-    return f"{parts.scheme}://{parts.netloc}"
+    return f"{parts.scheme}:" if is_private_use(uri) else f"{parts.scheme}://{parts.netloc}"
 
 
 def with_query(uri: str, **parameters: str | None) -> str:

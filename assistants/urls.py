@@ -1,22 +1,23 @@
-"""Paths of the MCP endpoint, of OAuth, and of what people do about their assistants."""
+"""Paths of the MCP endpoint, of OAuth, and of a user's connected apps."""
 
 from django.conf import settings
 from django.urls import include, path
 
 from assistants.consent import AuthorizeView
 from assistants.oauth import (
-    AuthorizationServerView,
-    ProtectedResourceView,
+    MetadataView,
     RegisterView,
     RevokeView,
     TokenView,
+    authorization_server,
+    protected_resource,
 )
-from assistants.views import GrantsView, GrantView, MCPView, MovedView
+from assistants.views import GrantsView, GrantView, MCPView
 
 well_known = [
-    path("oauth-protected-resource", ProtectedResourceView.as_view()),
-    path("oauth-protected-resource/mcp", ProtectedResourceView.as_view()),
-    path("oauth-authorization-server", AuthorizationServerView.as_view()),
+    path("oauth-protected-resource", MetadataView.as_view(document=protected_resource)),
+    path("oauth-protected-resource/mcp", MetadataView.as_view(document=protected_resource)),
+    path("oauth-authorization-server", MetadataView.as_view(document=authorization_server)),
 ]
 oauth = [
     path("register", RegisterView.as_view()),
@@ -28,7 +29,7 @@ urlpatterns = []
 if settings.ASSISTANTS:
     urlpatterns = [
         path("mcp", MCPView.as_view()),
-        path("mcp/", MovedView.as_view()),
+        path("mcp/", MCPView.as_view()),
         path(".well-known/", include(well_known)),
         path("oauth/", include(oauth)),
         path("auth/grants", GrantsView.as_view()),

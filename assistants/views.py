@@ -1,4 +1,4 @@
-"""The MCP endpoint, and the /auth/grants calls: which assistants act for me."""
+"""The MCP endpoint, and the /auth/grants calls: a user's connected apps."""
 
 from collections.abc import Mapping
 from typing import IO, Any
@@ -6,9 +6,9 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import HttpResponsePermanentRedirect
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import IsAuthenticated
@@ -17,9 +17,9 @@ from rest_framework.response import Response
 
 from accounts.generics import ProtectedView, SignedInRequest
 from assistants.authentication import AssistantAuthentication
-from assistants.exceptions import OriginNotAllowed
+from assistants.errors import OriginNotAllowed
 from assistants.models import Grant
-from assistants.serializers import GrantSerializer
+from throttling.openapi import example
 from throttling.views import CountedView
 
 
@@ -62,16 +62,25 @@ class MCPView(CountedView):
         return Response(answer, status)
 
 
-class MovedView(CountedView):
-    """/mcp/, which people and programs write: the endpoint is /mcp, by the same method."""
+@example(
+    {
+        "id": "9e2b7a54-0c1d-4c88-8f57-0e3a5d1b6c20",
+        "client_name": "Claudia",
+        "host": "assistant.example",
+        "created_at": "2026-03-02T08:45:00.500000Z",
+        "used_at": "2026-03-03T07:10:30.120000Z",
+        "expires_at": "2026-04-01T08:45:00.500000Z",
+    }
+)
+class GrantSerializer(serializers.Serializer):
+    """A grant, loaded with its client: which assistant, where its answers go, since when."""
 
-    schema = None
-    http_method_names = ["get", "post", "delete"]
-
-    def post(self, request: Request) -> HttpResponsePermanentRedirect:
-        return HttpResponsePermanentRedirect("/mcp", preserve_request=True)
-
-    get = delete = post
+    id = serializers.UUIDField()
+    client_name = serializers.CharField(source="client.name", help_text="What it calls itself.")
+    host = serializers.CharField(help_text="Where its answers go.")
+    created_at = serializers.DateTimeField()
+    used_at = serializers.DateTimeField(help_text="When it last got a token.")
+    expires_at = serializers.DateTimeField()
 
 
 class GrantsView(ProtectedView, ListAPIView):

@@ -106,13 +106,12 @@ def password_links(count: int) -> Iterator[Request]:
 def assistants(people: list[Any]) -> Iterator[str]:
     """The Authorization headers of an assistant that each of these people has let in."""
     from assistants.models import Client, Grant
-    from assistants.tokens import AssistantToken
 
     client = Client.objects.create(name="Bench", redirect_uris=["https://bench.example/callback"])
     for person in people:
         version = person.token_version
         grant = Grant.objects.create(user=person, client=client, token_version=version)
-        yield f"Bearer {AssistantToken.for_grant(grant)}"
+        yield f"Bearer {grant.tokens()['access_token']}"
 
 
 def whoami(bearer: str) -> Request:

@@ -15,7 +15,7 @@ from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from assistants.exceptions import OAuthError
+from assistants.errors import OAuthError
 from config.middleware import is_admin
 from config.postgresql.breaker import breaker
 from pages import urls as pages

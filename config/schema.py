@@ -55,7 +55,6 @@ ERROR = {
         "codes": BY_FIELD | {"description": "The same as codes, in any language the same."},
         "methods": STRINGS | {"description": "With `second factor required`."},
         "enrolment": {"type": "string", "description": "With `second factor must be set up`."},
-        "error_description": {"type": "string", "description": "With errors of OAuth."},
     },
     "additionalProperties": False,
 }

@@ -238,9 +238,6 @@ SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are keys.f
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = COOKIE_SECURE
 CORS_ALLOW_CREDENTIALS = True
-# But for what assistants find out, register and redeem: those calls look at no cookie, and answer
-# scripts of any origin themselves.
-CORS_URLS_REGEX = r"/(?!\.well-known/oauth-|oauth/(register|token)$)"
 CORS_ALLOW_HEADERS = [
     *default_headers,
     # What tracing libraries send (W3C Trace Context), and a caller's own name for its request.

@@ -174,12 +174,12 @@ def test_client_cannot_give_back_what_is_anothers(api, client, pair, assistant):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_code_that_races_is_good_for_one_pair_at_most(client, ada):
+def test_code_that_races_is_good_for_one_pair(client, ada):
     code = let_in(client, ada)
 
-    answers = race(*[lambda: redeem(API(), client, code)] * 8)
+    answers = race(*[lambda: redeem(API(), client, code)] * 15)
 
-    assert [answer.status_code for answer in answers].count(200) <= 1
+    assert sorted(answer.status_code for answer in answers) == [200] + [400] * 14
     assert Grant.objects.get().ended_at is not None
 
 
@@ -315,21 +315,6 @@ def test_host_adds_nothing_to_the_pages_policy(db, uri):
 @pytest.mark.parametrize("uri", ["http://localhost:51004/callback", "http://localhost/callback"])
 def test_program_on_the_persons_machine_comes_with_any_port(uri):
     assert redirects.is_registered(uri, ["http://localhost:3030/callback"])
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"response_type": "token"}, {"resource": ""}, {"resource": "x"}, {"code_challenge": ""}],
-)
-def test_stranger_is_not_redirected_to_a_client_that_nobody_has_let_in(db, changes):
-    """Anybody may register one, so it would be an open redirect (RFC 9700 §4.11.2)."""
-    evil = Client.objects.create(name="Bank", redirect_uris=["https://evil.test/"])
-
-    page = Person(request_of(evil, **changes)).page
-
-    assert page.status_code == 400
-    assert "Location" not in page
-    assert "Something went wrong" in page.content.decode()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tests.assistants.conftest import message, modern, send
 
 pytestmark = pytest.mark.django_db
 
-LATE = ["mcp_types", "pydantic", "assistants.protocol", "assistants.tools"]
+LATE = ["mcp_types", "assistants.protocol", "assistants.tools"]
 
 
 def test_assistants_call_takes_two_queries_and_one_command(costs, assistant):

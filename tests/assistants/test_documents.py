@@ -227,9 +227,8 @@ def test_slow_servers_hold_two_threads_up_at_most(server):
 
 def wait_until_free():
     """The threads that were left alone end with their sockets."""
-    for _ in range(documents.AT_ONCE):
-        assert documents.free.acquire(timeout=5)
-    documents.free.release(documents.AT_ONCE)
+    assert all(documents.waiting.acquire(timeout=5) for _ in range(2))
+    documents.waiting.release(2)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +269,9 @@ def test_known_client_stays_known_to_its_grants_while_its_server_is_away(
     server.serve(500)
     Client.objects.update(fresh_until=timezone.now() - timedelta(days=1))
 
-    assert page(server).status_code == 400
+    assert page(server).status_code == 200
+    assert page(server).status_code == 200
+    assert server.asked == 2  # and not again for five minutes
     answer = refresh(api, client, tokens["refresh_token"], client_id=server.url)
     assert answer.status_code == 200
 
@@ -295,6 +296,7 @@ def test_known_client_stays_known_to_its_grants_while_its_server_is_away(
         "fd00:ec2::254",
         "ff02::1",
         "::ffff:127.0.0.1",
+        "::ffff:8.8.8.8",
         "::ffff:169.254.169.254",
         "64:ff9b::a9fe:a9fe",
         "::127.0.0.1",
@@ -309,7 +311,7 @@ def test_such_an_address_is_not_connected_to(address):
     assert not documents.is_public(address)
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"])
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
 def test_public_address_is_connected_to(address):
     assert documents.is_public(address)
 
@@ -343,6 +345,48 @@ def test_name_that_leads_to_one_private_address_is_refused(server, settings, mon
 
     assert page(server).status_code == 400
     assert server.asked == 0
+
+
+def test_slow_name_server_holds_nothing_up_beyond_two_seconds(server, monkeypatch):
+    release, real = threading.Event(), socket.getaddrinfo
+
+    def slow(host, port, *args, **options):
+        if port == server.server_port:
+            release.wait(30)
+        return real(host, port, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    began = time.monotonic()
+
+    assert [page(server).status_code for _ in range(2)] == [400, 400]
+    assert time.monotonic() - began < 8
+    wait_until_free()
+    monkeypatch.undo()
+    assert page(server).status_code == 200
+    release.set()
+
+
+def test_four_addresses_are_tried(server, monkeypatch):
+    nine = [(2, 1, 6, "", (f"192.0.2.{n}", 443)) for n in range(9)]
+    tried = []
+    monkeypatch.setattr(documents, "is_public", lambda address: True)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: nine)
+
+    def refuse(address, timeout):
+        tried.append(address)
+        raise OSError
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+
+    assert page(server).status_code == 400
+    assert len(tried) == 4
+
+
+def test_document_is_served_on_port_443_alone(settings):
+    settings.METADATA_DOCUMENTS_TEST_AUTHORITY = None
+
+    assert documents.is_url("https://a.example:443/client.json")
+    assert not documents.is_url("https://a.example:8443/client.json")
 
 
 def test_certificate_has_to_be_of_the_host(server):

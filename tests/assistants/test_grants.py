@@ -1,15 +1,12 @@
 """Which assistants act for me, and how that ends."""
 
-import threading
 from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
-from django.db import transaction
 from django.utils import timezone
 
 from assistants import models
-from assistants.exceptions import InvalidClient
 from assistants.models import Client, Grant
 from audit.models import Kind, Record
 from tests.assistants.conftest import (
@@ -22,7 +19,7 @@ from tests.assistants.conftest import (
     request_of,
     send,
 )
-from tests.conftest import PASSWORD, close_connections, race
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
@@ -165,7 +162,7 @@ def test_there_is_room_for_so_many_strangers(client, pair, monkeypatch):
     monkeypatch.setattr(models, "MOST_UNUSED", 3)
     monkeypatch.setattr(models, "SIGN_IN_LIFE", timedelta())
 
-    names = [Client.objects.register(f"Flood {n}", [REDIRECT]).name for n in range(9)]
+    names = [registered(f"Flood {n}").name for n in range(9)]
 
     kept = Client.objects.filter(grants=None).values_list("name", flat=True)
     assert sorted(kept) == names[-3:]
@@ -176,7 +173,11 @@ def test_there_is_room_for_so_many_strangers(client, pair, monkeypatch):
 def flood(monkeypatch):
     """Fills the room for unused clients, as ten thousand registrations would."""
     monkeypatch.setattr(models, "MOST_UNUSED", 3)
-    return lambda: [Client.objects.register(f"Flood {n}", [REDIRECT]) for n in range(9)]
+    return lambda: [registered(f"Flood {n}") for n in range(9)]
+
+
+def registered(name):
+    return Client.objects.register(name=name, redirect_uris=[REDIRECT])
 
 
 def aged(client, **age):
@@ -192,61 +193,6 @@ def test_flood_evicts_nobody_whose_request_may_be_under_way(client, ada, flood):
 
     person.sign_in(ada.email)
     assert answered(person.decide("allow"))["code"]
-
-
-@pytest.mark.parametrize("age", [{"hours": 2}, {"days": 2}])
-def test_who_stands_at_the_consent_page_is_not_evicted(client, ada, flood, age):
-    aged(client, **age)
-    person = Person(request_of(client))
-    person.sign_in(ada.email)
-
-    flood()
-    call_command("prune")
-
-    assert answered(person.decide("allow"))["code"]
-
-
-def test_unused_client_goes_when_its_person_has_gone(client, ada, flood, time_machine):
-    aged(client, hours=2)
-    Person(request_of(client)).sign_in(ada.email)
-    time_machine.move_to(timezone.now() + timedelta(minutes=16), tick=False)
-
-    flood()
-
-    assert not Client.objects.filter(pk=client.pk).exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_eviction_that_races_with_the_consent_page_passes_its_client_over(client, flood):
-    aged(client, hours=2)
-    with transaction.atomic():
-        Client.objects.hold(client)
-
-        race(flood)
-
-    assert Client.objects.filter(pk=client.pk).exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_client_that_is_just_being_evicted_cannot_be_held(client, ada):
-    with transaction.atomic():
-        Client.objects.filter(pk=client.pk).delete()
-        held = threading.Thread(target=hold, args=(client, errors := []))
-        held.start()
-        held.join(0.3)
-        assert held.is_alive()
-    held.join()
-
-    assert [type(error) for error in errors] == [InvalidClient]
-
-
-def hold(client, errors):
-    try:
-        Client.objects.hold(client)
-    except InvalidClient as error:
-        errors.append(error)
-    finally:
-        close_connections()
 
 
 def test_refresh_tells_when_it_was_used(as_ada, api, client, pair, time_machine):

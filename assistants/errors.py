@@ -1,0 +1,57 @@
+"""Errors of the OAuth calls, in OAuth's own shape (RFC 6749 §5.2, RFC 7591 §3.2.2)."""
+
+from rest_framework.exceptions import APIException
+
+
+class OAuthError(APIException):
+    """400 with `error`, a code of OAuth's, and a sentence for the client's developer, which never
+    repeats what was sent: RFC 6749 allows it few characters."""
+
+    status_code = 400
+
+    def __init__(self, error: str, description: str) -> None:
+        super().__init__(error)
+        self.body = {"error": error, "error_description": description}
+
+
+class InvalidClient(OAuthError):
+    def __init__(self, description: str = "This client_id is not registered here.") -> None:
+        super().__init__("invalid_client", description)
+
+
+class DocumentUnusable(InvalidClient):
+    """A client's metadata document cannot be fetched, or does not say what it must."""
+
+    def __init__(self) -> None:
+        super().__init__("The metadata document of this client_id is missing or invalid.")
+
+
+class InvalidGrant(OAuthError):
+    """A code or refresh token is unknown, expired, used, or another client's."""
+
+    def __init__(self, description: str = "It is invalid, expired or used.") -> None:
+        super().__init__("invalid_grant", description)
+
+
+class TooManyTokenRequests(OAuthError):
+    """The credential tier is exhausted. After other codes some clients ask the user to authorise
+    them again, instead of waiting."""
+
+    status_code = 429
+
+    def __init__(self) -> None:
+        super().__init__("temporarily_unavailable", "Too many requests: wait for Retry-After.")
+
+
+class FormExpired(OAuthError):
+    """A form of the consent page is too old, or was made for another request or by another site."""
+
+    def __init__(self) -> None:
+        super().__init__("form_expired", "The form has expired.")
+
+
+class OriginNotAllowed(APIException):
+    """A script of another site calls the MCP endpoint; the specification asks for this 403."""
+
+    status_code = 403
+    default_detail = "origin not allowed"

@@ -1,0 +1,59 @@
+"""What a client says of itself, when it registers (RFC 7591 §2) or in its metadata document.
+
+Registration is lenient: what a client asks for and cannot have is replaced or left out, and the
+answer says so (§3.2.1). A null member counts as absent: serializers of many languages write it so.
+"""
+
+from typing import Any
+
+from assistants import redirects
+from assistants.errors import DocumentUnusable, OAuthError
+
+SCOPE = "mcp"  # the only one: to act for a user, as far as the user may
+GRANT_TYPES = ["authorization_code", "refresh_token"]
+# What every client has. Clients are public: they have no secret.
+PUBLIC_CLIENT = {
+    "token_endpoint_auth_method": "none",
+    "grant_types": GRANT_TYPES,
+    "response_types": ["code"],
+    "scope": SCOPE,
+}
+MOST_URIS = 10
+LONGEST_URI = 2000
+LONGEST_NAME = 100
+
+
+def read_metadata(metadata: object) -> dict[str, Any]:
+    """The `name` and `redirect_uris` of a client; OAuthError for metadata that cannot be used."""
+    said = metadata if isinstance(metadata, dict) else {}
+    listed = said.get("redirect_uris")
+    texts = [uri for uri in listed if isinstance(uri, str)] if isinstance(listed, list) else []
+    uris = [uri for uri in dict.fromkeys(texts) if len(uri) <= LONGEST_URI and redirects.split(uri)]
+    if not uris:
+        problem = "redirect_uris: at least one must be https or loopback http."
+        raise OAuthError("invalid_redirect_uri", problem)
+    name = said.get("client_name")
+    if not isinstance(name, str | None):
+        raise OAuthError("invalid_client_metadata", "client_name: must be a string.")
+    return {"name": clean_name(name or ""), "redirect_uris": uris[:MOST_URIS]}
+
+
+def clean_name(name: str) -> str:
+    """A name that users are shown: cut, without invisible characters or ones that turn text."""
+    shown = "".join(character if character.isprintable() else " " for character in name)
+    return " ".join(shown.split())[:LONGEST_NAME].strip()
+
+
+def read_document(url: str, document: dict[str, object]) -> dict[str, Any]:
+    """The same, by the metadata document at this URL; DocumentUnusable for an invalid one."""
+    method = str(document.get("token_endpoint_auth_method"))
+    secrets = {"client_secret", "client_secret_expires_at"} & document.keys()
+    try:
+        described = read_metadata(document)
+    except OAuthError:
+        raise DocumentUnusable from None
+    if document.get("client_id") != url or secrets or method.startswith("client_secret"):
+        raise DocumentUnusable
+    if not described["name"]:
+        raise DocumentUnusable
+    return described
