@@ -8,6 +8,10 @@ from django.db import models
 
 MAX_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
 
+# What mails and pages put into an address so that no link or line break comes of it: word joiner,
+# zero-width space, soft hyphen. An address that is copied from there carries them along.
+INVISIBLE = dict.fromkeys(map(ord, "\u2060\u200b\u00ad"))
+
 validate = EmailValidator()
 
 
@@ -17,13 +21,14 @@ def validate_email(value: str) -> None:
 
 
 def canonical_email(value: str) -> str:
-    """The address without surrounding spaces, in lower case, its domain in ASCII (RFC 5890).
+    """The address without surrounding spaces and INVISIBLE characters, in lower case, its domain in
+    ASCII (RFC 5890).
 
     Raises ValidationError for what is no address, and for compatibility characters and letters
     outside ASCII before the @: two spellings that look or fold alike must never become one
     person, or one of them could ask for the other's mail or lock the other out.
     """
-    value = value.strip(" ")
+    value = value.translate(INVISIBLE).strip(" ")
     local, _, domain = value.rpartition("@")
     if len(value) > MAX_LENGTH or not local.isascii():
         raise ValidationError(validate.message, code="invalid")

@@ -17,13 +17,15 @@ from linkify_it import LinkifyIt
 
 from accounts.models import Account, User
 from invitations.models import Invitation
-from mail.message import preheader
+from mail.message import preheader, render
+from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from mail.retention import prune
+from mail.words import harmless
 from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.conftest import mailed
+from tests.conftest import PASSWORD, mailed
 
 TEMPLATES = sorted(path for path in Path("templates/emails").rglob("*") if path.is_file())
 LANGUAGES = ["de", "sv"]
@@ -294,3 +296,20 @@ def test_pruning_takes_batch_after_batch(db):
 
     assert SignupLink.objects.prune() == 1001
     assert SignupLink.objects.get().email == "b@example.com"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in Path("templates/emails").glob("*.txt"))
+)
+def test_address_copied_from_any_mail_signs_in(api, ada, name):
+    """Mails part addresses by invisible characters, so that clients make no links of them."""
+    shown = harmless("ada@example.com")
+    origin = {"when": timezone.now(), "address": "", "browser": "", "system": ""}
+    context = dict.fromkeys(["old", "new", "by", "company"], shown) | {"emails": [shown]} | origin
+    context |= dict.fromkeys(["days", "hours", "minutes", "lock", "left", "count"], 2)
+    text = render(Notice(name, "x@example.com", "en"), "mail.txt", context)
+    copied = {word.strip(".“”") for word in text.split() if "@" in word}
+
+    for email in copied or {shown}:
+        body = {"email": email, "password": PASSWORD}
+        assert api.post("/auth/login", body).status_code == 200

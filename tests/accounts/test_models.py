@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db
         (" Ada@Example.COM ", "ada@example.com"),
         ("ada@bücher.example", "ada@xn--bcher-kva.example"),
         ("o'hara+x@example.com", "o'hara+x@example.com"),
+        ("\u200bada\u2060@\u2060example\u2060.\u2060com\u00ad", "ada@example.com"),  # of a mail
     ],
 )
 def test_address_has_one_form(typed, stored):

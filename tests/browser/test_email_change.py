@@ -79,3 +79,18 @@ def test_wrong_password_begins_again(page):
     says(page, "The password is wrong.")
     page.locator("[name=own-password]:focus").wait_for()
     assert not page.locator("#email-code").is_visible()
+
+
+def test_undoing_leads_to_a_new_password_with_the_address_filled_in(site_of_ada, page):
+    """Somebody else may know the password."""
+    ask_for(page, "lovelace@example.com")
+    says(page, "lovelace@example.com")
+    page.goto(site_of_ada.mailed_link())
+    page.get_by_role("button", name="Use this address").click()
+    page.locator("dd", has_text="lovelace@example.com").wait_for()
+
+    page.goto(site_of_ada.mailed_link(to="ada@example.com"))
+    page.locator("form[data-email-change=undo] button").click()
+
+    page.wait_for_url("**/forgot-password")
+    page.wait_for_function("document.querySelector('[name=email]').value === 'ada@example.com'")

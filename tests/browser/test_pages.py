@@ -86,12 +86,17 @@ def opened(page, call):
     return operation
 
 
-def test_documentation_opens_on_the_first_call_and_leads_back(site):
+def test_documentation_opens_at_its_top_lists_its_calls_and_leads_back(site):
     page = site.tab("/docs")
-    page.locator("#operations-auth-signUp.is-open").wait_for(timeout=30_000)
-    page.wait_for_function("scrollY > 0")
+    listed = page.locator("#calls a", has_text="/auth/signup")
+    listed.wait_for(timeout=30_000)
+    assert page.evaluate("scrollY") == 0
 
+    listed.click()
+    page.locator("#operations-auth-signUp.is-open").wait_for()
     assert look(page, "docs-opened") == []
+    status = page.locator("#operations-auth-signUp td.response-col_status").first
+    assert status.bounding_box()["width"] >= 60
     top = page.locator("#operations-auth-signUp").bounding_box()["y"]
     assert page.locator("header").bounding_box()["height"] < top < 100
 

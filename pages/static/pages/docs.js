@@ -25,12 +25,38 @@ const ui = SwaggerUIBundle({
     const about = document.querySelector(".information-container");
     about.setAttribute("role", "region");
     about.setAttribute("aria-label", "About");
-    // The page opens on the call that everything begins with.
-    const first = document.getElementById("operations-auth-signUp");
-    first.querySelector(".opblock-summary-control").click();
-    first.scrollIntoView();
+    listCalls();
   },
 });
+
+// The list of calls at the side: a click opens the call and goes to it.
+function listCalls() {
+  const list = document.getElementById("calls");
+  for (const tag of document.querySelectorAll(".opblock-tag-section")) {
+    const heading = document.createElement("h2");
+    heading.textContent = tag.querySelector(".opblock-tag").dataset.tag;
+    const items = document.createElement("ul");
+    items.append(...[...tag.querySelectorAll(".opblock")].map(callItem));
+    list.append(heading, items);
+  }
+}
+
+function callItem(call) {
+  const item = document.createElement("li");
+  const link = document.createElement("a");
+  const method = document.createElement("span");
+  link.href = `#${call.id}`;
+  method.textContent = call.querySelector(".opblock-summary-method").textContent;
+  link.append(method, " ", call.querySelector(".opblock-summary-path").textContent);
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    if (!call.classList.contains("is-open")) call.querySelector(".opblock-summary-control").click();
+    call.querySelector(".opblock-summary-control").focus({ preventScroll: true });
+    requestAnimationFrame(() => call.scrollIntoView()); // once it is open
+  });
+  item.append(link);
+  return item;
+}
 
 // Swagger UI gives its choices of examples no accessible name.
 new MutationObserver(() => {

@@ -1,16 +1,19 @@
 /* A new e-mail address: after its link was used, and the person's data as a file. */
 
+import { remember } from "./forms.js";
 import { call, client, signOut, visit } from "./navigation.js";
 import { attempt, say } from "./screen.js";
 import { download } from "./people.js";
 
-/* The link is used up. The session goes on under the new address, or has ended with all others. */
+/* The link is used up. The session goes on under the new address. After an undo all sessions have
+ended, and somebody else may know the password: the next step is a new one. */
 async function used(form) {
   sessionStorage.removeItem(`link:${location.pathname}`);
   const text = say(form.dataset.say);
   if (form.dataset.emailChange === "undo") {
     if (client.lastRole) await signOut();
-    return visit("/login", { text });
+    remember(form.elements.username.value);
+    return visit("/forgot-password", { text });
   }
   if (client.user) client.update(await call("GET", "/auth/me"));
   return visit(client.lastRole ? "/profile" : "/login", { text });

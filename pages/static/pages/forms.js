@@ -6,6 +6,9 @@ import { all, announce, attempt, one, problem, say, withProgress, write } from "
 
 const TYPED = "typed-address"; // in sessionStorage: the e-mail address last typed in this tab
 
+/* Fill this address into the pages that ask for one. */
+export const remember = (email) => sessionStorage.setItem(TYPED, email);
+
 /* ---- Links in mails: the token leaves the address bar, and is the tab's until it is used ---- */
 
 const key = (path) => `link:${path}`;
@@ -47,6 +50,7 @@ function showAddress(form, email) {
   const field = form.elements.username;
   if (!field) return; // the link is not for a password
   field.value = email;
+  if (field.type === "hidden") return;
   field.closest(".field").hidden = false;
   all("[data-somebody-else]", form).forEach(warn);
 }
@@ -132,7 +136,7 @@ document.addEventListener("focusout", ({ target, relatedTarget }) => {
 document.addEventListener("input", ({ target }) => {
   if (!target.matches("form[data-call] input")) return;
   if (target.ariaInvalid && !wrong(target)) mark(target, "");
-  if (target.matches("[data-known]")) sessionStorage.setItem(TYPED, target.value);
+  if (target.matches("[data-known]")) remember(target.value);
   if (target.minLength > 0) countDown(target);
 });
 
