@@ -11,9 +11,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import LastAdmin, NoFactorOfOnesOwn, NotAdmin
-from accounts.generics import AdminView, Data, ProtectedView, SignedInRequest, valid, valid_query
+from accounts.generics import (
+    AdminView,
+    Data,
+    IsAdmin,
+    ProtectedView,
+    SignedInRequest,
+    valid,
+    valid_query,
+)
 from accounts.models import User, UserQuerySet
-from accounts.permissions import IsAdmin
 from accounts.serializers import (
     AccountResponse,
     AccountSerializer,

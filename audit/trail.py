@@ -23,7 +23,7 @@ LONGEST = 254  # characters of any text in a record
 
 
 class Actor(Person, Protocol):
-    """A person who may act on others, or may not; a user is one (accounts.authority)."""
+    """A person who may act on others, or may not; a user is one."""
 
     def check_reach(self, *rows: Any) -> None:
         """Raise PermissionDenied unless the person may act on all of these."""

@@ -1,7 +1,7 @@
 """The groups that support works in: which there are, and what each may do.
 
 Neither holds what would give somebody more than they have: no role, no right, no company, no new
-way in. Groups themselves are for superusers, and staff act on no operator (accounts.authority).
+way in. Groups themselves are for superusers, and staff act on no operator.
 
 The contract: decisions §9.
 """

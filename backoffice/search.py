@@ -15,8 +15,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.models import Account, User
-from accounts.search import cut
+from accounts.models import Account, User, shorten_search
 from audit.counting import count_of, said
 from backoffice.panels import minute
 from invitations.models import Invitation
@@ -42,7 +41,7 @@ class Results:
 def search(request: HttpRequest) -> dict[str, Any]:
     """`q`, the `kinds` that the caller may view, and whether `nothing` was found; empty without a
     query."""
-    text = cut(request.GET.get("q", ""))
+    text = shorten_search(request.GET.get("q", ""))
     if not text:
         return {}
     kinds = [kind for model in SEARCHED if (kind := search_model(request, model, text))]

@@ -14,7 +14,7 @@ from drf_spectacular.extensions import (
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
-from accounts.permissions import IsAdmin
+from accounts.generics import IsAdmin
 from throttling.openapi import JSON, Raises
 from throttling.throttles import CredentialThrottle
 from throttling.views import CountedView

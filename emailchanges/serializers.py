@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from accounts.fields import EmailField, TextField
 from signin.factors.serializers import ProofSerializer
-from signin.openapi import ADA, LINK
+from signin.serializers import ADA, LINK
 from throttling.openapi import example
 
 

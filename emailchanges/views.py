@@ -11,8 +11,7 @@ from accounts.generics import CredentialView, SignedInRequest, valid
 from emailchanges.models import EmailChange, UndoEmailChange
 from emailchanges.serializers import EmailChangeSerializer, TokenSerializer
 from mail.exceptions import InvalidLink
-from signin.factors.openapi import PROOF_NEEDED
-from signin.generics import ProofView
+from signin.generics import PROOF_NEEDED, ProofView
 from signin.serializers import Message
 from throttling.openapi import Raises
 

@@ -12,7 +12,7 @@ class InvitationsConfig(AppConfig):
     verbose_name = _("Invitations")
 
     def ready(self) -> None:
-        from accounts.signals import stopped_inviting
+        from accounts.models import stopped_inviting
 
         stopped_inviting.connect(revoke_all_of, dispatch_uid="invitations")
 

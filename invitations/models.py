@@ -15,8 +15,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import Account, Consultant, Role, User
-from accounts.search import cut
+from accounts.models import Account, Consultant, Role, User, shorten_search
 from audit import trail
 from audit.models import Kind
 from invitations.exceptions import (
@@ -70,7 +69,7 @@ class InvitationQuerySet(LinkQuerySet):
     def search(self, text: str) -> Self:
         """Invitations in whose address each word of the text occurs; of a long one, the first."""
         found = self
-        for word in dict.fromkeys(cut(text).split()):
+        for word in dict.fromkeys(shorten_search(text).split()):
             found = found.filter(email__icontains=word)
         return found
 

@@ -17,7 +17,7 @@ from accounts.fields import (
 )
 from accounts.models import Role
 from invitations.models import Status
-from signin.openapi import ADA, LINK
+from signin.serializers import ADA, LINK
 from throttling.openapi import example
 
 BOB = {

@@ -39,8 +39,7 @@ from invitations.serializers import (
 from mail.emails import MAX_LENGTH
 from mail.exceptions import InvalidLink
 from signin.generics import LinkSignInView
-from signin.openapi import COOKIE
-from signin.serializers import AuthResponse
+from signin.serializers import COOKIE, AuthResponse
 from throttling.openapi import Raises
 
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)

@@ -2,7 +2,7 @@
 
 from accounts.fields import NewPasswordField, TextField
 from signin.factors.serializers import ProofFields
-from signin.openapi import ADA, LINK
+from signin.serializers import ADA, LINK
 from throttling.openapi import example
 
 

@@ -18,12 +18,11 @@ from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from passwords.serializers import RedeemSerializer
 from signin.devices import Devices
-from signin.factors.openapi import FACTOR_ERRORS
+from signin.errors import FACTOR_ERRORS
 from signin.factors.proof import Method, Proof
 from signin.generics import LinkSignInView
 from signin.login import check_factor
-from signin.openapi import COOKIE
-from signin.serializers import AuthResponse, EmailSerializer, Message
+from signin.serializers import COOKIE, AuthResponse, EmailSerializer, Message
 from throttling.openapi import Raises
 
 

@@ -64,6 +64,9 @@ class FactorMustBeSetUp(FactorNeeded):
         self.extra = {"enrolment": enrolment}
 
 
+FACTOR_ERRORS = (SecondFactorRequired, WrongCode, FactorMustBeSetUp)
+
+
 class WrongPasskey(APIException):
     """Anything wrong about a passkey: a precise answer would help a forger."""
 

@@ -16,6 +16,7 @@ from audit.models import Kind
 from mail.links import EmailedLink
 from signin.devices import STRANGER
 from signin.errors import (
+    FACTOR_ERRORS,
     FactorMustBeSetUp,
     FactorNeeded,
     WrongCredentials,
@@ -27,7 +28,10 @@ from signin.factors.proof import Method, Proof
 from signin.factors.serializers import ProofSerializer
 from signin.hash_slots import hash_slot
 from signin.login import check_credentials, clear_lockout, refuse_locked, session_response
+from throttling.openapi import Raises
 from throttling.throttles import CredentialThrottle
+
+PROOF_NEEDED = Raises(WrongPassword, *FACTOR_ERRORS)
 
 
 class ProofView(ProtectedView):

@@ -26,6 +26,7 @@ from metrics import series
 from signin.cookies import set_refresh_cookie
 from signin.devices import STRANGER, Devices, remember_device
 from signin.errors import (
+    FACTOR_ERRORS,
     FactorMustBeSetUp,
     SecondFactorRequired,
     WrongCode,
@@ -33,12 +34,10 @@ from signin.errors import (
 )
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
-from signin.factors.openapi import FACTOR_ERRORS
 from signin.factors.proof import AMR, NOTHING, Method, Proof
 from signin.hash_slots import hash_slot
 from signin.models import UnlockLink
-from signin.openapi import COOKIE
-from signin.serializers import AuthResponse, LoginSerializer, auth_response
+from signin.serializers import COOKIE, AuthResponse, LoginSerializer, auth_response
 from throttling.exceptions import TooManyAttempts
 from throttling.models import Lockout
 from throttling.openapi import Raises

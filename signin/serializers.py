@@ -11,10 +11,21 @@ from accounts.fields import (
     TextField,
 )
 from accounts.models import User
-from accounts.serializers import UserResponse
+from accounts.serializers import ADA_RESPONSE, UserResponse
 from signin.factors.serializers import ProofFields
-from signin.openapi import ADA, LINK, SIGN_IN_RESPONSE, TOKEN
-from throttling.openapi import example
+from throttling.openapi import example, sets_cookie
+
+LINK = "AZOsR1Wb…"
+ADA = {"first_name": "Ada", "last_name": "Lovelace", "password": "correct horse battery"}
+TOKEN = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.eyJzdWIiOiIwYjlhM2E1MiJ9.c2lnbmF0dXJl"  # noqa: S105
+SIGN_IN_RESPONSE = {
+    "access_token": TOKEN,
+    "refresh_token": TOKEN,
+    "token_type": "Bearer",
+    "user": ADA_RESPONSE,
+}
+COOKIE = sets_cookie("`service_refresh`: the refresh token; HttpOnly, `Path=/auth`.", 200)
+CLEARED = sets_cookie("`service_refresh`, emptied.", 204)
 
 
 @example({"email": "ada@example.com"})

@@ -25,8 +25,9 @@ from signin.factors.proof import amr_still
 from signin.generics import LinkSignInView
 from signin.login import refuse_locked
 from signin.models import SignupLink, UnlockLink
-from signin.openapi import CLEARED, COOKIE
 from signin.serializers import (
+    CLEARED,
+    COOKIE,
     AuthResponse,
     CompleteSignupSerializer,
     EmailSerializer,

@@ -2,7 +2,14 @@
 
 from accounts.models.companies import Account, SecondFactor
 from accounts.models.consultants import Consultant
-from accounts.models.users import Role, User, UserQuerySet, next_token_version
+from accounts.models.users import (
+    Role,
+    User,
+    UserQuerySet,
+    next_token_version,
+    shorten_search,
+    stopped_inviting,
+)
 
 __all__ = [
     "Account",
@@ -12,4 +19,6 @@ __all__ = [
     "User",
     "UserQuerySet",
     "next_token_version",
+    "shorten_search",
+    "stopped_inviting",
 ]

@@ -4,7 +4,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Protocol, Self, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -12,34 +12,55 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import PermissionDenied
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, models, transaction
-from django.db.models import Exists, F, OuterRef, Q, Value
-from django.db.models.functions import Greatest, Lower
-from django.dispatch import receiver
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Greatest, Lower
+from django.dispatch import Signal, receiver
 from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from accounts import signins
-from accounts.authority import Authority
 from accounts.errors import EmailTaken, LastAdmin
 from accounts.models.companies import Account, SecondFactor
 from accounts.models.consultants import Consultant
-from accounts.search import cut
-from accounts.signals import stopped_inviting
 from accounts.validators import validate_name
 from audit import trail
 from audit.macs import mac
-from audit.models import Kind
+from audit.models import SIGN_INS, Kind, Record
 from audit.pruning import pruning
 from mail.emails import CanonicalEmailField
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
+MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
+
+# Sent in the transaction in which `user` loses the right to invite; `actor` is None for a command.
+# Receivers end the user's open invitations and return the addresses that they were sent to.
+stopped_inviting = Signal()
+
 
 class Role(models.TextChoices):
     ADMIN = "admin", _("admin")
     MEMBER = "member", _("member")
+
+
+class Protectable(Protocol):
+    """A user, a company, or what belongs to one."""
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether only a superuser may act on it."""
+
+
+def shorten_search(text: str) -> str:
+    """The first words of a search text, without NUL, which PostgreSQL refuses."""
+    return " ".join(text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS])
+
+
+def newest(records: models.QuerySet[Record]) -> Subquery:
+    """Of users: the time of the newest of these records in which they act."""
+    own = records.filter(actor_id=OuterRef("pk")).order_by("-at")
+    return Subquery(own.values("at")[:1], output_field=models.DateTimeField(null=True))
 
 
 def present_version() -> int:
@@ -66,10 +87,14 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def with_last_sign_in(self) -> Self:
         """Users with `last_sign_in_at`, in one query for them all."""
-        return self.annotate(last_sign_in_at=signins.last_sign_in())
+        last = Coalesce(newest(Record.objects.sign_ins()), F("signed_in_at"))
+        return self.annotate(last_sign_in_at=last)
 
     def not_signed_in_since(self, moment: datetime) -> Self:
-        return self.filter(signins.not_since(moment))
+        """Users who have not signed in since then, or never."""
+        since = Record.objects.sign_ins().filter(actor_id=OuterRef("pk"), at__gte=moment)
+        noted = Q(signed_in_at=None) | Q(signed_in_at__lt=moment)
+        return self.filter(~Q(Exists(since)) & noted)
 
     def sorted_by(self, order: str) -> Self:
         """Users by `name` or `last_sign_in`, `-` before it for the other way round; those who never
@@ -103,7 +128,7 @@ class UserQuerySet(models.QuerySet["User"]):
         """Users in whose first name, last name or address each word of the text occurs; of a long
         one, the first words."""
         found = self
-        for word in dict.fromkeys(cut(text).split()):
+        for word in dict.fromkeys(shorten_search(text).split()):
             found = found.filter(
                 Q(first_name__icontains=word)
                 | Q(last_name__icontains=word)
@@ -171,10 +196,10 @@ class UserManager(BaseUserManager["User"], QueryManager):
         return self.create_user(email, password, **fields)
 
 
-class User(Authority, AbstractBaseUser, PermissionsMixin):
+class User(AbstractBaseUser, PermissionsMixin):
     """A person of one company, who signs in with an e-mail address and a password."""
 
-    last_login = None  # the audit trail has it (accounts.signins)
+    last_login = None  # the audit log has it
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     account = models.ForeignKey(Account, models.PROTECT, related_name="users")
@@ -228,6 +253,16 @@ class User(Authority, AbstractBaseUser, PermissionsMixin):
     def is_protected(self) -> bool:
         """Whether only a superuser may act on the user."""
         return self.is_staff or self.is_superuser or self.account.is_operators
+
+    def may_act_on(self, *rows: Protectable | None) -> bool:
+        """Whether the user may act on all of these: only a superuser acts on staff, on superusers,
+        and on the operators' company. A command acts without a user and is not asked."""
+        return self.is_superuser or not any(row and row.is_protected for row in rows)
+
+    def check_reach(self, *rows: Protectable | None) -> None:
+        """Raise PermissionDenied (403) unless the user may act on all of these."""
+        if not self.may_act_on(*rows):
+            raise PermissionDenied
 
     def check_reach_of_email(self, email: str) -> None:
         """As `check_reach`, of an address: with a user or without."""
@@ -446,4 +481,8 @@ ID, LOCKED_UNTIL = User._meta.get_field("id"), Lockout._meta.get_field("locked_u
 
 @receiver(pruning)
 def keep_last_sign_ins(records: models.QuerySet, **signal: object) -> None:
-    signins.keep(User.objects.all(), records)
+    """Note on the users when they last signed in by these records, which are about to go."""
+    sign_ins = records.filter(kind__in=SIGN_INS)
+    last = newest(sign_ins)
+    older = Q(signed_in_at=None) | Q(signed_in_at__lt=last)
+    User.objects.filter(older, pk__in=sign_ins.values("actor_id")).update(signed_in_at=last)

@@ -13,6 +13,8 @@ from django.db import transaction
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -33,10 +35,10 @@ from signin.errors import (
 from signin.factors import totp
 from signin.factors.enrolment import Enrolment, EnrolmentAuthentication
 from signin.factors.models import Factors, RecoveryCode
-from signin.factors.openapi import PROOF_NEEDED, adds
 from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import (
+    A_FACTOR,
     ConfirmSerializer,
     FactorResponse,
     FactorsResponse,
@@ -48,11 +50,29 @@ from signin.factors.serializers import (
     RenameSerializer,
     TotpResponse,
 )
-from signin.generics import ProofView
+from signin.generics import PROOF_NEEDED, ProofView
 from signin.login import clear_lockout, session_response
-from signin.openapi import COOKIE
-from signin.serializers import AuthResponse
-from throttling.openapi import Raises
+from signin.serializers import COOKIE, AuthResponse
+from throttling.openapi import Raises, example
+
+
+@example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
+class AddedResponse(serializers.Serializer):
+    """What adding a factor has made."""
+
+    factor = FactorResponse()
+    recovery_codes = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="With the first factor: shown this once.",
+    )
+    session = AuthResponse(allow_null=True, help_text="Where an enrolment has added it.")
+
+
+def adds(status: int, wrong: type[APIException]) -> dict[str, Any]:
+    """For `extend_schema`: what a call that adds a factor answers."""
+    errors = {403: Raises(wrong), 404: Raises(NoSuchFactor), 409: Raises(TooManyFactors)}
+    return {"responses": {status: AddedResponse} | errors, "parameters": [COOKIE]}
 
 
 class PasskeysOnly:

@@ -43,7 +43,7 @@ def test_browser_that_just_goes_there_is_answered_as_a_program(api):
 
 @pytest.mark.parametrize(
     "name", ["", " ", "x" * 201, "www.evil.test", "http://evil.test", "a\nb", 5, None,
-             "Operators", "0perators", "\u041ePERATORS"],
+             "Operators", "operators", " OPERATORS "],
 )  # fmt: skip
 def test_name_is_bounded_as_at_sign_up(as_ada, name):
     answer = as_ada.patch("/account", {"name": name})

@@ -6,8 +6,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import User
-from accounts.search import cut
+from accounts.models import User, shorten_search
 from tests.assistants.conftest import use
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +25,7 @@ MANY = " ".join(f"w{number}" for number in range(1900))
     ],
 )
 def test_text_is_cut(text, words):
-    assert cut(text) == words
+    assert shorten_search(text) == words
 
 
 def words_sought(client, path, **query):
