@@ -1,9 +1,8 @@
 """GET and POST /oauth/authorize: the page on which a user authorises a client, or does not.
 
-Plain forms that work without scripts. First the user signs in, by the same check, lockout and tier
-as log-in; then the page says who asks, where the answer goes and what the client may do, and two
-buttons decide. A signed ticket brings the sign-in to the second form, so nothing is stored before
-the consent. RFC 6749 §4.1, RFC 9700, RFC 9207.
+Plain forms: the user signs in, by the same check, lockout and tier as log-in, and then decides. A
+signed ticket brings the sign-in to the second form, so nothing is stored before the consent. RFC
+6749 §4.1, RFC 9700, RFC 9207.
 """
 
 import math
@@ -25,7 +24,7 @@ from rest_framework.throttling import BaseThrottle
 
 from accounts.models import User
 from assistants import redirects
-from assistants.errors import FormExpired, OAuthError
+from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
 from audit.macs import TimestampSigner
@@ -38,6 +37,7 @@ from throttling.views import CountedView
 
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # base64url of a SHA-256 digest
 TICKET_SECONDS = 600
+EXPIRED = "form_expired", "This form is too old, used, or from elsewhere."
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -47,43 +47,31 @@ POLICY = (
 class AuthorizationRequest:
     """What a client sent the browser here with, once its client and redirect URI are known."""
 
-    query: QueryDict
     client: Client
     redirect_uri: str
+    challenge: str
+    state: str | None
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
-        """OAuthError without a known client and one of its redirect URIs."""
+        """OAuthError for a request that cannot be granted. It is shown on the page: anyone can
+        register a client, and we would be an open redirect to it (RFC 9700 §4.11.2)."""
         client = Client.objects.find_or_fetch(query.get("client_id", ""))
         redirect_uri = query.get("redirect_uri", "")
         if not redirects.is_registered(redirect_uri, client.redirect_uris):
             raise OAuthError("invalid_redirect_uri", "It is not one of the client's.")
-        return cls(query, client, redirect_uri)
-
-    def check(self) -> None:
-        """Raise OAuthError for a request that cannot be granted. The page shows it: we would be an
-        open redirect if we sent a user who has not signed in to whoever registers (RFC 9700
-        §4.11.2)."""
-        if self.query.get("response_type", "") != "code":
+        if query.get("response_type") != "code":
             raise OAuthError("unsupported_response_type", "The response_type must be code")
-        if self.query.get("code_challenge_method", "") != "S256":
-            raise OAuthError("invalid_request", "The code_challenge_method must be S256 (PKCE)")
-        if not CHALLENGE.fullmatch(self.challenge):
-            raise OAuthError("invalid_request", "The code_challenge must be a SHA-256 in base64url")
-        if "resource" not in self.query:
-            raise OAuthError("invalid_target", "The resource is missing")
-        check_target(self.query)
-
-    @property
-    def challenge(self) -> str:
-        return self.query.get("code_challenge", "")
+        method, challenge = query.get("code_challenge_method"), query.get("code_challenge", "")
+        if method != "S256" or not CHALLENGE.fullmatch(challenge):
+            raise OAuthError("invalid_request", "PKCE is required, with code_challenge_method S256")
+        check_target(query.get("resource", ""))
+        return cls(client, redirect_uri, challenge, query.get("state"))
 
     def answer(self, **parameters: str) -> HttpResponse:
         """Send the browser back to the client, with its state and our name."""
-        state = self.query.get("state")
-        uri = redirects.with_query(
-            self.redirect_uri, **parameters, state=state, iss=settings.SERVICE_URL
-        )
+        parameters["iss"] = settings.SERVICE_URL
+        uri = redirects.with_query(self.redirect_uri, **parameters, state=self.state)
         # Not HttpResponseRedirect, which refuses private-use schemes; `redirects` has checked it.
         return HttpResponse(status=302, headers={"Location": uri, "Cache-Control": "no-store"})
 
@@ -93,8 +81,7 @@ class AuthorizationRequest:
 
     @property
     def is_private_use(self) -> bool:
-        """Whether the answer goes to any program that claims the scheme."""
-        return self.host.endswith(":")
+        return redirects.is_private_use(self.redirect_uri)
 
     @property
     def is_loopback(self) -> bool:
@@ -119,16 +106,14 @@ class AuthorizationRequest:
         return self.signer().sign_object([str(user.pk), *state, str(uuid.uuid4())])
 
     def open_ticket(self, ticket: str) -> tuple[User, str]:
-        """The user and the grant's id; FormExpired if the ticket is invalid, or the user's sessions
+        """The user and the grant's id; OAuthError if the ticket is invalid, or the user's sessions
         have ended since."""
         try:
             signed = self.signer().unsign_object(ticket, max_age=TICKET_SECONDS)
             pk, version, factor, grant = signed
-            user = User.objects.get(
-                pk=pk, token_version=version, has_second_factor=factor, is_active=True
-            )
+            user = User.objects.get(pk=pk, token_version=version, has_second_factor=factor)
         except (signing.BadSignature, ValueError, User.DoesNotExist):
-            raise FormExpired from None
+            raise OAuthError(*EXPIRED) from None
         return user, grant
 
 
@@ -146,19 +131,16 @@ class AuthorizeView(CountedView):
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 
     def get(self, request: Request) -> HttpResponse:
-        asked = AuthorizationRequest.read(request.query_params)
-        asked.check()
-        return self.page("sign-in", asked=asked)
+        return self.page("sign-in", asked=AuthorizationRequest.read(request.query_params))
 
     def post(self, request: Request) -> HttpResponse:
         try:
             SessionAuthentication().enforce_csrf(request)
         except PermissionDenied:
-            raise FormExpired from None
+            raise OAuthError(*EXPIRED) from None
         asked = AuthorizationRequest.read(request.query_params)
         if "step" in request.query_params:
             return self.decide(asked, request.POST)
-        asked.check()
         return self.sign_in(asked, request)
 
     def sign_in(self, asked: AuthorizationRequest, request: Request) -> HttpResponse:
@@ -179,24 +161,13 @@ class AuthorizeView(CountedView):
 
     def decide(self, asked: AuthorizationRequest, form: QueryDict) -> HttpResponse:
         user, grant_id = asked.open_ticket(form.get("ticket", ""))
-        try:
-            asked.check()
-        except OAuthError as error:
-            return asked.answer(**error.body)
         if form.get("decision") != "allow":
             return asked.answer(error="access_denied", error_description="The user said no.")
-        grant, _ = Grant.objects.get_or_create(
-            pk=grant_id,
-            defaults={
-                "user": user,
-                "client": asked.client,
-                "redirect_uri": asked.redirect_uri,
-                "code_challenge": asked.challenge,
-                "token_version": user.token_version,
-            },
-        )
+        consent = {"user": user, "token_version": user.token_version, "client": asked.client}
+        consent |= {"redirect_uri": asked.redirect_uri, "code_challenge": asked.challenge}
+        grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=consent)
         if grant.redeemed_at is not None:
-            raise FormExpired
+            raise OAuthError(*EXPIRED)
         return asked.answer(code=grant.code)
 
     def page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
@@ -207,11 +178,10 @@ class AuthorizeView(CountedView):
         language = again.get("language", "")
         if language not in dict(settings.LANGUAGES):
             language = translation.get_language_from_request(request)
-        context |= {"language": language, "query": again.urlencode()}
-        again.pop("language", None)
         context |= {
+            "language": language,
+            "query": again.urlencode(),
             "languages": settings.LANGUAGES,
-            "query_here": again.urlencode(),
             "links": settings.LINKS,
             "forgot": "/forgot-password" if settings.SERVES_PAGES else "",
             "lock": math.ceil(settings.LOCKOUT_SECONDS / 60),

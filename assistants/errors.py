@@ -29,8 +29,8 @@ class DocumentUnusable(InvalidClient):
 class InvalidGrant(OAuthError):
     """A code or refresh token is unknown, expired, used, or another client's."""
 
-    def __init__(self, description: str = "It is invalid, expired or used.") -> None:
-        super().__init__("invalid_grant", description)
+    def __init__(self) -> None:
+        super().__init__("invalid_grant", "It is invalid, expired, used, or for another client.")
 
 
 class TooManyTokenRequests(OAuthError):
@@ -41,13 +41,6 @@ class TooManyTokenRequests(OAuthError):
 
     def __init__(self) -> None:
         super().__init__("temporarily_unavailable", "Too many requests: wait for Retry-After.")
-
-
-class FormExpired(OAuthError):
-    """A form of the consent page is too old, or was made for another request or by another site."""
-
-    def __init__(self) -> None:
-        super().__init__("form_expired", "The form has expired.")
 
 
 class OriginNotAllowed(APIException):

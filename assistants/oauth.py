@@ -27,10 +27,10 @@ BASE = settings.SERVICE_URL
 RESOURCE = f"{BASE}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)
 
 
-def check_target(parameters: QueryDict) -> None:
-    """Refuse a `resource` that is not ours; a missing one means ours. The scope does not matter:
-    there is one, and the answer says which (RFC 6749 §3.3)."""
-    if parameters.get("resource", RESOURCE).lower() != RESOURCE.lower():
+def check_target(resource: str) -> None:
+    """Refuse a `resource` that is not ours. The scope does not matter: there is one, and the answer
+    says which (RFC 6749 §3.3)."""
+    if resource.lower() != RESOURCE.lower():
         raise OAuthError("invalid_target", f"The resource must be {RESOURCE}")
 
 
@@ -113,9 +113,9 @@ def grant_named(request: Request) -> str | None:
         form = request.POST
     except (APIException, SuspiciousOperation):
         return None
-    code, refresh_token = form.get("code", ""), form.get("refresh_token", "")
-    named = read_token(CODE, code) or read_token(REFRESH_TOKEN, refresh_token)
-    return named[0] if named else None
+    pairs = [(CODE, "code"), (REFRESH_TOKEN, "refresh_token")]
+    ids = [read_token(salt, form.get(name, ""))[0] for salt, name in pairs]
+    return next((str(pk) for pk in ids if pk.int), None)
 
 
 class TokenView(CountedView):
@@ -132,25 +132,22 @@ class TokenView(CountedView):
         if call is None:
             problem = "The grant_type must be authorization_code or refresh_token"
             raise OAuthError("unsupported_grant_type", problem)
-        check_target(form)
+        check_target(form.get("resource", RESOURCE))
         client = Client.objects.find(form.get("client_id", ""))
         return Response(call(form, client).tokens())
 
     def redeem(self, form: QueryDict, client: Client) -> Grant:
         """All that the code is bound to is checked before it is used: whoever has only the code can
         neither use nor spoil it."""
-        grant, _ = Grant.objects.by_token(CODE, form.get("code", ""))
-        redirect_uri = form.get("redirect_uri", grant.redirect_uri)
-        if grant.client_id != client.pk or redirect_uri != grant.redirect_uri:
-            raise InvalidGrant("The code is not for this client or redirect_uri.")
+        grant, _ = Grant.objects.by_token(client, CODE, form.get("code", ""))
+        if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
+            raise InvalidGrant
         grant.redeem(form.get("code_verifier", ""))
         return grant
 
     def refresh(self, form: QueryDict, client: Client) -> Grant:
         token = form.get("refresh_token", "")
-        grant, generation = Grant.objects.by_token(REFRESH_TOKEN, token)
-        if grant.client_id != client.pk:
-            raise InvalidGrant("The refresh token is not for this client.")
+        grant, generation = Grant.objects.by_token(client, REFRESH_TOKEN, token)
         grant.rotate(generation)
         return grant
 
@@ -166,9 +163,7 @@ class RevokeView(CountedView):
     def post(self, request: Request) -> Response:
         client = Client.objects.find(request.POST.get("client_id", ""))
         token = request.POST.get("token", "")
-        named = read_token(ACCESS_TOKEN, token) or read_token(REFRESH_TOKEN, token)
-        grants = Grant.objects.select_related("user", "client").filter(client=client)
-        grant = grants.filter(pk=named[0]).first() if named else None
-        if grant is not None:
+        ids = [read_token(salt, token)[0] for salt in (ACCESS_TOKEN, REFRESH_TOKEN)]
+        for grant in client.grants.filter(pk__in=ids).select_related("user", "client"):
             grant.end(actor=grant.user, reason="revoked by the client")
         return Response()

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Collection
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 from django.conf import settings
 
@@ -33,18 +32,9 @@ def split(uri: str) -> SplitResult | None:
 
 
 def host_of(parts: SplitResult) -> str:
-    """The host as the URI has it, without the port; "" unless every browser takes it for the same
-    host. Some take a name whose last label begins with a digit for an IPv4 address."""
+    """The host as the URI has it, without the port; "" for what is no plain host."""
     found = NETLOC.fullmatch(parts.netloc)
-    host = found[1] if found else ""
-    try:
-        if host.startswith("["):
-            IPv6Address(host[1:-1])
-        elif host.rpartition(".")[2][:1].isdigit():
-            IPv4Address(host)
-    except AddressValueError:
-        return ""
-    return host if len(host) <= 253 else ""
+    return found[1] if found and len(found[1]) <= 253 else ""
 
 
 def is_loopback(parts: SplitResult) -> bool:
@@ -84,7 +74,5 @@ def origin(uri: str) -> str:
 
 def with_query(uri: str, **parameters: str | None) -> str:
     """The URI with these added to its query; those that are None are left out."""
-    parts = urlsplit(uri)
-    added = [(name, value) for name, value in parameters.items() if value is not None]
-    query = urlencode(parse_qsl(parts.query, keep_blank_values=True) + added)
-    return urlunsplit(parts._replace(query=query))
+    added = urlencode({name: value for name, value in parameters.items() if value is not None})
+    return f"{uri}{'&' if '?' in uri else '?'}{added}"

@@ -18,9 +18,7 @@ PUBLIC_CLIENT = {
     "response_types": ["code"],
     "scope": SCOPE,
 }
-MOST_URIS = 10
-LONGEST_URI = 2000
-LONGEST_NAME = 100
+MOST_URIS, LONGEST_URI, LONGEST_NAME = 10, 2000, 100
 
 
 def read_metadata(metadata: object) -> dict[str, Any]:
@@ -52,8 +50,7 @@ def read_document(url: str, document: dict[str, object]) -> dict[str, Any]:
         described = read_metadata(document)
     except OAuthError:
         raise DocumentUnusable from None
-    if document.get("client_id") != url or secrets or method.startswith("client_secret"):
-        raise DocumentUnusable
-    if not described["name"]:
+    is_public = not secrets and not method.startswith("client_secret")
+    if document.get("client_id") != url or not is_public or not described["name"]:
         raise DocumentUnusable
     return described

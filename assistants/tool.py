@@ -68,14 +68,16 @@ class Tool:
     without: frozenset[str] = frozenset()  # what front-ends may say, and assistants need not
     like: str = ""
     ids_from: str = ""  # the tool that lists what it is about
-    read_only: bool = False
     destructive: bool = False
-    idempotent: bool = False
     open_world: bool = False
 
     @property
     def method(self) -> str:
         return self.operation.split()[0].lower()
+
+    @property
+    def read_only(self) -> bool:
+        return self.method == "get"
 
     @functools.cached_property
     def described(self) -> JSON:
@@ -152,7 +154,7 @@ class Tool:
             "annotations": {
                 "readOnlyHint": self.read_only,
                 "destructiveHint": self.destructive,
-                "idempotentHint": self.idempotent,
+                "idempotentHint": self.method in {"get", "patch"},
                 "openWorldHint": self.open_world,
             },
         }
@@ -179,8 +181,7 @@ class Tool:
 
     def call(self, request: CountedRequest, arguments: JSON) -> JSON:
         """The result of a call: the REST call's body, or what it refuses, as an error that the
-        assistant can read; and a sentence more where that does not tell enough."""
-        arguments = {name: as_integer(value) for name, value in arguments.items()}
+        assistant can read."""
         problems = self.problems(arguments)
         if problems:
             return failure({"error": "invalid request", "fields": problems})
@@ -190,23 +191,10 @@ class Tool:
         view.format_kwarg = None  # which DRF sets before it calls the method
         view.kwargs = self.ids(arguments)
         try:
-            before = view.get(made, **view.kwargs).data if self.method == "patch" else None
             answer = getattr(view, self.method)(made, **view.kwargs).data or {}
         except (APIException, Http404, PermissionDenied) as refusal:
             return self.refused(refusal, view.handle_exception(refusal).data)
-        return {
-            "content": as_text(answer) + self.notes(arguments, answer, before),
-            "structuredContent": answer,
-            "isError": False,
-        }
-
-    def notes(self, arguments: JSON, answer: JSON, before: JSON | None) -> list[JSON]:
-        """What the answer does not say by itself."""
-        if before == answer:
-            return [note("Nothing has changed: it was so before.")]
-        if arguments.get("per_page", 0) > answer.get("per_page", 0):
-            return [note(f"per_page was cut to {answer['per_page']}: ask for more pages.")]
-        return []
+        return {"content": as_text(answer), "structuredContent": answer, "isError": False}
 
     def refused(self, refusal: Exception, said: JSON) -> JSON:
         """The REST call's error, by the names that the arguments have here, and the way out."""
@@ -265,11 +253,6 @@ def as_id(value: str) -> UUID | None:
         return UUID(value)
     except ValueError:
         return None
-
-
-def as_integer(value: object) -> object:
-    """1 for 1.0, which to JSON Schema is an integer; any other value as it is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def side_by_side(fields: JSON) -> JSON:

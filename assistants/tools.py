@@ -73,8 +73,6 @@ TOOLS = {
             MeView,
             "GET /auth/me",
             "The person you act for.",
-            read_only=True,
-            idempotent=True,
         ),
         Tool(
             "update_profile",
@@ -84,7 +82,6 @@ TOOLS = {
             "Changes the profile of the person you act for. Give only what is to change.",
             about={"language": "Of mails to this person."},
             like="The profile then, as whoami answers.",
-            idempotent=True,
         ),
         Tool(
             "list_users",
@@ -100,8 +97,6 @@ TOOLS = {
             },
             like=USER,
             without=frozenset({"sort"}),
-            read_only=True,
-            idempotent=True,
         ),
         Tool(
             "get_user",
@@ -112,8 +107,6 @@ TOOLS = {
             about={"user_id": "From list_users."},
             like=A_USER,
             ids_from="list_users",
-            read_only=True,
-            idempotent=True,
         ),
         Tool(
             "update_user",
@@ -126,7 +119,6 @@ TOOLS = {
             like=A_USER,
             ids_from="list_users",
             destructive=True,
-            idempotent=True,
         ),
         Tool(
             "list_invitations",
@@ -136,8 +128,6 @@ TOOLS = {
             "Newest first. Open ones are pending; expired ones can be sent again.",
             about=PAGE_ARGUMENTS,
             without=frozenset({"role", "search", "sort"}),
-            read_only=True,
-            idempotent=True,
         ),
         Tool(
             "invite_user",
@@ -183,7 +173,6 @@ TOOLS = {
             f"can sign in again. {ASK}",
             ids_from="list_users",
             destructive=True,
-            idempotent=True,
         ),
         Tool(
             "send_password_mail",
@@ -207,8 +196,6 @@ TOOLS = {
                 "since": MOMENT,
                 "until": MOMENT,
             },
-            read_only=True,
-            idempotent=True,
         ),
     ]
 }

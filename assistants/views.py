@@ -9,16 +9,19 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.generics import ListAPIView
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.authentication import BearerAuthentication, encoded_bearer_token
 from accounts.generics import ProtectedView, SignedInRequest
-from assistants.authentication import AssistantAuthentication
+from accounts.models import User
 from assistants.errors import OriginNotAllowed
 from assistants.models import Grant
+from assistants.registration import SCOPE
 from throttling.openapi import example
 from throttling.views import CountedView
 
@@ -35,6 +38,26 @@ class MessageParser(BaseParser):
         parser_context: Mapping[str, object] | None = None,
     ) -> bytes:
         return stream.read()
+
+
+class AssistantAuthentication(BearerAuthentication):
+    """`request.user` is the user; `request.auth` is the grant of a connected app, or the API's own
+    access token. The grant is looked up for each message, so its end is immediate."""
+
+    def authenticate(self, request: Request) -> tuple[User, object] | None:
+        grant = Grant.objects.by_access_token(encoded_bearer_token(request))
+        if grant is None:
+            return super().authenticate(request)
+        user = User.objects.find_by_token(str(grant.user_id), grant.token_version)
+        if user is None:
+            raise AuthenticationFailed
+        return user, grant
+
+    def authenticate_header(self, request: Request) -> str:
+        """Says where to ask for authorisation, and for what (RFC 9728 §5.1, RFC 6750 §3.1)."""
+        metadata = f"{settings.SERVICE_URL}/.well-known/oauth-protected-resource/mcp"
+        challenge = f'Bearer resource_metadata="{metadata}", scope="{SCOPE}"'
+        return challenge + (', error="invalid_token"' if encoded_bearer_token(request) else "")
 
 
 class MCPView(CountedView):

@@ -15,7 +15,7 @@ def test_lists_and_pages_show_no_token(operator, client, pair):
         page = operator.get(f"/admin/assistants/{path}").content.decode()
         assert "Testbench" in page
         assert grant.code not in page
-        assert grant.refresh_token not in page
+        assert grant.tokens()["refresh_token"] not in page
 
 
 @pytest.mark.parametrize(("status", "shown"), [("live", True), ("over", False)])

@@ -13,7 +13,6 @@ from tests.assistants.conftest import (
     RESOURCE,
     VERIFIER,
     Person,
-    answered,
     form,
     hidden,
     let_in,
@@ -255,7 +254,6 @@ def test_foreign_redirect_uri_is_never_redirected_to(db, ada, uri):
         "http://evil.test[::1]/",
         "https://[::1%25eth0]/",
         "https://[v1.x]/",
-        "https://[1:2]/",
         "https://claude.ai%2eevil.test/",
         "https://claude.ai%2Fx.evil.test/",
         "https://a.example;script-src/",
@@ -270,10 +268,6 @@ def test_foreign_redirect_uri_is_never_redirected_to(db, ada, uri):
         "https://a.example:/",
         "https://a.example:+1/",
         "https://a.example:443;x/",
-        "https://2130706433/",
-        "https://0x7f.0x1/",
-        "https://127.1/",
-        "https://127.0.0.01/",
         f"https://{'a' * 64}.example/",
         f"https://{'a.' * 127}example/",
     ],
@@ -329,15 +323,6 @@ def test_form_of_a_stranger_is_not_redirected_either(client, sent):
 
     assert page.status_code == 400
     assert "Location" not in page
-
-
-def test_person_who_has_signed_in_is_redirected_with_what_is_wrong(client, ada):
-    person = Person(request_of(client))
-    person.sign_in(ada.email)
-    person.query |= {"resource": "x"}
-
-    assert answered(person.decide("allow"))["error"] == "invalid_target"
-    assert not Grant.objects.exists()
 
 
 def test_unknown_client_is_never_redirected(client):

@@ -138,12 +138,6 @@ def test_users_are_listed(as_ada, bob):
     assert [user["email"] for user in answer["items"]] == ["bob@example.com"]
 
 
-def test_number_without_a_fraction_is_an_integer(as_ada):
-    answer = succeeded("list_users", use(as_ada, "list_users", page=1.0, per_page=2e0))
-
-    assert (answer["page"], answer["per_page"]) == (1, 2)
-
-
 def test_there_is_no_second_page_of_tools(as_ada):
     answer = send(as_ada, "tools/list", cursor="next")
 
@@ -180,32 +174,6 @@ def test_what_is_no_id_is_told_where_ids_come_from(as_ada, tool, user_id):
     assert failed(use(as_ada, tool, user_id=user_id)) == {
         "error": "invalid request", "fields": fields
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [("update_user", {"role": "member"}), ("update_user", {}), ("update_profile", {})],
-)
-def test_change_that_changes_nothing_says_so(as_ada, bob, tool, arguments):
-    arguments |= {"user_id": str(bob.pk)} if tool == "update_user" else {}
-
-    result = use(as_ada, tool, **arguments)
-
-    assert notes(result) == ["Nothing has changed: it was so before."]
-    assert succeeded(tool, result)
-
-
-def test_change_that_changes_something_is_not_told_otherwise(as_ada, bob):
-    assert notes(use(as_ada, "update_user", user_id=str(bob.pk), role="admin")) == []
-    assert notes(use(as_ada, "update_profile", first_name="Augusta")) == []
-
-
-@pytest.mark.parametrize("tool", ["list_users", "list_invitations", "list_events"])
-def test_page_that_was_cut_says_so(as_ada, tool):
-    result = use(as_ada, tool, per_page=500)
-
-    assert notes(result) == ["per_page was cut to 100: ask for more pages."]
-    assert notes(use(as_ada, tool, per_page=100)) == []
 
 
 def test_user_is_signed_out(as_ada, as_bob, bob):

@@ -66,7 +66,7 @@ def fill():
         "signup": signup.token,
         "invitation": invitation.token,
         "password change": change.token,
-        "grant": grant.refresh_token,
+        "grant": grant.tokens()["refresh_token"],
         "client": str(client.pk),
     }
 
