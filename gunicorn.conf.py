@@ -42,6 +42,12 @@ def post_fork(server: Any, worker: Any) -> None:
     worker.log_listener = logs.write_in_background()
 
 
+def post_worker_init(worker: Any) -> None:
+    from keys.cache import signing_keys
+
+    signing_keys.watch()
+
+
 def worker_exit(server: Any, worker: Any) -> None:
     from config import logs
 

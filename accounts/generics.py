@@ -14,7 +14,6 @@ from rest_framework.serializers import Serializer
 
 from accounts.authentication import BearerAuthentication, id_in_bearer_token
 from accounts.models import Role, User
-from keys.folder import key_ring
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 from throttling.views import CountedRequest, CountedView
 
@@ -75,8 +74,3 @@ class CredentialView(CountedView):
     """One of the calls that guess at something: a password, a link, a refresh token."""
 
     throttle_classes = [CredentialThrottle]
-
-    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """Without a key that signs nobody is let in: said before a link or a password is used."""
-        super().initial(request, *args, **kwargs)
-        key_ring().signing_key()

@@ -26,9 +26,7 @@ from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
 from rest_framework_simplejwt.settings import api_settings
 
 from accounts.models import User
-from keys.exceptions import SigningKeyMissing
-from keys.folder import key_ring, missing
-from keys.ring import Key
+from keys.cache import Key, signing_keys
 
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
@@ -127,18 +125,18 @@ class KeyRingBackend(TokenBackend):
         self.prefix = prefix
 
     def encode(self, payload: Claims) -> str:
-        key = key_ring().signing_key()
+        kid, private = signing_keys.signing_key()
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
             payload["aud"] = self.audience
-        headers = {"kid": self.prefix + key.kid, "typ": self.typ}
-        return jwt.encode(payload, key.private, self.algorithm, headers=headers)
+        headers = {"kid": self.prefix + kid, "typ": self.typ}
+        return jwt.encode(payload, private, self.algorithm, headers=headers)
 
     def decode(self, token: str, verify: bool = True) -> Claims:
         """The claims of a token of ours, which is always verified; else TokenBackendError."""
         try:
             kid = kid_of(token.partition(".")[0])
-            key = key_ring().keys.get(kid.removeprefix(self.prefix))
+            key = signing_keys.current().get(kid.removeprefix(self.prefix))
             if key is None or not kid.startswith(self.prefix):
                 raise jwt.InvalidKeyError("unknown key")
             return dict(verified_claims(token, key, self.audience))  # a Token changes its own
@@ -159,19 +157,6 @@ class RefreshBackend(KeyRingBackend):
             return super().decode(token, verify)
         except TokenBackendError:
             return self.before.decode(token, verify)
-
-
-def refuse_missing_key(token: str) -> None:
-    """Raise SigningKeyMissing (503) for a token that did not hold, if it may well do so on a host
-    that has its key: one that is published and not here. Its bearer must not lose a session by it.
-    """
-    try:
-        kid = kid_of(token.partition(".")[0]).removeprefix(REFRESH_PREFIX)
-    except DECODE_ERRORS:
-        return
-    ring = key_ring()
-    if kid not in ring.keys and (not ring.keys or kid in missing()):
-        raise SigningKeyMissing
 
 
 class Token(simplejwt.Token):

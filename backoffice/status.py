@@ -7,12 +7,11 @@ from typing import Literal
 
 from django.conf import settings
 from django.core import checks
-from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
+from keys.cache import states
 from keys.clock import MOST_SECONDS, seconds_ahead
-from keys.survey import survey
 from mail.outbox import STUCK_AFTER, OutgoingMail
 from throttling.limiter import limiter
 from throttling.models import Lockout
@@ -98,15 +97,13 @@ def limiter_store() -> tuple[State, str]:
 
 
 def signing_keys() -> tuple[State, str]:
-    try:
-        found = survey()
-    except ImproperlyConfigured as error:
-        return "down", str(error)
-    words = ", ".join(f"{key.kid or key.file} {key.state}" for key in found)
-    amiss = {key.state for key in found} & {"missing", "unreadable", "withdrawn"}
-    if not any(key.state == "signing" for key in found):
-        return "down", words or "there is no key"
-    return ("degraded" if amiss else "ok"), words
+    found = states()
+    words = ", ".join(f"{key} {state}" for key, state in found)
+    if not any(state == "signing" for _, state in found):
+        return "down", words or "no key"
+    return (
+        "degraded" if {"missing", "unreadable"} & {state for _, state in found} else "ok"
+    ), words
 
 
 def mail_queue() -> tuple[State, str]:

@@ -23,15 +23,12 @@ LOG_INS = 60  # likewise
 
 @contextlib.contextmanager
 def running(hosts: int, processes: int) -> Iterator[list[servers.Gunicorn]]:
-    """So many gunicorns, each with a key folder of its own."""
-    from django.conf import settings
-
+    """So many gunicorns."""
     folder = Path(tempfile.mkdtemp(prefix="consulting-scale-"))
     started: list[servers.Gunicorn] = []
     try:
-        for number in range(hosts):
-            keys = shutil.copytree(settings.JWT_KEYS_DIR, folder / str(number))
-            own = {"JWT_KEYS_DIR": str(keys), "WEB_CONCURRENCY": str(processes)}
+        for _ in range(hosts):
+            own = {"WEB_CONCURRENCY": str(processes)}
             started.append(servers.Gunicorn("config.wsgi", folder, **own))
         yield started
     finally:

@@ -50,7 +50,6 @@ def counts(folder: Path) -> Counter[str]:
 
 def measure(tries: int = 5, seconds: int = 6) -> list[dict[str, Any]]:
     """Each way in, in turn, as often as `tries` says."""
-    from django.conf import settings
 
     from tests.conftest import Service
     from tests.deploy.conftest import Nginx, Sockets
@@ -65,7 +64,6 @@ def measure(tries: int = 5, seconds: int = 6) -> list[dict[str, Any]]:
         folder,
         ALLOWED_HOSTS="api.example.com,127.0.0.1",
         COUNTS=f"{folder}/counts",
-        JWT_KEYS_DIR=str(settings.JWT_KEYS_DIR),
     )
     service.url = f"http://127.0.0.1:{sockets.ports[0]}"
     nginx = Nginx(folder, sockets.ports) if shutil.which("nginx") else None

@@ -6,7 +6,7 @@ The contract: interface §4, decisions §3.
 import threading
 import time
 
-from django.db import Error
+from django.db import Error, connection
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -14,14 +14,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from config.postgresql.breaker import breaker
-from keys import folder
-from keys.published import published
+from keys.cache import signing_keys
 from throttling.limiter import limiter
 from throttling.openapi import example
 
 
 class DatabaseLook:
-    """One look at the database a second (at the published keys), shared by all callers of this
+    """One look at the database a second shared by all callers of this
     process; none while the breaker is open, which looks by itself. Who comes during a look is told
     what the last one saw.
     """
@@ -46,7 +45,9 @@ class DatabaseLook:
 
     def probe(self) -> bool:
         try:
-            published.refresh()
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
+            signing_keys.current()
         except Error:
             return False
         return True
@@ -60,7 +61,7 @@ class Health(serializers.Serializer):
     status = serializers.ChoiceField(["ok", "degraded"])
     database = serializers.ChoiceField(["ok"])
     limiter = serializers.ChoiceField(["ok", "fallback"])
-    keys = serializers.ChoiceField(["ok", "missing"], help_text="Of those that are published.")
+    keys = serializers.ChoiceField(["ok", "missing"], help_text="`missing`: one is unreadable.")
 
 
 class Unhealthy(serializers.Serializer):
@@ -86,8 +87,8 @@ class HealthView(APIView):
         responses={
             200: OpenApiResponse(
                 Health,
-                "It can; `degraded` while limits fall back, a published key is missing, or the "
-                "database has failed to write.",
+                "It can; `degraded` while limits fall back, a signing key cannot be decrypted, or "
+                "the database has failed to write.",
             ),
             503: OpenApiResponse(Unhealthy, "The database is unreachable."),
         },
@@ -97,8 +98,8 @@ class HealthView(APIView):
         if not database_answers():
             found = {"status": "unavailable", "database": "unavailable", "limiter": counting}
             return Response(Unhealthy(found | {"error": "service unavailable"}).data, 503)
-        signing_keys = "ok" if folder.all_here() else "missing"
-        is_well = counting == signing_keys == "ok" and breaker.writes()
+        keys = "missing" if signing_keys.unreadable() else "ok"
+        is_well = counting == keys == "ok" and breaker.writes()
         status = "ok" if is_well else "degraded"
-        found = {"status": status, "database": "ok", "limiter": counting, "keys": signing_keys}
+        found = {"status": status, "database": "ok", "limiter": counting, "keys": keys}
         return Response(Health(found).data)

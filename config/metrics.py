@@ -23,7 +23,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from keys import folder
+from keys.cache import signing_keys
 from keys.clock import seconds_ahead
 from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail
@@ -56,13 +56,17 @@ def gauge(name: str, help_text: str, value: float, labels: dict[str, str] | None
 
 
 def key_series() -> Iterator[Metric]:
-    now, ring = time.time(), folder.key_ring()
-    signing = ring.signing_key()
-    coming = [key.signs_from - now for key in ring.keys.values() if key.signs_from > now]
-    age = now - signing.signs_from if signing.signs_from else -1
-    yield gauge("signing_key_age_seconds", "How long the key has signed; -1: not known.", age)
-    seconds = min(coming, default=-1)
+    if not signing_keys.is_read:
+        return
+    now, keys = time.time(), signing_keys.keys
+    ages = {kid: now - key.signs_from.timestamp() for kid, key in keys.items()}
+    if signing_keys.signer:
+        age = ages[signing_keys.signer[0]]
+        yield gauge("signing_key_age_seconds", "How long the signing key has signed.", age)
+    seconds = min((-age for age in ages.values() if age < 0), default=-1)
     yield gauge("next_signing_key_seconds", "Until the next key signs; -1: there is none.", seconds)
+    unreadable = "Signing keys that SECRET_KEY does not decrypt."
+    yield gauge("signing_keys_unreadable", unreadable, len(signing_keys.unreadable()))
 
 
 def database_series() -> Iterator[Metric]:

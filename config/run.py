@@ -16,16 +16,13 @@ MAIL_WORKER = [sys.executable, "manage.py", "sendmail"]
 
 
 def prepare() -> None:
-    """Migrate, and make the first signing key; neither does anything the second time."""
+    """Check the settings and migrate."""
     import django
     from django.core.management import call_command
 
     django.setup()
-    from keys import folder
-
     call_command("check")
     call_command("migrate", interactive=False, verbosity=0)
-    folder.make_first()
 
 
 def start_watch() -> subprocess.Popen[bytes]:

@@ -60,7 +60,6 @@ LINKS = {name: url for name, url in LINKS.items() if url}
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 3600)
 REFRESH_TOKEN_SECONDS = env.integer("REFRESH_TOKEN_SECONDS", 86400)
 SESSION_MAX_SECONDS = env.integer("SESSION_MAX_SECONDS", 2592000)
-JWT_KEYS_DIR = Path(env.text("JWT_KEYS_DIR", f"{DATA_DIR / 'keys'}")).expanduser().absolute()
 JWT_ISSUER = env.text("JWT_ISSUER", "consulting-management")
 JWT_LEEWAY_SECONDS = env.integer("JWT_LEEWAY_SECONDS", 5, low=0, high=300)
 PASSWORD_REJECT_COMMON = env.boolean("PASSWORD_REJECT_COMMON", False)
@@ -226,7 +225,7 @@ if PASSWORD_REJECT_COMMON:
     )
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # where a foreign `next` leads instead
-SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are keys.folder's
+SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are keys.cache's
     "ALGORITHM": "RS256",
     "ISSUER": JWT_ISSUER,
     "LEEWAY": JWT_LEEWAY_SECONDS,

@@ -1,19 +1,23 @@
-"""Whether this host's clock agrees with the database's, which all hosts share."""
+"""The database's clock, which all hosts share."""
 
-import time
+from datetime import datetime
 
 from django.db import connection
+from django.utils import timezone
 
 MOST_SECONDS = 5  # apart; NTP keeps clocks within hundredths of a second
 
 
-def seconds_ahead() -> float:
-    """How far this host's clock is ahead of the database's, to within half of what the answer
-    takes; 0 for SQLite, which has none of its own."""
+def database_now() -> datetime:
+    """The time by PostgreSQL's clock; SQLite has this machine's."""
     if connection.vendor != "postgresql":
-        return 0
+        return timezone.now()
     with connection.cursor() as cursor:
-        asked = time.time()
-        cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
-        (theirs,) = cursor.fetchone()
-    return (asked + time.time()) / 2 - float(theirs)
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
+
+
+def seconds_ahead() -> float:
+    """How far this host's clock is ahead of the database's."""
+    return (timezone.now() - database_now()).total_seconds()

@@ -1,10 +1,10 @@
-"""A missing key's error; config.errors shapes it."""
+"""The error of a service that has no key to sign with; config.errors shapes it."""
 
 from rest_framework.exceptions import APIException
 
 
-class SigningKeyMissing(APIException):
-    """A token's key is published and not on this host, or the host has no key at all."""
+class NoSigningKey(APIException):
+    """SECRET_KEY decrypts none of the keys."""
 
     status_code = 503
     default_detail = "service unavailable"

@@ -1,42 +1,128 @@
-"""The signing keys that hosts have published, as the database knows them."""
+"""The signing keys: one row each, which every host reads."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 
-from django.db import models, transaction
-from django.utils import timezone
+from cryptography.fernet import InvalidToken
+from cryptography.hazmat.primitives.asymmetric import rsa
+from django.conf import settings
+from django.db import connection, models, transaction
 
 from audit import trail
 from audit.models import Kind
+from keys.clock import database_now
+from keys.derived import fernet
+from keys.jwk import PURPOSE, decrypt, encrypt, new_private_key, public_jwk
+
+READ_SECONDS = 2  # how often each process reads the keys
+LOCK = 0x5167_4B65  # of PostgreSQL's advisory locks
 
 
-class PublishedKeyManager(models.Manager["PublishedKey"]):
-    def record(self, kid: str, signs_from: float) -> None:
-        """Tell the database, and the trail, of a key that it does not know yet."""
-        moment = datetime.fromtimestamp(signs_from, UTC) if signs_from else None
-        with transaction.atomic():
-            _, new = self.get_or_create(kid=kid, defaults={"signs_from": moment})
-            if new:
-                trail.record(Kind.KEY_PUBLISHED, subject=kid, signs_from=moment)
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """A transaction that one host at a time is in; on SQLite every transaction that writes is."""
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        yield
+
+
+class SigningKeyManager(models.Manager["SigningKey"]):
+    def publish(self, delay: float) -> "SigningKey":
+        """Add a new key that signs after `delay` seconds."""
+        return self.add(new_private_key(), database_now() + timedelta(seconds=delay))
+
+    def add(self, private: rsa.RSAPrivateKey, signs_from: datetime) -> "SigningKey":
+        """Add a key, unless it is there or was withdrawn; the row as it is then."""
+        jwk = public_jwk(private)
+        material = {"public_jwk": jwk, "private_key": encrypt(private), "signs_from": signs_from}
+        with one_at_a_time():
+            key = self.filter(kid=jwk["kid"]).exclude(withdrawn_at=None, private_key="").first()
+            if key is None:
+                key, _ = self.update_or_create(kid=jwk["kid"], defaults=material)
+                if self.exclude(pk=key.pk).exists():  # the first is nobody's act
+                    trail.record(Kind.KEY_PUBLISHED, subject=key.kid, signs_from=signs_from)
+        return key
+
+    def make_first(self) -> None:
+        """Add a key that signs at once if none can; hosts that start together make one."""
+        if not self.exclude(private_key="").exists():
+            with one_at_a_time():
+                if not self.exclude(private_key="").exists():
+                    self.publish(0)
 
     def withdraw(self, kid: str) -> None:
-        """Let no host miss a key any more, whether or not it was known."""
-        with transaction.atomic():
-            self.update_or_create(kid=kid, defaults={"removed_at": timezone.now()})
+        """Have every host refuse a key's tokens; DoesNotExist for an unknown or withdrawn one. If
+        it was the last key, a new one signs at once."""
+        with one_at_a_time():
+            key = self.get(kid=kid, withdrawn_at=None)
+            key.withdrawn_at, key.private_key = database_now(), ""
+            key.save()
             trail.record(Kind.KEY_REMOVED, subject=kid)
+            self.make_first()
+
+    def replace_all(self) -> "SigningKey":
+        """Withdraw every key for a new one that signs at once."""
+        with one_at_a_time():
+            new = self.publish(0)
+            for key in self.filter(withdrawn_at=None).exclude(pk=new.pk):
+                self.withdraw(key.kid)
+        return new
+
+    def encrypt_anew(self) -> None:
+        """Encrypt every key by SECRET_KEY, so that its fallbacks may go."""
+        for kid, old in self.exclude(private_key="").values_list("kid", "private_key"):
+            try:
+                new = fernet(PURPOSE).rotate(old).decode()
+            except InvalidToken:
+                continue
+            self.filter(kid=kid, private_key=old).update(private_key=new)
+
+    def prune(self) -> int:
+        """Delete the keys whose last token has expired; how many."""
+        now = database_now()
+        expired = [key for key in self.all() if key.expires_at and key.expires_at <= now]
+        for key in expired:
+            with transaction.atomic():
+                trail.record(Kind.KEY_REMOVED, subject=key.kid)
+                key.delete()
+        return len(expired)
 
 
-class PublishedKey(models.Model):
-    """A signing key that one host has published, so that every host must have its file."""
+class SigningKey(models.Model):
+    """A key that signs tokens from a time on, until the next one does, and then verifies them.
+
+    The private key is encrypted (`keys.jwk`), and empty once the key is withdrawn. A key that
+    1.0.0 has published is empty altogether until `importkeys` brings it.
+    """
 
     kid = models.CharField(max_length=43, primary_key=True)
-    signs_from = models.DateTimeField(null=True, help_text="Empty for a key that signs at once.")
-    published_at = models.DateTimeField(default=timezone.now, editable=False)
-    removed_at = models.DateTimeField(null=True)
+    public_jwk = models.JSONField(default=dict)
+    private_key = models.TextField()
+    signs_from = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True)
 
-    objects = PublishedKeyManager()
+    objects = SigningKeyManager()
 
     class Meta:
-        ordering = ["published_at", "kid"]
+        ordering = ["signs_from", "kid"]
 
     def __str__(self) -> str:
         return self.kid
+
+    def decrypt(self) -> rsa.RSAPrivateKey | None:
+        return decrypt(self.private_key)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When its last token expires; None while no later key is there, and for one that is
+        withdrawn. The skew that clocks are allowed counts at both ends."""
+        later = SigningKey.objects.filter(withdrawn_at=None, signs_from__gt=self.signs_from)
+        successor = later.exclude(private_key="").first()
+        if successor is None or self.withdrawn_at:
+            return None
+        life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
+        life = min(life, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
+        return successor.signs_from + timedelta(seconds=life + READ_SECONDS)

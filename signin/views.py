@@ -114,7 +114,6 @@ class RefreshView(CredentialView):
         try:
             old = tokens.RefreshToken(encoded)
         except TokenError:
-            tokens.refuse_missing_key(encoded)
             raise InvalidRefreshToken from None
         user = User.objects.find_by_token(old["sub"], old["token_version"], with_lock=True)
         if user is None:

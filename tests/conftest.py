@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
+from django.apps import apps
 from django.contrib.auth.hashers import make_password
 from django.core import mail
 from django.db import connection, connections
+from django.db.models.signals import post_migrate
 from django.test import Client
 from django.utils import timezone
 from django_redis import get_redis_connection
@@ -21,7 +23,9 @@ from django_redis import get_redis_connection
 from accounts import tokens
 from accounts.models import Account, Role, User
 from config.logs import TextFormatter
-from keys.published import published
+from keys.apps import make_first_key
+from keys.cache import Key, signing_keys
+from keys.jwk import new_private_key, public_jwk
 from mail.worker import Worker
 from signin import hash_slots
 from signin.models import SignupLink
@@ -35,6 +39,10 @@ TOO_MANY_ATTEMPTS = {"error": "too many attempts; please try again later"}
 
 # What no log line may hold: the password above, a JWT, a link in a mail.
 SECRETS = re.compile(rf"{PASSWORD}|eyJ[\w-]{{10,}}\.eyJ|#token=|Bearer ")
+
+
+# Whenever a test has emptied the database it would make a key.
+post_migrate.disconnect(make_first_key, sender=apps.get_app_config("keys"))
 
 
 class API:
@@ -96,14 +104,29 @@ def no_secret_in_any_log():
     assert [line for line in lines if SECRETS.search(line)] == []
 
 
+@pytest.fixture(scope="session")
+def session_key():
+    """The signing key of all tests that are not about keys; it is in no database."""
+    private = new_private_key()
+    jwk = public_jwk(private)
+    return Key(jwk["kid"], jwk, timezone.now(), private.public_key(), private)
+
+
+@pytest.fixture(autouse=True)
+def one_signing_key(session_key):
+    """Each test begins with that key; what empties the database between tests makes no other."""
+    signing_keys.__init__()
+    signing_keys.keys = {session_key.kid: session_key}
+    signing_keys.signer = session_key.kid, session_key.private
+    signing_keys.is_read, signing_keys.next_read = True, float("inf")
+
+
 @pytest.fixture(autouse=True)
 def fresh_limits():
-    """Each test begins with no request counted, and no published key known."""
+    """Each test begins with no request counted."""
     if servers.REDIS is not None:
         servers.REDIS.client.flushall()
     limiter.reset()
-    published.forget()
-    published.next_look = float("inf")  # for what is withdrawn; some tests have no database
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +180,11 @@ def eve(new_user):
     return new_user("eve@example.org", first_name="Eve", role=Role.ADMIN, account=account)
 
 
+def signing_key():
+    """The key that signs in this process."""
+    return signing_keys.keys[signing_keys.signing_key()[0]]
+
+
 def bearer(user):
     """A client that carries a new access token of the user."""
     access, _ = tokens.issue(User.objects.get(pk=user.pk))
@@ -206,6 +234,7 @@ class Service:
         self.environment = os.environ | {
             "PORT": str(self.port),
             "DATA_DIR": str(folder / "data"),
+            "SECRET_KEY": "the secret of all the tests' services",
             "COOKIE_SECURE": "false",
             "DJANGO_SETTINGS_MODULE": "config.settings",
             "EMAIL_URL": f"filemail:///{folder}/mails",  # not into the log, which is searched

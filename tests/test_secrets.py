@@ -260,10 +260,9 @@ def hosts(new_service):
     one = new_service(SECRET_KEY=OLD, FRONTEND_URL=ORIGIN, RATE_LIMIT_CREDENTIAL="1000", **person)
     names = ("DATABASE_URL", "FRONTEND_URL", "RATE_LIMIT_CREDENTIAL")
     shared = {name: one.environment[name] for name in names}
-    keys = str(one.folder / "data/keys")
-    two = new_service(SECRET_KEY=OLD, JWT_KEYS_DIR=keys, **shared)
-    for command in (["makekey"], ["createsuperuser", "--noinput"]):
-        one.manage(*command)
+    two = new_service(SECRET_KEY=OLD, **shared)
+    query(one.environment["DATABASE_URL"], "DELETE FROM keys_signingkey")  # of another secret
+    one.manage("createsuperuser", "--noinput")
     return one.start(), two.start()
 
 

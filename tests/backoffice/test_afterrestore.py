@@ -14,6 +14,7 @@ from assistants.models import Grant
 from audit.models import Kind, Record
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation, Status
+from keys.models import SigningKey
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail, State
 from mail.worker import Worker
@@ -196,6 +197,19 @@ def test_yes_ends_it_all(as_ada, monkeypatch, answer):
     call_command("afterrestore")
 
     assert as_ada.get("/auth/me").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("options", "answers"), [(["--yes"], []), (["--yes", "--replace-keys"], []), ([], ["y", "y"])]
+)
+def test_keys_are_replaced_for_whoever_says_so(db, monkeypatch, options, answers):
+    monkeypatch.setattr("builtins.input", lambda question: answers.pop(0))
+    old = SigningKey.objects.publish(0)
+    call_command("afterrestore", *options)
+
+    old.refresh_from_db()
+    assert (old.withdrawn_at is not None) is (options != ["--yes"])
+    assert SigningKey.objects.filter(withdrawn_at=None).count() >= 1
 
 
 @pytest.mark.parametrize("answer", ["", "n", None])

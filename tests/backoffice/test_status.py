@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from backoffice import status
-from keys import folder
+from keys.models import SigningKey
 from mail.outbox import OutgoingMail
 from tests import servers
 from tests.conftest import query
@@ -32,7 +32,7 @@ def states():
 
 
 def test_all_is_well(settings):
-    folder.key_ring()
+    SigningKey.objects.make_first()
     found = states()
 
     # The tests' settings are not fit for production, and their role owns the tables.

@@ -144,7 +144,7 @@ def test_sample_holds_over_two_rotations_and_500_tokens(service, verifier):
     said = []
     for rotation in range(3):
         if rotation:
-            service.manage("rotatekeys", "--delay", "0")
+            service.manage("rotatekey", "--now")
         access, refresh = pairs(service, 167)
         wait_until_published(service, access[0])
         said += verifier("+61", *access)

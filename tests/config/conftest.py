@@ -14,7 +14,6 @@ def shells(tmp_path_factory):
     made = Shells(server, folder)
     made.as_postgres(block("as `postgres`, the role that owns the tables"))
     made.as_operator(block("The owner's address stands in no file"))
-    made.manage("makekey")
     made.manage("createsuperuser --noinput", **OPERATOR)
     yield made
     server.stop()

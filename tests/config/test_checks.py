@@ -7,11 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 from django.core.checks import run_checks
-
-from keys import folder
 
 PRODUCTION = {
     "SECRET_KEY": "a-secret-of-fifty-characters-that-all-the-hosts-share",
@@ -32,9 +28,6 @@ PRODUCTION = {
 @pytest.fixture(autouse=True)
 def production(settings, tmp_path):
     """Settings that every check is content with."""
-    folder.key_folder.reset()
-    settings.JWT_KEYS_DIR = tmp_path / "keys"
-    folder.make_first()
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     settings.TRUSTED_PROXY_COUNT = 1
     settings.COOKIE_SECURE = True
@@ -45,8 +38,6 @@ def production(settings, tmp_path):
     settings.SECRET_KEY = PRODUCTION["SECRET_KEY"]
     settings.RATE_LIMIT_CREDENTIAL = 10
     settings.STAFF_SECOND_FACTOR = True
-    yield
-    folder.key_folder.reset()
 
 
 def found():
@@ -56,12 +47,6 @@ def found():
     ours = [message for message in spoken if not str(message.id).startswith("security.")]
     assert all(message.hint for message in ours)
     return [str(message.id) for message in spoken]
-
-
-def pem(bits):
-    key = rsa.generate_private_key(public_exponent=65537, key_size=bits)
-    form = serialization.PrivateFormat.PKCS8
-    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 
 
 def test_silent_in_production():
@@ -113,35 +98,6 @@ def test_issuer_may_be_any_where_no_assistant_looks_for_it(settings):
     assert found() == []
 
 
-def test_short_key(settings):
-    path = settings.JWT_KEYS_DIR / "short.pem"
-    path.write_bytes(pem(1024))
-    path.chmod(0o600)
-
-    assert found() == ["keys.E001"]
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o622])
-def test_key_open_to_others(settings, mode):
-    (settings.JWT_KEYS_DIR / folder.FIRST_NAME).chmod(mode)
-
-    assert found() == ["keys.W001"]
-
-
-def test_key_folder_open_to_others(settings):
-    settings.JWT_KEYS_DIR.chmod(0o755)
-
-    assert found() == ["keys.W001"]
-
-
-@pytest.mark.parametrize("folder", ["none", ""])
-def test_no_key_yet(settings, tmp_path, folder):
-    settings.JWT_KEYS_DIR = tmp_path / "another" / folder
-    (tmp_path / "another").mkdir(mode=0o700)
-
-    assert found() == ["keys.E002"]
-
-
 def test_remote_database_without_a_store(settings, monkeypatch):
     settings.REDIS_URL = None
     monkeypatch.setitem(settings.DATABASES["default"], "HOST", "db.consulting.test")
@@ -188,7 +144,7 @@ def example_environment():
 
 
 def test_example_environment_is_refused_until_it_is_filled_in(tmp_path):
-    example = example_environment() | {"JWT_KEYS_DIR": str(tmp_path / "keys")}
+    example = example_environment()
     filled = {name: value.replace("example.com", "company.test") for name, value in example.items()}
     filled |= {"SECRET_KEY": PRODUCTION["SECRET_KEY"], "DATA_DIR": str(tmp_path)}
 

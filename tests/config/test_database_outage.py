@@ -15,7 +15,6 @@ from django.db import connection as default_connection
 
 from config.postgresql.base import Connection
 from config.postgresql.breaker import Breaker, breaker
-from keys.ring import new_pem
 from tests.conftest import Service, query
 from tests.requests import ask
 from tests.servers import PostgresServer
@@ -29,19 +28,10 @@ def server(tmp_path_factory):
     server.stop()
 
 
-@pytest.fixture(scope="module")
-def key_folder(tmp_path_factory):
-    """The signing keys of all services on the one database."""
-    folder = tmp_path_factory.mktemp("keys")
-    (folder / "one.pem").write_bytes(new_pem())
-    return str(folder)
-
-
 @pytest.fixture
-def service(server, key_folder, new_service):
+def service(server, new_service):
     return new_service(
         DATABASE_URL=server.url(),
-        JWT_KEYS_DIR=key_folder,
         RATE_LIMIT_CREDENTIAL="100000",
         RATE_LIMIT_PUBLIC="100000",
     ).start()
@@ -174,9 +164,9 @@ def test_locked_table_is_said_at_once_and_leaves_no_query_behind(service, server
     assert_heals(service)
 
 
-def test_driver_says_why_but_no_password(server, key_folder, new_service):
+def test_driver_says_why_but_no_password(server, new_service):
     url = server.url().replace("postgres@", "postgres:hunter2secret@")
-    service = new_service(DATABASE_URL=url, JWT_KEYS_DIR=key_folder).start()
+    service = new_service(DATABASE_URL=url).start()
     server.stop()
     try:
         assert log_in(service).status == 503
@@ -196,14 +186,13 @@ def threads_of(pid):
 @pytest.mark.parametrize("lose", [PostgresServer.stop, stopped])
 def test_start_without_a_database_forks_no_thread(
     server,
-    key_folder,
     new_service,
     lose,
 ):
-    service = new_service(DATABASE_URL=server.url(), JWT_KEYS_DIR=key_folder)
+    service = new_service(DATABASE_URL=server.url())
     with lose(server) or contextlib.nullcontext():
         service.start()
-        assert "has not been told of the signing keys" in service.log
+        assert "the signing keys cannot be read yet" in service.log
         assert threads_of(service.server.pid) == 1
         assert log_in(service).status == 503
     if server.process.poll() is not None:

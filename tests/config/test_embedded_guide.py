@@ -13,7 +13,7 @@ from tests.conftest import PASSWORD, Service, query
 from tests.requests import ask
 
 COPY = block("Python's `sqlite3` asks SQLite itself for a copy")
-MADE_BY_MIGRATE = {"django_content_type", "auth_permission"}
+MADE_BY_MIGRATE = {"django_content_type", "auth_permission", "keys_signingkey"}
 LOG_IN = {"email": "op@example.com", "password": PASSWORD}
 
 
@@ -26,7 +26,6 @@ class Embedded(Service):
         super().__init__(folder, DATABASE_URL=file, DATA_DIR=str(folder), REDIS_URL="", **limits)
         self.manage("migrate", "-v0")
         del self.environment["DATABASE_URL"]  # as for `make run`, which has made the file
-        self.manage("makekey")
         self.environment |= OPERATOR
         self.manage("createsuperuser", "--noinput")
 

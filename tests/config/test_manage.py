@@ -18,7 +18,7 @@ def manage(*words, **environment):
     return subprocess.run(command, env=told, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("command", ["migrate", "locks", "createsuperuser", "rotatekeys"])
+@pytest.mark.parametrize("command", ["migrate", "locks", "createsuperuser", "rotatekey"])
 def test_forgotten_environment_makes_no_database(tmp_path, command):
     done = manage(command, DATA_DIR=str(tmp_path))
 

@@ -107,6 +107,12 @@ OUTAGES = [
             f"next_signing_key_seconds{{{JOB}}}": "-1x90",
         },
     ),
+    (
+        "SigningKeyUnreadable",
+        10,
+        {},
+        {f'signing_keys_unreadable{{{JOB}, instance="b"}}': "0x5 1x20"},
+    ),
 ]
 # Eight hours of a service that is well: a release goes out in between, a few requests fail,
 # somebody mistypes a password each minute, and a mail was given up long ago.
@@ -136,6 +142,7 @@ QUIET_NIGHT = {
     f'sign_ins_total{{{JOB}, method="totp"}}': "0+0.5x480",
     f"signing_key_age_seconds{{{JOB}}}": "8640000+60x480",
     f"next_signing_key_seconds{{{JOB}}}": "-1x480",
+    f"signing_keys_unreadable{{{JOB}}}": "0x480",
 }
 
 

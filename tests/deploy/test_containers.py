@@ -92,18 +92,16 @@ def test_image_holds_the_whole_service():
     assert f"consulting:{settings.VERSION}" in CONTAINERFILE
 
 
-def test_secrets_and_keys_are_mounted_where_they_are_looked_for():
-    keys = IMAGE_ENVIRONMENT["JWT_KEYS_DIR"]
+def test_secrets_are_mounted_where_they_are_looked_for():
     for service in OURS.values():
         files = [v for k, v in service["environment"].items() if k.endswith("_FILE")]
         assert files == [f"/run/secrets/{name}" for name in service["secrets"]]
-        assert service["volumes"][0].removesuffix(":ro") == f"keys:{keys}"
     used = {name for made in COMPOSE["services"].values() for name in made.get("secrets", [])}
     assert used == set(COMPOSE["secrets"])
     for pod in PODS.values():
         mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
         files = [v for k, v in config_map().items() if k.endswith("_FILE")]
-        assert mounts == {"/tmp", keys, *(str(Path(path).parent) for path in files)}
+        assert mounts == {"/tmp", *(str(Path(path).parent) for path in files)}
 
 
 def test_nobody_has_rights_or_a_tree_to_write_to():
@@ -202,7 +200,7 @@ class Container:
 def root(new_database):
     """Where the image's files lie, which nobody may write to, with the secrets filled in."""
     root = Path(tempfile.mkdtemp(prefix="consulting-container-"))
-    for name in ("srv", "tmp", "run/secrets", "run/consulting", "etc/consulting/keys"):
+    for name in ("srv", "tmp", "run/secrets", "run/consulting"):
         (root / name).mkdir(parents=True)
     skip = shutil.ignore_patterns("__pycache__")
     for name in COPIED:
@@ -217,7 +215,7 @@ def root(new_database):
     for name, value in secrets.items():
         (root / "run/secrets" / name).write_text(f"{value}\n")
     subprocess.run(["chmod", "-R", "a+rX,a-w", str(root)], check=True)
-    for name in ("tmp", "run/consulting", "etc/consulting/keys"):
+    for name in ("tmp", "run/consulting"):
         (root / name).chmod(0o700)
         if IS_ROOT:
             os.chown(root / name, NOBODY, NOBODY)
@@ -229,7 +227,6 @@ def root(new_database):
 def test_commands_run_without_rights(root):
     port = servers.free_port()
     assert Container(root, "setup", port).start().wait(60) == 0, (root / "log").read_text()
-    (root / "etc/consulting/keys").chmod(0o500)
     web = Container(root, "web", port)
     running = [web.start(), Container(root, "mail", port).start()]
     try:

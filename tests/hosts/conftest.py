@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import itertools
 import os
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -61,7 +60,7 @@ def inside(namespace):
 
 
 class Host(Service):
-    """One host: a gunicorn, a mail worker and a key folder of its own, and its three cables."""
+    """One host: a gunicorn and a mail worker of its own, and its three cables."""
 
     def __init__(self, folder, centre, number, ports):
         self.centre, self.number = centre, number
@@ -82,7 +81,6 @@ class Host(Service):
             **SHARED,
         )
         self.url = f"http://{self.far('web')}:{self.port}"
-        self.keys = folder / "data" / "keys"
 
     def near(self, cable):
         """The address of a cable's end in the centre."""
@@ -135,9 +133,6 @@ class Host(Service):
 
     def health(self):
         return ask(self.url, "GET", "/health").json()
-
-    def receive_key(self, path):
-        shutil.copy(path, self.keys / path.name)
 
 
 class Balancer:
@@ -210,14 +205,12 @@ def hosts(
     database,
     tmp_path_factory,
 ):
-    """Three that run and have the first key; the operator is there."""
+    """Three that run; the operator is there."""
     ports = {"redis": store.port, "db": database.port}
     hosts = [Host(tmp_path_factory.mktemp("host"), centre, n, ports) for n in (1, 2, 3)]
     try:
-        for words in (["migrate", "-v0"], ["makekey"], ["createsuperuser", "--noinput"]):
+        for words in (["migrate", "-v0"], ["createsuperuser", "--noinput"]):
             hosts[0].manage(*words)
-        for host in hosts[1:]:
-            shutil.copytree(hosts[0].keys, host.keys)
         for host in hosts:
             host.start()
         yield hosts

@@ -1,178 +1,46 @@
-"""Key rotation: published first, signing later, gone when the last token has died."""
+"""Keys rotate without a failed request, and a withdrawn one is refused, on all hosts by one
+command."""
 
-import os
+import itertools
+import json
 import threading
 import time
-from datetime import UTC, datetime, timedelta
 
 import jwt
 import pytest
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import CommandError, call_command
 
-from audit.models import Record
-from keys import folder
-from keys.exceptions import SigningKeyMissing
-from keys.ring import Key
-from tests.conftest import PASSWORD
+from keys.models import READ_SECONDS
+from tests.conftest import PASSWORD, query
 from tests.requests import ask
 
-START = datetime(2030, 1, 1, tzinfo=UTC)
+ADA = {"email": "ada@example.com", "password": PASSWORD}
+LIMITS = {f"RATE_LIMIT_{tier}": "1000000" for tier in ("AUTHENTICATED", "CREDENTIAL", "PUBLIC")}
+LIVES = {"ACCESS_TOKEN_SECONDS": "3", "REFRESH_TOKEN_SECONDS": "3", "JWT_LEEWAY_SECONDS": "0"}
+OPERATOR = {"DJANGO_SUPERUSER_EMAIL": ADA["email"], "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
 
 
 @pytest.fixture
-def key_folder(settings, tmp_path):
-    settings.JWT_KEYS_DIR = tmp_path
-    folder.make_first()
-    return tmp_path
+def hosts(request, new_service):
+    """Two, which share a database and nothing else; both have two processes."""
+    settings = {"WEB_CONCURRENCY": "2", **LIMITS, **OPERATOR, **getattr(request, "param", {})}
+    one = new_service(**settings)
+    two = new_service(**settings, DATABASE_URL=one.environment["DATABASE_URL"])
+    one.manage("createsuperuser", "--noinput")
+    return one.start(), two.start()
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """Moves the processes' monotonic clock on, so that the next look is due."""
-
-    def look_again(kept):
-        kept.next_look = float("-inf")
-        return kept.current()
-
-    return look_again
-
-
-@pytest.mark.django_db
-def test_new_key_is_private_published_and_signs_after_the_delay(key_folder, time_machine):
-    time_machine.move_to(START, tick=False)
-    first = folder.KeyFolder().current().signing_key()
-    key = folder.publish(600)
-    ring = folder.KeyFolder().current()
-
-    assert oct((key_folder / "20300101T001000Z.pem").stat().st_mode)[-3:] == "600"
-    assert len(ring.jwks()["keys"]) == 2
-    assert ring.signing_key().kid == first.kid
-    time_machine.move_to(START + timedelta(seconds=600), tick=False)
-    assert ring.signing_key().kid == key.kid
-    assert Record.objects.get().subject == key.kid
-
-
-@pytest.mark.django_db
-def test_old_key_goes_when_its_last_token_has_died(key_folder, time_machine, settings):
-    time_machine.move_to(START, tick=False)
-    first = folder.KeyFolder().current().signing_key()
-    folder.publish(600)
-    last_dead = START + timedelta(seconds=600 + 86400 + 2 * 5 + folder.LOOK_SECONDS)
-    time_machine.move_to(last_dead - timedelta(seconds=1), tick=False)
-    assert folder.remove_dead() == []
-    time_machine.move_to(last_dead, tick=False)
-
-    assert [key.kid for key in folder.remove_dead()] == [first.kid]
-    assert len(folder.key_files()) == 1
-    assert Record.objects.filter(kind="key.removed").count() == 1
-
-
-def test_running_process_notices_new_and_removed_keys(key_folder, clock):
-    kept = folder.KeyFolder()
-    assert len(kept.current().keys) == 1
-    folder.write_once(key_folder / "20300101T000000Z.pem", folder.new_pem())
-    assert len(kept.current().keys) == 1
-    assert len(clock(kept).keys) == 2
-    (key_folder / "20300101T000000Z.pem").unlink()
-
-    assert len(clock(kept).keys) == 1
-
-
-@pytest.mark.parametrize("keep_time", [False, True])
-def test_file_that_is_overwritten_in_place_is_noticed(key_folder, clock, keep_time):
-    kept = folder.KeyFolder()
-    old = kept.current().signing_key().kid
-    path = key_folder / folder.FIRST_NAME
-    before = path.stat()
-    pem = folder.new_pem()
-    while len(pem) != before.st_size:
-        pem = folder.new_pem()
-    path.write_bytes(pem)
-    if keep_time:
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-    assert clock(kept).keys.get(old) is None
-    assert clock(kept).signing_key().kid == Key.read(path).kid
-
-
-def test_file_that_has_not_changed_is_not_read_again(key_folder, clock, monkeypatch):
-    kept = folder.KeyFolder()
-    ring = kept.current()
-    monkeypatch.delattr(folder.Key, "read")
-
-    assert clock(kept) is ring
-
-
-@pytest.mark.parametrize("content", [b"", b"-----BEGIN PRIVATE KEY-----\nMII", b"\xff\x00"])
-def test_bad_new_file_keeps_the_old_ring_and_is_read_again(key_folder, clock, caplog, content):
-    kept = folder.KeyFolder()
-    old = kept.current()
-    new = key_folder / "20300101T000000Z.pem"
-    new.write_bytes(content)
-    assert clock(kept) is old
-    assert clock(kept) is old
-    assert caplog.text.count("the signing keys stay as they are") == 1
-    new.write_bytes(folder.new_pem())
-
-    assert len(clock(kept).keys) == 2
-
-
-@pytest.mark.parametrize("whole_folder", [False, True])
-def test_last_key_that_is_deleted_verifies_nothing_any_more(
-    key_folder, clock, caplog, whole_folder
-):
-    kept = folder.KeyFolder()
-    kid = kept.current().signing_key().kid
-    (key_folder / folder.FIRST_NAME).unlink()
-    if whole_folder:
-        key_folder.rmdir()
-
-    assert clock(kept).keys.get(kid) is None
-    assert clock(kept).keys.get(kid) is None
-    assert caplog.text.count(f"no signing key is left in {key_folder}") == 1
-    with pytest.raises(SigningKeyMissing):
-        kept.current().signing_key()
-    with pytest.raises(ImproperlyConfigured):
-        folder.KeyFolder().current()
-
-
-def test_key_that_comes_back_is_found_again(key_folder, clock):
-    kept = folder.KeyFolder()
-    kept.current()
-    first = key_folder / folder.FIRST_NAME
-    content = first.read_bytes()
-    first.unlink()
-    assert not clock(kept).keys
-    first.write_bytes(content)
-
-    assert len(clock(kept).keys) == 1
-
-
-@pytest.mark.django_db
-def test_command_reports_as_text_and_json(key_folder, capsys):
-    call_command("rotatekeys")
-    assert "signs in 600 s" in capsys.readouterr().out
-    call_command("rotatekeys", "--only-remove", "--json")
-
-    assert capsys.readouterr().out == '{"published": null, "removed": []}\n'
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("wrong", [["--delay=-1"], ["--delay=soon"], ["--what"]])
-def test_command_refuses_wrong_arguments(key_folder, wrong):
-    with pytest.raises(CommandError):
-        call_command("rotatekeys", *wrong)
-    assert len(folder.key_files()) == 1
+def log_in(host):
+    return ask(host.url, "POST", "/auth/login", ADA).json()
 
 
 class Caller(threading.Thread):
-    """Refreshes and asks who it is, without a pause; verifies each token by JWKS alone, which it
-    fetches again when its copy is a second old."""
+    """Refreshes and asks who it is at one host after the other, without a pause; verifies each
+    token by JWKS alone, which it fetches again when its copy is a second old."""
 
-    def __init__(self, url, refresh_token):
+    def __init__(self, hosts):
         super().__init__()
-        self.url, self.token = url, refresh_token
+        self.urls = itertools.cycle(host.url for host in hosts)
+        self.token = log_in(hosts[0])["refresh_token"]
         self.kids = set()
         self.problems = []
         self.stopping = threading.Event()
@@ -180,7 +48,7 @@ class Caller(threading.Thread):
 
     def jwks(self):
         if time.monotonic() - self.fetched_at > 1:
-            answer = ask(self.url, "GET", "/.well-known/jwks.json")
+            answer = ask(next(self.urls), "GET", "/.well-known/jwks.json")
             self.known = {key.key_id: key for key in jwt.PyJWKSet.from_dict(answer.json()).keys}
             self.fetched_at = time.monotonic()
         return self.known
@@ -193,68 +61,91 @@ class Caller(threading.Thread):
                 self.problems.append(error)
 
     def call(self):
-        answer = ask(self.url, "POST", "/auth/refresh", {"refresh_token": self.token}).json()
-        self.token, access = answer["refresh_token"], answer["access_token"]
+        answer = ask(next(self.urls), "POST", "/auth/refresh", {"refresh_token": self.token})
+        assert answer.status == 200, answer.body
+        self.token, access = answer.json()["refresh_token"], answer.json()["access_token"]
         kid = jwt.get_unverified_header(access)["kid"]
         jwt.decode(access, self.jwks()[kid], ["RS256"], options={"verify_iat": False})
         self.kids.add(kid)
-        me = ask(self.url, "GET", "/auth/me", authorization=f"Bearer {access}")
-        assert me.status == 200, me.body
+        for _ in range(2):
+            me = ask(next(self.urls), "GET", "/auth/me", authorization=f"Bearer {access}")
+            assert me.status == 200, me.body
 
 
-def test_rotation_under_load_fails_no_request(new_service):
-    limits = {f"RATE_LIMIT_{tier}": "1000000" for tier in ("AUTHENTICATED", "CREDENTIAL", "PUBLIC")}
-    service = new_service(
-        WEB_CONCURRENCY="2",
-        ACCESS_TOKEN_SECONDS="3",
-        REFRESH_TOKEN_SECONDS="3",
-        JWT_LEEWAY_SECONDS="0",
-        DJANGO_SUPERUSER_EMAIL="ada@example.com",
-        DJANGO_SUPERUSER_PASSWORD=PASSWORD,
-        **limits,
-    )
-    service.manage("createsuperuser", "--noinput")
-    service.start()
-    person = {"email": "ada@example.com", "password": PASSWORD}
-    login = ask(service.url, "POST", "/auth/login", person).json()
-    callers = [Caller(service.url, login["refresh_token"]) for _ in range(3)]
+def kids(host):
+    return {key["kid"] for key in ask(host.url, "GET", "/.well-known/jwks.json").json()["keys"]}
+
+
+def wait_until(true, seconds=20):
+    begun = time.monotonic()
+    while not true():
+        assert time.monotonic() - begun < seconds
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("hosts", [LIVES], indirect=True, ids=["tokens of three seconds"])
+def test_rotation_under_load_fails_no_request(hosts):
+    one, two = hosts
+    callers = [Caller(order) for order in (hosts, hosts[::-1], hosts)]
     for caller in callers:
         caller.start()
-    service.manage("rotatekeys", "--delay=4")
-    begun = time.monotonic()
-    removed = ""
-    while "removed" not in removed and time.monotonic() - begun < 20:
-        time.sleep(1)
-        removed = service.manage("rotatekeys", "--only-remove")
-    time.sleep(folder.LOOK_SECONDS + 0.5)
+    [old] = kids(one)
+    one.manage("rotatekey", "--now")
+    wait_until(lambda: all(len(caller.kids) == 2 for caller in callers))
+    wait_until(lambda: two.manage("prune") and old not in kids(one) | kids(two))
     for caller in callers:
         caller.stopping.set()
         caller.join()
 
     assert [problem for caller in callers for problem in caller.problems] == []
-    assert {len(caller.kids) for caller in callers} == {2}
-    assert len(ask(service.url, "GET", "/.well-known/jwks.json").json()["keys"]) == 1
+    assert len(kids(one) | kids(two)) == 1
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(3600, "3600 s ahead of the"), (-3600, "3600 s behind the")]
-)
-@pytest.mark.parametrize("option", [[], ["--only-remove"]])
-def test_nothing_is_rotated_by_a_wrong_clock(key_folder, time_machine, seconds, words, option):
-    before = folder.key_files()
-    time_machine.move_to(time.time() + seconds)
+def test_withdrawn_key_is_refused_on_every_host(hosts):
+    one, two = hosts
+    token = log_in(one)["access_token"]
 
-    with pytest.raises(CommandError, match=words):
-        call_command("rotatekeys", *option)
-    assert folder.key_files() == before
-    assert not Record.objects.exists()
+    def status(host):
+        return ask(host.url, "GET", "/auth/me", authorization=f"Bearer {token}").status
+
+    assert [status(one), status(two)] == [200, 200]
+    one.manage("withdrawkey", "--", jwt.get_unverified_header(token)["kid"])
+    begun = time.monotonic()
+    wait_until(lambda: [status(host) for host in hosts * 4] == [401] * 8)
+
+    assert time.monotonic() - begun < READ_SECONDS + 1 + 2  # two more for a busy machine
+    assert ask(two.url, "GET", "/auth/me", authorization=f"Bearer {token}").status == 401
+    new = log_in(two)["access_token"]
+    wait_until(lambda: ask(one.url, "GET", "/auth/me", authorization=f"Bearer {new}").status == 200)
 
 
-@pytest.mark.django_db
-def test_leaked_key_is_withdrawn_by_a_wrong_clock_too(key_folder, time_machine):
-    key = folder.publish(0)
-    time_machine.move_to(time.time() + 40)
-    call_command("rotatekeys", f"--withdraw={key.kid}")
+def test_hosts_that_start_together_on_an_empty_table_share_one_key(new_service):
+    one = new_service()
+    url = one.environment["DATABASE_URL"]
+    query(url, "DELETE FROM keys_signingkey")
+    hosts = [one, *(new_service(DATABASE_URL=url) for _ in range(2))]
+    starts = [threading.Thread(target=host.start) for host in hosts]
+    for start in starts:
+        start.start()
+    for start in starts:
+        start.join()
 
-    assert len(folder.key_files()) == 1
+    assert len({json.dumps(sorted(kids(host))) for host in hosts}) == 1
+    assert len(query(url, "SELECT kid FROM keys_signingkey")) == 1
+
+
+def test_migrate_makes_the_first_key_and_only_that(new_service):
+    service = new_service()
+    [[kid]] = query(service.environment["DATABASE_URL"], "SELECT kid FROM keys_signingkey")
+    service.manage("migrate", "-v0")
+
+    assert [key["kid"] for key in json.loads(service.manage("listkeys", "--json"))["keys"]] == [kid]
+
+
+def test_start_ends_with_one_line_where_the_secret_is_another(new_service):
+    service = new_service(SECRET_KEY="not the one that has encrypted the key")
+    server = service.spawn("-m", "gunicorn", "config.wsgi")
+
+    assert server.wait(60) != 0
+    assert service.log.count("SECRET_KEY decrypts no signing key") == 1
+    assert "Traceback" not in service.log

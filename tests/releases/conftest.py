@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests import servers
 from tests.releases.fill import SECRET_KEY
@@ -35,6 +37,12 @@ def load_sqlite(folder):
     return f"sqlite:///{path}"
 
 
+# A key as 1.0.0 had it, in a file.
+OLD_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+    serialization.Encoding.PEM,
+    serialization.PrivateFormat.PKCS8,
+    serialization.NoEncryption(),
+)
 LOADERS = {"postgresql": load_postgresql, "sqlite": load_sqlite}
 
 
@@ -46,4 +54,6 @@ def old(request, tmp_path, new_service):
         DATABASE_URL=LOADERS[kind](tmp_path), SECRET_KEY=SECRET_KEY, RATE_LIMIT_CREDENTIAL="1000"
     )
     service.manage("migrate", "-v0")
+    (tmp_path / "first.pem").write_bytes(OLD_KEY)
+    service.manage("importkeys", str(tmp_path))
     return service.start(), json.loads((HERE / f"1.0.0.{kind}.json").read_text("utf-8"))

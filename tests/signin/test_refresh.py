@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from accounts import tokens
 from accounts.models import User
-from keys import folder
-from tests.conftest import API, close_connections
+from tests.conftest import API, close_connections, signing_key
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +61,7 @@ def test_wrong_token_is_401(api, db, wrong):
 def sign(user, prefix, **changes):
     """A refresh token under such a kid, with other claims."""
     refresh = tokens.issue(user)[1]
-    key = folder.key_ring().signing_key()
+    key = signing_key()
     claims = {"iss": "consulting-management", **refresh.payload, **changes}
     return jwt.encode(claims, key.private, "RS256", {"kid": prefix + key.kid})
 

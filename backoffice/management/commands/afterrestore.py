@@ -10,9 +10,11 @@ from django.db import transaction
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
+from keys.models import SigningKey
 from signin.factors.models import Factors, UsedChallenge
 
 QUESTION = "End every session, mailed link and assistant's grant in this database? [y/N] "
+KEYS_QUESTION = "Replace the signing keys? Any that leaked and was withdrawn is valid again. [y/N] "
 
 
 class Command(BaseCommand):
@@ -24,12 +26,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument(
+            "--replace-keys",
+            action="store_true",
+            help="withdraw every signing key for a new one: withdrawn ones had come back, too",
+        )
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: object, **options: Any) -> None:
-        if not options["yes"] and not is_confirmed():
-            raise CommandError("Nothing was ended.")
+        replaces_keys = options["replace_keys"]
+        if not options["yes"]:
+            if not is_confirmed(QUESTION):
+                raise CommandError("Nothing was ended.")
+            replaces_keys = replaces_keys or is_confirmed(KEYS_QUESTION)
         ended = end_everything()
+        if replaces_keys:
+            SigningKey.objects.replace_all()
         if options["json"]:
             self.stdout.write(json.dumps(ended))
             return
@@ -37,9 +49,9 @@ class Command(BaseCommand):
             self.stdout.write(f"{name}: {count} ended")
 
 
-def is_confirmed() -> bool:
+def is_confirmed(question: str) -> bool:
     try:
-        return input(QUESTION).strip().lower() in {"y", "yes"}
+        return input(question).strip().lower() in {"y", "yes"}
     except EOFError:
         raise CommandError("Nobody is there to ask: say --yes.") from None
 

@@ -27,8 +27,7 @@ AT_ONCE = 30
 def shown(new_service):
     """A service, and what Ada shows of each kind: to which call, with which body."""
     service = new_service(**ENVIRONMENT)
-    for command in (["makekey"], ["createsuperuser", "--noinput"]):
-        service.manage(*command)
+    service.manage("createsuperuser", "--noinput")
     url, key = service.start().url, Authenticator()
     token = ask(url, "POST", "/auth/login", LOGIN).json()["access_token"]
     bearer = {"Authorization": f"Bearer {token}"}

@@ -1,0 +1,45 @@
+"""`manage.py importkeys`: the signing keys of 1.0.0, which were files."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from keys.models import SigningKey
+
+
+class Command(BaseCommand):
+    help = "Take over the PEM files of 1.0.0 (its JWT_KEYS_DIR), so that its tokens stay valid."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", type=Path)
+
+    def handle(self, *args: object, folder: Path, **options: Any) -> None:
+        files = {path: read(path) for path in sorted(folder.glob("*.pem"))}
+        if not files:
+            raise CommandError(f"{folder} has no .pem file.")
+        for path, private in files.items():
+            key = SigningKey.objects.add(private, signs_from(path))
+            state = "was withdrawn, and stays so" if key.withdrawn_at else "is imported"
+            self.stdout.write(f"{key.kid} ({path.name}) {state}.")
+
+
+def read(path: Path) -> RSAPrivateKey:
+    try:
+        private = load_pem_private_key(path.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError) as error:
+        raise CommandError(f"{path} cannot be read ({error}).") from None
+    if not isinstance(private, RSAPrivateKey):
+        raise CommandError(f"{path} is not an RSA key.")
+    return private
+
+
+def signs_from(path: Path) -> datetime:
+    """The time in the file's name; 1.0.0 had keys of other names sign before all that have one."""
+    try:
+        return datetime.strptime(path.stem, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)

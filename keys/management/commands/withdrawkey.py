@@ -1,0 +1,24 @@
+"""`manage.py withdrawkey`: the answer to a signing key that has leaked."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from keys.models import SigningKey
+
+
+class Command(BaseCommand):
+    help = (
+        "Withdraw a signing key: within three seconds every host refuses its tokens, whose users "
+        "sign in again. Without another key a new one signs at once."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("kid", help="as `listkeys` has it; after `--` if it begins with a -")
+
+    def handle(self, *args: object, kid: str, **options: Any) -> None:
+        try:
+            SigningKey.objects.withdraw(kid)
+        except SigningKey.DoesNotExist:
+            raise CommandError(f"{kid} is unknown, or withdrawn already.") from None
+        self.stdout.write(f"{kid} is withdrawn.")
