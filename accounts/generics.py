@@ -14,8 +14,7 @@ from rest_framework.serializers import Serializer
 
 from accounts.authentication import BearerAuthentication, id_in_bearer_token
 from accounts.models import Role, User
-from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
-from throttling.views import CountedRequest, CountedView
+from throttling.views import AuthenticatedThrottle, CountedRequest, CountedView, CredentialThrottle
 
 Data = dict[str, Any]  # what a serializer has cleaned: its fields say of what types
 

@@ -32,8 +32,7 @@ from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import form_proof, second_page, unseal
 from signin.login import check_credentials
 from signin.serializers import LoginSerializer
-from throttling.throttles import CredentialThrottle, PublicThrottle
-from throttling.views import CountedView
+from throttling.views import CountedView, CredentialThrottle, PublicThrottle
 
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # base64url of a SHA-256 digest
 TICKET_SECONDS = 600

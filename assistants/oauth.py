@@ -20,8 +20,7 @@ from rest_framework.views import APIView
 from assistants.errors import InvalidGrant, OAuthError, TooManyTokenRequests
 from assistants.models import ACCESS_TOKEN, CODE, REFRESH_TOKEN, Client, Grant, read_token
 from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_metadata
-from throttling.throttles import CredentialThrottle
-from throttling.views import CountedView, check_body_size
+from throttling.views import CountedView, CredentialThrottle, check_body_size
 
 BASE = settings.SERVICE_URL
 RESOURCE = f"{BASE}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)

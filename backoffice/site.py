@@ -29,8 +29,8 @@ from signin.devices import remember_device
 from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import form_proof, unseal
 from signin.login import check_credentials
-from throttling.exceptions import RateLimited, TooManyAttempts
-from throttling.throttles import CredentialThrottle, PublicThrottle
+from throttling.errors import RateLimited, TooManyAttempts
+from throttling.views import CredentialThrottle, PublicThrottle
 
 # Django views left out: a password is changed by a mailed link alone (Django's form would check the
 # old one without limit, lockout and audit log), and no row has a page outside.

@@ -69,6 +69,39 @@ def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> 
     return int(value)
 
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def network_limits(name: str) -> list[tuple[Network, int]]:
+    """Limits for networks, the longest prefix first: `203.0.113.0/24=200,2001:db8:1::/48=200`."""
+    found: dict[Network, int] = {}
+    for entry in os.environ.get(name, "").split(","):
+        if not entry.strip():
+            continue
+        text, _, limit = entry.strip().partition("=")
+        try:
+            network = caller_network(text)
+        except ValueError as error:
+            stop(name, f"{entry.strip()[:60]!r}: {error}")
+        if not re.fullmatch("[1-9][0-9]{0,8}", limit) or network in found:
+            stop(name, f"{entry.strip()[:60]!r} must be NETWORK=LIMIT, each network once")
+        found[network] = int(limit)
+    return sorted(found.items(), key=lambda item: -item[0].prefixlen)
+
+
+def caller_network(text: str) -> Network:
+    """A network of addresses that requests are counted by. Raises ValueError."""
+    network = ipaddress.ip_network(text)
+    if network.version == 4:
+        return network
+    mapped = network.network_address.ipv4_mapped
+    if mapped and network.prefixlen >= 96:
+        return ipaddress.ip_network((mapped, network.prefixlen - 96))
+    if network.prefixlen > 64:
+        raise ValueError("IPv6 callers are counted by their /64 network")
+    return network
+
+
 def choice(name: str, default: Choice, choices: Sequence[Choice]) -> Choice:
     """One of the choices, in upper or lower case."""
     value = os.environ.get(name, default)

@@ -20,7 +20,7 @@ from config.middleware import is_admin
 from config.postgresql.breaker import breaker
 from pages import urls as pages
 from signin.errors import TooManyHashes
-from throttling.exceptions import RateLimited
+from throttling.errors import RateLimited
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,7 @@ from drf_spectacular.openapi import AutoSchema
 
 from accounts.generics import IsAdmin
 from throttling.openapi import JSON, Raises
-from throttling.throttles import CredentialThrottle
-from throttling.views import CountedView
+from throttling.views import CountedView, CredentialThrottle
 
 
 def ref(kind: str, name: str) -> JSON:

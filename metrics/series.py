@@ -19,8 +19,8 @@ requests = Histogram(
 )
 decisions = Counter(
     "limiter_decisions",
-    "Requests counted by tier, and what came of it: allowed, refused, uncounted (let through "
-    "without a store) or in_process.",
+    "Requests by tier and outcome: allowed, refused, would_refuse (in a dry run), uncounted (let "
+    "through while Redis is unavailable) or in_process.",
     ["tier", "outcome"],
 )
 # The two of every request are looked up once for each set of labels: 5 µs a request less.

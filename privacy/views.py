@@ -12,8 +12,8 @@ from audit.budget import DAY
 from audit.models import Kind
 from privacy.export import export
 from privacy.models import ExportBudget
-from throttling.exceptions import TooManyAttempts
-from throttling.throttles import CredentialThrottle
+from throttling.errors import TooManyAttempts
+from throttling.views import CredentialThrottle
 
 A_DAY = 5
 PARTS = ["consultant", "manages", "assistants", "invitations_sent", "mails", "locks_and_devices"]

@@ -29,7 +29,7 @@ from signin.factors.serializers import ProofSerializer
 from signin.hash_slots import hash_slot
 from signin.login import check_credentials, clear_lockout, refuse_locked, session_response
 from throttling.openapi import Raises
-from throttling.throttles import CredentialThrottle
+from throttling.views import CredentialThrottle
 
 PROOF_NEEDED = Raises(WrongPassword, *FACTOR_ERRORS)
 

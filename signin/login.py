@@ -38,7 +38,7 @@ from signin.factors.proof import AMR, NOTHING, Method, Proof
 from signin.hash_slots import hash_slot
 from signin.models import UnlockLink
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer, auth_response
-from throttling.exceptions import TooManyAttempts
+from throttling.errors import TooManyAttempts
 from throttling.models import Lockout
 from throttling.openapi import Raises
 

@@ -8,15 +8,15 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 
 UNKNOWN = "unknown"  # a Unix socket has no peer address; such callers share one count
-LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has less
+LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has fewer
 
 
 def client_address(request: HttpRequest | Request) -> str:
     """The address to count by: an IPv4 address, an IPv6 /64 network, or `UNKNOWN`.
 
     Behind n proxies it is the n-th entry of X-Forwarded-For from the right: each proxy appends
-    the peer it saw, and whatever stands further left is the client's own claim. Where there is no
-    such entry, the request did not come through all the proxies, and its peer counts.
+    the peer it saw, and what is further left is the client's own claim. Where there is no such
+    entry, the request did not come through all the proxies, and its peer counts.
     """
     headers, proxies = request.META, settings.TRUSTED_PROXY_COUNT
     hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []
@@ -25,7 +25,7 @@ def client_address(request: HttpRequest | Request) -> str:
 
 
 def canonical(text: str) -> str | None:
-    """One spelling for each caller, short and ASCII, or None for what is no address."""
+    """One spelling for each caller, short and ASCII, or None for an invalid address."""
     # Checked out here, so that the cache never holds a long string.
     return parse(text) if len(text) <= LONGEST else None
 

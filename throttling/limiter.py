@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from redis.exceptions import RedisClusterException, RedisError
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 from metrics import series
+from throttling.addresses import UNKNOWN
 
 logger = logging.getLogger("throttling")
 
@@ -117,7 +119,13 @@ class Limiter:
             counted = self.process.count(key, seconds)
         used, left = counted
         allowed = used <= limit
-        series.decision(tier, outcome if allowed else "refused").inc()
+        if not allowed:
+            outcome = "refused"
+            if tier in settings.RATE_LIMIT_DRY_RUN:
+                allowed, outcome = True, "would_refuse"
+                if used == limit + 1:  # once in the caller's window
+                    logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
+        series.decision(tier, outcome).inc()
         reset = min(seconds, max(1, math.ceil(left)))
         return Decision(allowed, limit, max(0, limit - used), reset)
 
@@ -206,6 +214,18 @@ class Limiter:
             return getattr(self.client, command)(key)
         except (RedisError, RedisClusterException) as error:
             raise RedisUnavailable(f"Redis does not answer: {type(error).__name__}.") from None
+
+
+def limit_of(tier: str, caller: str) -> int:
+    """The caller's limit in a tier, in requests a window. In the credential tier the longest prefix
+    of RATE_LIMIT_CREDENTIAL_NETWORKS that the caller's address is in decides."""
+    networks = settings.RATE_LIMIT_CREDENTIAL_NETWORKS if tier == "credential" else []
+    if networks and caller != UNKNOWN:
+        address = ip_network(caller).network_address
+        for network, limit in networks:
+            if address in network:
+                return int(limit)
+    return int(getattr(settings, f"RATE_LIMIT_{tier.upper()}"))
 
 
 def share(limit: int) -> int:

@@ -1,30 +1,84 @@
-"""The base of every API view: a request is counted before anything else is done for it."""
+"""The three tiers as DRF throttles, and the base of every API view: it counts a request first."""
 
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from django.conf import settings
+from django.http import HttpRequest
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
-from throttling.exceptions import LengthRequired, RequestTooLarge
-from throttling.limiter import Decision
-from throttling.throttles import PublicThrottle, TierThrottle
+from throttling.addresses import client_address
+from throttling.errors import LengthRequired, RateLimited, RequestTooLarge, TooManyAttempts
+from throttling.limiter import Decision, limit_of, limiter
 
 
-def check_body_size(request: Request) -> None:
-    """Refuse a body by what its headers say, before a byte of it is read.
+class TierThrottle(BaseThrottle):
+    """One counter for each caller, shared by all calls of the tier.
 
-    Raises RequestTooLarge, or LengthRequired for a chunked body.
+    It raises instead of returning False: DRF would make one exception and one answer of all tiers.
     """
-    if "HTTP_TRANSFER_ENCODING" in request.META:
-        raise LengthRequired
-    if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        raise RequestTooLarge
+
+    tier: ClassVar[str]
+    exceeded: ClassVar[type[APIException]] = RateLimited
+    strict: ClassVar[bool] = False  # counted in process while Redis is unavailable
+
+    def allow_request(self, request: HttpRequest | Request, view: APIView | None = None) -> bool:
+        """True, or raise `exceeded`.
+
+        The `limiter.Decision` stays on the request as `rate_limit`, with its tier as
+        `rate_limit_tier`. A request that has one is not counted again, except by the strict tier,
+        which counts guesses by whatever view they come.
+        """
+        counted: Any = request
+        tier = getattr(counted, "rate_limit_tier", None)
+        if tier is None or (self.strict and tier != self.tier):
+            caller = self.caller(request, view)
+            limit = limit_of(self.tier, caller)
+            counted.rate_limit = limiter.count(self.tier, caller, limit, strict=self.strict)
+            counted.rate_limit_tier = self.tier
+        if not counted.rate_limit.allowed:
+            raise self.exceeded
+        return True
+
+    def caller(self, request: HttpRequest | Request, view: APIView | None) -> str:
+        return client_address(request)
+
+
+class PublicThrottle(TierThrottle):
+    """Public routes and unknown paths, by address."""
+
+    tier = "public"
+
+
+class CredentialThrottle(TierThrottle):
+    """Every call that takes or sends a credential, by address."""
+
+    tier = "credential"
+    exceeded: ClassVar[type[APIException]] = TooManyAttempts
+    strict = True
+
+
+class AuthenticatedThrottle(TierThrottle):
+    """Protected calls, by what the view's `subject(request)` says, or by address without it.
+
+    `subject` names the user of a token with a valid signature and expiry, as a string, or None.
+    """
+
+    tier = "authenticated"
+
+    def caller(self, request: HttpRequest | Request, view: APIView | None) -> str:
+        subject = getattr(view, "subject", None)
+        user = subject(request) if subject else None
+        # No address begins with "user".
+        return f"user:{user}" if user else super().caller(request, view)
 
 
 class CountedRequest(Request):
-    """For type checkers: what a CountedView's request holds once it is counted."""
+    """For type checkers: what a CountedView's request has once it is counted."""
 
     rate_limit: Decision
     rate_limit_tier: str | None
@@ -34,19 +88,19 @@ class CountedView(APIView):
     """An APIView that throttles before it negotiates, authenticates or parses.
 
     DRF's own `initial` throttles last, so that bad tokens and odd Accept headers escape the count.
-    The count's outcome is kept on the request as `rate_limit` (a `throttling.limiter.Decision`);
-    every answer of the view carries its headers, except a 429.
+    The outcome is kept on the request as `rate_limit` (a `throttling.limiter.Decision`); every
+    answer of the view carries its headers, except a 429.
     """
 
     throttle_classes: Sequence[type[TierThrottle]] = [PublicThrottle]
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
-    # DRF's Allow and Vary on every answer; config.errors says Allow where it belongs, on a 405.
+    # DRF's Allow and Vary on every answer; config.errors sets Allow where it belongs, on a 405.
     default_response_headers: dict[str, str] = {}
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """Count the request and refuse what its headers tell against; then as DRF does.
+        """Count the request, refuse a foreign host and a body that is too large; then as DRF does.
 
-        DRF's own look at the throttles finds the request counted, and counts it no second time.
+        DRF's own call of the throttles finds the request counted, and does not count it again.
         """
         self.check_throttles(request)
         request.get_host()  # raises DisallowedHost, which is a 400
@@ -54,7 +108,7 @@ class CountedView(APIView):
         super().initial(request, *args, **kwargs)
 
     def count_one_more(self, request: CountedRequest) -> None:
-        """Count as a further request what one request asks for again. Raises what refuses it."""
+        """Count a further request for what one request asks for again. Raises what refuses it."""
         request.rate_limit_tier = None
         self.check_throttles(request)
 
@@ -69,3 +123,14 @@ class CountedView(APIView):
                 response.headers[name] = value
         response.headers.setdefault("Cache-Control", "no-store")
         return response
+
+
+def check_body_size(request: Request) -> None:
+    """Refuse a body by its headers, before a byte of it is read.
+
+    Raises RequestTooLarge, or LengthRequired for a chunked body.
+    """
+    if "HTTP_TRANSFER_ENCODING" in request.META:
+        raise LengthRequired
+    if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        raise RequestTooLarge

@@ -11,7 +11,7 @@ from audit.models import Kind, Record
 from invitations.models import Invitation
 from tests.assistants.conftest import send, use
 from tests.conftest import mailed
-from throttling.exceptions import RateLimited, TooManyAttempts
+from throttling.errors import RateLimited, TooManyAttempts
 
 pytestmark = pytest.mark.django_db
 

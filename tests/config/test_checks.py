@@ -1,7 +1,6 @@
 """`manage.py check --deploy` speaks up about each thing that production must not have."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -168,13 +167,3 @@ def test_command_refuses_the_embedded_default(tmp_path):
     assert done.returncode == 1
     for number in (2, 4, 5, 6):
         assert f"accounts.W00{number}" in done.stderr
-
-
-def test_no_two_checks_share_an_id():
-    """Or silencing one (SILENCED_SYSTEM_CHECKS) would silence the other."""
-    files = [*Path().glob("[a-z]*/checks.py"), *Path("config/postgresql").glob("*.py")]
-    text = "".join(file.read_text(encoding="utf-8") for file in files)
-    found = re.findall(r'id="(\w+\.[EW]\d+)"', text)
-
-    assert len(found) > 15
-    assert len(found) == len(set(found))

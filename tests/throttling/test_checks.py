@@ -1,81 +1,52 @@
-"""System checks: each finds its mistake, says what to do, and is silent else."""
+"""System checks: each finds its mistake, says what to do, and is silent otherwise."""
+
+import ipaddress
 
 import pytest
 
 from throttling import checks
 
 
-def ids(found):
+def ids():
+    found = checks.check_limits(None) + checks.check_deployment(None)
     assert all(message.hint for message in found)
-    return [message.id for message in found]
-
-
-def test_defaults_are_sound(settings):
-    settings.REDIS_URL = None
-
-    assert checks.check_shared_store(None) == []
-    assert checks.check_limits(None) == []
-    assert checks.check_proxies(None) == []
-
-
-def test_processes_need_a_shared_store(settings):
-    settings.WEB_CONCURRENCY, settings.REDIS_URL = 4, None
-    assert ids(checks.check_shared_store(None)) == ["throttling.W001"]
-
-    settings.REDIS_URL = "redis://127.0.0.1/0"
-    assert checks.check_shared_store(None) == []
-
-
-@pytest.mark.parametrize("bind", ["127.0.0.1", "[::1]", "10.1.2.3"])
-def test_address_that_only_a_proxy_reaches_is_silent(settings, bind):
-    settings.BIND = bind
-
-    assert checks.check_bind_address(None) == []
+    return [message.id.removeprefix("throttling.") for message in found]
 
 
 @pytest.mark.parametrize(
-    "url", ["redis://redis.example.com/0", "redis+sentinel://:p@127.0.0.1:1,127.0.0.1:2/mymaster/0"]
+    ("changed", "expected"),
+    [
+        ({}, []),
+        ({"WEB_CONCURRENCY": 4, "REDIS_URL": None}, ["W001"]),
+        ({"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}, ["W002"]),
+        ({"USE_X_FORWARDED_HOST": True}, ["W002"]),
+        ({"FRONTEND_URL": "https://app.example.com"}, ["W002"]),
+        ({"FRONTEND_URL": "https://app.example.com", "TRUSTED_PROXY_COUNT": 1}, []),
+        ({"RATE_LIMIT_PUBLIC": 9}, ["W003"]),
+        (
+            {"RATE_LIMIT_CREDENTIAL_NETWORKS": [(ipaddress.ip_network("203.0.113.0/24"), 301)]},
+            ["W003"],
+        ),
+        ({"LOCKOUT_THRESHOLD": 1}, ["W004"]),
+        ({"LOCKOUT_SECONDS": 59}, ["W005"]),
+        *[({"BIND": bind}, []) for bind in ("127.0.0.1", "[::1]", "10.1.2.3")],
+        *[({"BIND": bind}, ["W007"]) for bind in ("0.0.0.0", "[::]", "93.184.216.34")],
+        ({"REDIS_URL": "redis://redis.example.com/0"}, ["W008"]),
+        ({"REDIS_URL": "redis://redis.example.com/0", "LIMITER_PROCESSES": 8}, []),
+        ({"REDIS_URL": "redis+sentinel://:p@127.0.0.1:1,127.0.0.1:2/mymaster/0"}, ["W008"]),
+        ({"RATE_LIMIT_DRY_RUN": ["public"]}, ["W009"]),
+    ],
 )
-def test_shared_store_needs_the_number_of_processes(settings, url):
-    settings.REDIS_URL = url
-    assert ids(checks.check_share(None)) == ["throttling.W008"]
-
-    settings.LIMITER_PROCESSES = 8
-    assert checks.check_share(None) == []
-
-
-def test_local_store_is_of_one_host(settings):
+def test_mistake_is_found(settings, changed, expected):
     settings.REDIS_URL = "redis://:password@127.0.0.1:6379/0"
+    for name, value in changed.items():
+        setattr(settings, name, value)
 
-    assert checks.check_share(None) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("SECURE_PROXY_SSL_HEADER", ("HTTP_X_FORWARDED_PROTO", "https")),
-        ("USE_X_FORWARDED_HOST", True),
-        ("FRONTEND_URL", "https://app.example.com"),
-    ],
-)
-def test_hints_at_a_proxy_that_is_not_trusted(settings, name, value):
-    setattr(settings, name, value)
-    assert ids(checks.check_proxies(None)) == ["throttling.W002"]
-
-    settings.TRUSTED_PROXY_COUNT = 1
-    assert checks.check_proxies(None) == []
+    assert ids() == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("RATE_LIMIT_WINDOW_SECONDS", 0, "throttling.E001"),
-        ("RATE_LIMIT_PUBLIC", 9, "throttling.W003"),
-        ("LOCKOUT_THRESHOLD", 1, "throttling.W004"),
-        ("LOCKOUT_SECONDS", 59, "throttling.W005"),
-    ],
-)
-def test_limits_that_make_no_sense(settings, name, value, expected):
-    setattr(settings, name, value)
+def test_remote_database_needs_redis(settings, monkeypatch):
+    settings.REDIS_URL = None
+    monkeypatch.setitem(settings.DATABASES["default"], "HOST", "db.example.com")
 
-    assert ids(checks.check_limits(None)) == [expected]
+    assert ids() == ["W006"]

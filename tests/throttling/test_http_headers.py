@@ -7,7 +7,7 @@ from django.db import OperationalError
 from accounts.views import MeView
 from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
 from tests.throttling.conftest import CREDENTIAL_PATHS, limits
-from throttling.exceptions import RateLimited
+from throttling.errors import RateLimited
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 

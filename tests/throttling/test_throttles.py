@@ -7,9 +7,8 @@ from django.test import RequestFactory
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from throttling.exceptions import TooManyAttempts
-from throttling.throttles import AuthenticatedThrottle, CredentialThrottle, PublicThrottle
-from throttling.views import CountedView
+from throttling.errors import TooManyAttempts
+from throttling.views import AuthenticatedThrottle, CountedView, CredentialThrottle, PublicThrottle
 
 pytestmark = pytest.mark.usefixtures("redis")
 

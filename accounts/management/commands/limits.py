@@ -11,7 +11,7 @@ from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from throttling.addresses import canonical
-from throttling.limiter import RedisUnavailable, limiter
+from throttling.limiter import RedisUnavailable, limit_of, limiter
 
 
 class Command(BaseCommand):
@@ -33,14 +33,16 @@ class Command(BaseCommand):
         except RedisUnavailable as error:
             raise CommandError(str(error)) from None
         if options["json"]:
-            self.stdout.write(json.dumps({"caller": who, "counts": counts}))
+            limits = {tier: limit_of(tier, who) for tier in counts}
+            self.stdout.write(json.dumps({"caller": who, "counts": counts, "limits": limits}))
             return
         for tier, (used, seconds) in counts.items():
-            self.stdout.write(f"{tier}: {used} requests, {seconds} s left of the window")
+            limit = limit_of(tier, who)
+            self.stdout.write(f"{tier}: {used} of {limit} requests; the window ends in {seconds} s")
         if not counts:
-            self.stdout.write(f"nothing is counted for {who}")
+            self.stdout.write(f"{who} has made no requests in this window.")
         elif options["clear"]:
-            self.stdout.write("cleared")
+            self.stdout.write("Cleared.")
 
 
 def caller(text: str) -> str:

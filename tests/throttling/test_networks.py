@@ -1,0 +1,111 @@
+"""RATE_LIMIT_CREDENTIAL_NETWORKS: a limit that fits an office behind one address."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from config import environment
+from tests.throttling.conftest import limits
+
+NETWORKS = (
+    "203.0.113.0/24=200, 203.0.113.128/25=50,203.0.113.200=3,::ffff:198.51.100.0/120=40,"
+    "2001:db8:1::/48=200,2001:db8:1:2::/64=20,"
+)
+
+
+@pytest.fixture(autouse=True)
+def networks(settings, monkeypatch, redis):
+    monkeypatch.setenv("RATE_LIMIT_CREDENTIAL_NETWORKS", NETWORKS)
+    settings.RATE_LIMIT_CREDENTIAL_NETWORKS = environment.network_limits(
+        "RATE_LIMIT_CREDENTIAL_NETWORKS"
+    )
+
+
+def log_in(api, **headers):
+    return api.post("/auth/login", {}, **headers)
+
+
+@pytest.mark.parametrize(
+    ("address", "limit"),
+    [
+        ("203.0.113.9", "200"),
+        ("203.0.113.129", "50"),  # the longest prefix
+        ("203.0.113.200", "3"),
+        ("::ffff:203.0.113.9", "200"),
+        ("198.51.100.7", "40"),
+        ("2001:db8:1:1::9", "200"),
+        ("2001:db8:1:2::9", "20"),
+        ("2001:db8:2::9", "10"),
+        ("192.0.2.1", "10"),
+        ("unix:", "10"),
+    ],
+)
+def test_limit_of_the_longest_prefix_is_in_the_headers(api, address, limit):
+    answer = log_in(api, REMOTE_ADDR=address)
+
+    assert limits(answer)["x-ratelimit-limit"] == limit
+    assert limits(answer)["x-ratelimit-remaining"] == str(int(limit) - 1)
+
+
+def test_other_tiers_keep_their_limit(api):
+    assert limits(api.get("/nope", REMOTE_ADDR="203.0.113.200"))["x-ratelimit-limit"] == "300"
+
+
+def test_exactly_the_networks_limit_is_let_through(api):
+    statuses = [log_in(api, REMOTE_ADDR="203.0.113.200").status_code for _ in range(4)]
+
+    assert statuses == [400, 400, 400, 429]
+
+
+def test_share_of_an_outage_is_of_the_networks_limit(api, absent_store, settings):
+    settings.WEB_CONCURRENCY = 4
+
+    assert limits(log_in(api, REMOTE_ADDR="203.0.113.9"))["x-ratelimit-limit"] == "50"
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "limit"),
+    [
+        (0, "203.0.113.9", "10"),
+        (1, "203.0.113.9, 192.0.2.7", "10"),
+        (1, "192.0.2.7, 203.0.113.9", "200"),
+        (2, "203.0.113.9, 192.0.2.7, 192.0.2.8", "10"),
+        (2, "203.0.113.9", "10"),  # it did not come through both proxies
+        (2, "192.0.2.7, 203.0.113.9, 192.0.2.8", "200"),
+    ],
+)
+def test_forged_header_raises_nobodys_limit(api, settings, proxies, forwarded, limit):
+    settings.TRUSTED_PROXY_COUNT = proxies
+    answer = log_in(api, REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR=forwarded)
+
+    assert limits(answer)["x-ratelimit-limit"] == limit
+
+
+@pytest.mark.django_db
+def test_command_shows_the_limit(api):
+    log_in(api, REMOTE_ADDR="203.0.113.9")
+    out = StringIO()
+    call_command("limits", "203.0.113.9", "--json", stdout=out)
+
+    assert json.loads(out.getvalue())["limits"] == {"credential": 200}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *["203.0.113.0/24", "203.0.113.0/24=", "203.0.113.0/24=0", "203.0.113.0/24=ten"],
+        *["203.0.113.0/24=-1", "203.0.113.9/24=5", "203.0.113.0/33=5", "office=5", "=5"],
+        *["2001:db8::/65=5", "2001:db8::1=5", "203.0.113.0/24=5,203.0.113.0/24=6"],
+        *["10.0.0.0/8=5,::ffff:10.0.0.0/104=6", "10.0.0.0/8=1=2"],
+    ],
+)
+def test_bad_entry_ends_the_start_with_one_line(monkeypatch, entry):
+    monkeypatch.setenv("RATE_LIMIT_CREDENTIAL_NETWORKS", f"192.0.2.0/24=7,{entry}")
+
+    with pytest.raises(SystemExit) as stop:
+        environment.network_limits("RATE_LIMIT_CREDENTIAL_NETWORKS")
+    assert str(stop.value).startswith("RATE_LIMIT_CREDENTIAL_NETWORKS: ")
+    assert repr(entry.rpartition(",")[2]) in str(stop.value)
+    assert "\n" not in str(stop.value)
