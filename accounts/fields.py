@@ -5,15 +5,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.validators import ProhibitNullCharactersValidator
+from django.core.validators import MinLengthValidator, ProhibitNullCharactersValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.fields import get_error_detail
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from accounts.models import Role
+from accounts.passwords import TooShort, check_new_password
 from accounts.validators import validate_company_name, validate_name
 from mail.emails import canonical_email
 
@@ -69,22 +68,19 @@ class PasswordField(TextField):
 
 @extend_schema_field({"type": "string", "format": "password", "pattern": PLAIN})
 class NewPasswordField(PasswordField):
-    """A password that is to be set: AUTH_PASSWORD_VALIDATORS have their say."""
-
-    default_error_messages = {
-        "min_length": "This password is too short. It must contain at least {min_length} "
-        "characters."
-    }
+    """A password that is to be set: AUTH_PASSWORD_VALIDATORS apply."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(min_length=8, **options)
+        shortest = TooShort(settings.PASSWORD_MIN_LENGTH)
+        messages = {"min_length": shortest.message}
+        super().__init__(min_length=shortest.min_length, error_messages=messages, **options)
+        for rule in self.validators:
+            if isinstance(rule, MinLengthValidator):
+                rule.code = shortest.code
 
     def run_validators(self, value: Any) -> None:
         super().run_validators(value)
-        try:
-            validate_password(value)
-        except ValidationError as error:
-            raise serializers.ValidationError(get_error_detail(error)) from None
+        check_new_password(value)
 
 
 class NameField(TextField):

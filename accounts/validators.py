@@ -1,25 +1,9 @@
-"""Rules for passwords and names."""
+"""Rules for names."""
 
 import unicodedata
 
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-
-
-class MaximumLengthValidator:
-    """Refuses passwords longer than `max_length` characters, so that a hash has a known cost."""
-
-    def __init__(self, max_length: int = 256) -> None:
-        self.max_length = max_length
-
-    def validate(self, password: str, user: object = None) -> None:
-        if len(password) > self.max_length:
-            raise ValidationError(self.get_help_text(), code="password_too_long")
-
-    def get_help_text(self) -> str:
-        text = _("Your password must contain at most %(max_length)d characters.")
-        return text % {"max_length": self.max_length}
 
 
 def validate_name(name: str) -> None:

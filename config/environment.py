@@ -17,6 +17,7 @@ from psycopg import ProgrammingError, conninfo
 from pydantic import HttpUrl
 from redis import ConnectionPool, RedisError
 
+from accounts.breaches import BreachFile
 from keys.files import write_once
 
 Choice = TypeVar("Choice", bound=str)
@@ -226,6 +227,19 @@ def secret_key(name: str, path: Path) -> str:
         except (OSError, ValueError) as error:
             stop(name, f"is unset, and {path} cannot be made or read ({type(error).__name__})")
     return check_secret(name, value, 32)
+
+
+def breach_file(name: str) -> str | None:
+    """The path of a file of breached passwords, of which some lines are checked."""
+    path = os.environ.get(name)
+    try:
+        if path is not None:
+            BreachFile(path)
+    except OSError as error:
+        stop(name, f"cannot be read ({type(error).__name__})")
+    except ValueError:
+        stop(name, "must be a whole file of SHA-1 hashes, one a line, in ascending order")
+    return path
 
 
 # ---- Servers ---------------------------------------------------------------------------------

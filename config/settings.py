@@ -62,7 +62,9 @@ REFRESH_TOKEN_SECONDS = env.integer("REFRESH_TOKEN_SECONDS", 86400)
 SESSION_MAX_SECONDS = env.integer("SESSION_MAX_SECONDS", 2592000)
 JWT_ISSUER = env.text("JWT_ISSUER", "consulting-management")
 JWT_LEEWAY_SECONDS = env.integer("JWT_LEEWAY_SECONDS", 5, low=0, high=300)
+PASSWORD_MIN_LENGTH = env.integer("PASSWORD_MIN_LENGTH", 8, low=8, high=64)
 PASSWORD_REJECT_COMMON = env.boolean("PASSWORD_REJECT_COMMON", False)
+PASSWORD_BREACH_FILE = env.breach_file("PASSWORD_BREACH_FILE")
 PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkeys("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
 STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
 ASSISTANTS = env.boolean("ASSISTANTS", True)
@@ -217,15 +219,17 @@ AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["signin.backends.EmailBackend"]
 PASSWORD_HASHERS = ["signin.hashers.OwaspArgon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
-    {
-        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 8},
-    },
-    {"NAME": "accounts.validators.MaximumLengthValidator", "OPTIONS": {"max_length": 256}},
+    {"NAME": "accounts.passwords.TooShort", "OPTIONS": {"min_length": PASSWORD_MIN_LENGTH}},
+    {"NAME": "accounts.passwords.TooLong", "OPTIONS": {"max_length": 256}},
 ]
 if PASSWORD_REJECT_COMMON:
+    AUTH_PASSWORD_VALIDATORS += [
+        {"NAME": "accounts.passwords.Common"},
+        {"NAME": "accounts.passwords.Personal"},
+    ]
+if PASSWORD_BREACH_FILE:
     AUTH_PASSWORD_VALIDATORS.append(
-        {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"}
+        {"NAME": "accounts.passwords.Breached", "OPTIONS": {"path": PASSWORD_BREACH_FILE}}
     )
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # where a foreign `next` leads instead

@@ -170,6 +170,10 @@ class AcceptView(LinkSignInView):
     def post(self, request: Request) -> Response:
         return self.sign_in_by_link(request)
 
+    def person(self, link: Invitation, data: Data) -> User:
+        names = {name: data[name] for name in ("first_name", "last_name")}
+        return User(email=link.email, account_id=link.account_id, **names)
+
     def redeem(self, link: Invitation, data: Data) -> User:
         return link.accept(**{"language": self.language(link)} | data)
 

@@ -44,6 +44,7 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
             "events": words.EVENTS,
             "scripts": [static(f"{script}.js") for script in SCRIPTS],
             "links": settings.LINKS,
+            "shortest": settings.PASSWORD_MIN_LENGTH,
         } | context
         return render(request, f"pages/{name}.html", context, status=status)
 

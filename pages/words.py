@@ -5,6 +5,7 @@ import math
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
+from accounts.passwords import Breached, Common, Personal
 from audit.models import Kind
 
 WORDS = {
@@ -198,7 +199,11 @@ WORDS = {
     "This field is required.": _("This field is required."),
     "This field may not be blank.": _("This field may not be blank."),
     "Control characters are not allowed.": _("Control characters are not allowed."),
-    "This password is too common.": _("This password is too common."),
+    Common.message: _("This password is too common."),
+    Personal.message: _(
+        "This password is too close to your name, your e-mail address or a company's name."
+    ),
+    Breached.message: _("This password has appeared in a data breach. Choose another one."),
 }
 
 # What a company's trail may hold, in these words: what else is recorded is of no company.

@@ -87,5 +87,8 @@ class RedeemView(LinkSignInView):
         """A mailbox alone gets nobody in who has a second factor."""
         return check_factor(link.user, proof, device)
 
+    def person(self, link: PasswordChange, data: Data) -> User:
+        return link.user
+
     def redeem(self, link: PasswordChange, data: Data) -> User:
         return link.redeem(data["password"])

@@ -5,12 +5,14 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from accounts.generics import CredentialView, Data, ProtectedView, valid
 from accounts.models import User
+from accounts.passwords import check_new_password
 from audit import trail
 from audit.models import Kind
 from mail.links import EmailedLink
@@ -63,7 +65,7 @@ class ProofView(ProtectedView):
 class LinkSignInView(CredentialView):
     """A call that takes an e-mailed link's token and a new password, and signs in.
 
-    Subclasses name the link, the body's serializer and the event, and define `redeem`.
+    Subclasses name the link, the body's serializer and the event, and define `person` and `redeem`.
     """
 
     link_class: ClassVar[type[EmailedLink]]
@@ -82,6 +84,10 @@ class LinkSignInView(CredentialView):
         link = self.link_class.objects.find(data.pop("token"))
         proof, device = Proof.pop(data), self.device(request, link)
         refuse_locked(link.email, device)
+        try:
+            check_new_password(data["password"], self.person(link, data))
+        except ValidationError as error:
+            raise ValidationError({"password": error.detail}) from None
         data["password"] = make_password(data["password"])
         method = self.check_factor(link, proof, device)
         with transaction.atomic():
@@ -100,6 +106,10 @@ class LinkSignInView(CredentialView):
     def device(self, request: Request, link: Any) -> str:
         """The known device that asks; while there is no user, every browser is a stranger's."""
         return STRANGER
+
+    def person(self, link: Any, data: Data) -> User:
+        """The link's user, or who will be: what is known of them must not be their password."""
+        raise NotImplementedError
 
     def redeem(self, link: Any, data: Data) -> User:
         """Use the link up, in the caller's transaction, with the body; its password is a hash. The

@@ -77,6 +77,11 @@ class CompleteSignupView(LinkSignInView):
     def post(self, request: Request) -> Response:
         return self.sign_in_by_link(request)
 
+    def person(self, link: SignupLink, data: Data) -> User:
+        company = Account(name=data["account_name"])
+        names = {name: data[name] for name in ("first_name", "last_name")}
+        return User(email=link.email, account=company, **names)
+
     def redeem(self, link: SignupLink, data: Data) -> User:
         link.use()
         user: User = User.objects.register(

@@ -21,6 +21,7 @@ PRODUCTION = {
     "TRUSTED_PROXY_COUNT": "1",
     "WEB_CONCURRENCY": "2",
     "STAFF_SECOND_FACTOR": "true",
+    "PASSWORD_REJECT_COMMON": "true",
 }
 
 
@@ -36,7 +37,7 @@ def production(settings, tmp_path):
     settings.ALLOWED_HOSTS = ["api.consulting.test", "localhost"]
     settings.SECRET_KEY = PRODUCTION["SECRET_KEY"]
     settings.RATE_LIMIT_CREDENTIAL = 10
-    settings.STAFF_SECOND_FACTOR = True
+    settings.STAFF_SECOND_FACTOR = settings.PASSWORD_REJECT_COMMON = True
 
 
 def found():
@@ -63,6 +64,7 @@ def test_silent_in_production():
         ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "accounts.W006"),
         ("ALLOWED_HOSTS", ["*"], "accounts.W006"),
         ("STAFF_SECOND_FACTOR", False, "accounts.W010"),
+        ("PASSWORD_REJECT_COMMON", False, "accounts.W011"),
         ("PASSKEYS_RP_ID", "example.com", "accounts.E003"),
         ("DEBUG", True, "security.W018"),
         ("SECRET_KEY", "short", "security.W009"),

@@ -47,6 +47,8 @@ BAD = {
     "BIND": ["localhost", "127.0.0.1:8000", "127.1", "*", ""],
     "LOG_FORMAT": ["", "xml"],
     "JWT_ISSUER": [""],
+    "PASSWORD_MIN_LENGTH": ["7", "65", ""],
+    "PASSWORD_BREACH_FILE": ["", "/nowhere", "/", "/dev/null"],
     "METRICS_TOKEN": ["", "short", "a token\nof two lines", "\u00fc" * 20],
     "ASSISTANT_REDIRECT_SCHEMES": ["https", "cursor,javascript", "Cursor", "a b"],
     "LINKS_TERMS": ["http://example.com", "example.com/terms", "https://", "javascript:alert(1)"],
@@ -174,6 +176,21 @@ def test_origins_are_read_as_browsers_write_them(read):
 )
 def test_tls_from_the_first_byte_has_its_own_port(read, url, port):
     assert read(EMAIL_URL=url)["EMAIL_PORT"] == port
+
+
+HASHES = [f"{number:040X}" for number in range(100)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n".join(HASHES[::-1]), "\n".join(HASHES)[:-9], "\n".join([*HASHES, "ntlm"])],
+    ids=["empty", "unsorted", "cut short", "not hashes"],
+)
+def test_file_of_breached_passwords_is_looked_at(read, tmp_path, text):
+    (tmp_path / "hashes").write_text(text)
+
+    with pytest.raises(SystemExit, match=r"^PASSWORD_BREACH_FILE: must be a whole file"):
+        read(PASSWORD_BREACH_FILE=str(tmp_path / "hashes"))
 
 
 def test_links_that_are_empty_are_none(read):

@@ -1,0 +1,128 @@
+"""Which passwords are refused where one is set (AUTH_PASSWORD_VALIDATORS), each with its code.
+
+They are not consulted at log-in. The contract: interface §8, decisions §2.
+"""
+
+import logging
+import re
+import unicodedata
+from functools import cached_property
+from typing import Any
+
+from django.contrib.auth.password_validation import CommonPasswordValidator, validate_password
+from django.core.exceptions import ValidationError
+from rest_framework import serializers
+from rest_framework.fields import get_error_detail
+
+from accounts.breaches import BreachFile
+
+logger = logging.getLogger(__name__)
+PRODUCT = "Consulting management"
+
+
+def check_new_password(password: str, user: object = None) -> None:
+    """Raise DRF's ValidationError for a password that may not be set for this user."""
+    try:
+        validate_password(password, user)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise serializers.ValidationError(get_error_detail(error)) from None
+
+
+class PasswordRule:
+    code: str
+    message: str
+
+    def refuses(self, password: str, user: Any) -> bool:
+        raise NotImplementedError
+
+    def validate(self, password: str, user: object = None) -> None:
+        if self.refuses(password, user):
+            raise ValidationError(self.message, code=self.code)
+
+    def get_help_text(self) -> str:
+        return self.message
+
+
+class TooShort(PasswordRule):
+    code = "too_short"
+
+    def __init__(self, min_length: int) -> None:
+        self.min_length = min_length
+        self.message = (
+            f"This password is too short. It must contain at least {min_length} characters."
+        )
+
+    def refuses(self, password: str, user: Any) -> bool:
+        return len(password) < self.min_length
+
+
+class TooLong(PasswordRule):
+    """So that a hash has a known cost."""
+
+    code = "max_length"
+
+    def __init__(self, max_length: int) -> None:
+        self.max_length = max_length
+        self.message = f"Ensure this field has no more than {max_length} characters."
+
+    def refuses(self, password: str, user: Any) -> bool:
+        return len(password) > self.max_length
+
+
+class Common(PasswordRule):
+    """Django's list of 20,000, however a password is written."""
+
+    code = "common"
+    message = "This password is too common."
+
+    def __init__(self) -> None:
+        self.known = CommonPasswordValidator()
+
+    def refuses(self, password: str, user: Any) -> bool:
+        try:
+            self.known.validate(unicodedata.normalize("NFKC", password))
+        except ValidationError:
+            return True
+        return False
+
+
+class Personal(PasswordRule):
+    """The name of the product, the company or the user, or a part of it, or the local part of the
+    address: alone, or with digits and punctuation around it."""
+
+    code = "personal"
+    message = "This password is too close to your name, your e-mail address or a company's name."
+
+    def refuses(self, password: str, user: Any) -> bool:
+        names = [PRODUCT]
+        if user is not None:
+            names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]
+            names.append(getattr(getattr(user, "account", None), "name", ""))
+        words = {core(word) for name in names for word in [name, *re.split(r"[\W_]+", name)]}
+        return core(password) in words - {""}
+
+
+def core(text: str) -> str:
+    """The letters of a word, without the digits and punctuation around them; digits alone stay."""
+    plain = unicodedata.normalize("NFKC", text).lower()
+    return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", plain) or re.sub(r"[\W_]", "", plain)
+
+
+class Breached(PasswordRule):
+    code = "breached"
+    message = "This password has appeared in a data breach. Choose another one."
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @cached_property
+    def file(self) -> BreachFile:
+        return BreachFile(self.path)
+
+    def refuses(self, password: str, user: Any) -> bool:
+        """A file that was damaged after the start refuses no password."""
+        try:
+            return password in self.file
+        except (OSError, ValueError):
+            logger.exception("PASSWORD_BREACH_FILE cannot be read")
+            return False
