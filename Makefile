@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts lint schema messages bench
+.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts lint schema messages lock bench
 .DEFAULT_GOAL := run
 
 run: .venv/.installed
@@ -47,6 +47,11 @@ schema: .venv/.installed
 messages: .venv/.installed-tests
 	$(BIN)/python -c "import pathlib, polib; [polib.pofile(str(po)).save_as_mofile(str(po.with_suffix('.mo'))) for top in ('locale', 'pages', 'assistants') for po in pathlib.Path(top).rglob('*.po')]"
 
+# Pin what pyproject.toml asks for, and what that needs, with hashes.
+lock: .venv/.installed-tests
+	(echo "# The full set for running. Made by \`make lock\` from pyproject.toml."; $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --annotation-style line --quiet pyproject.toml) > requirements.new
+	mv requirements.new requirements.txt
+
 # A few minutes; `make bench OPTIONS=--json` for a machine, `OPTIONS=--help` for the rest.
 bench: .venv/.installed-tests
 	@$(BIN)/python -m benchmarks $(OPTIONS)
@@ -54,13 +59,13 @@ bench: .venv/.installed-tests
 # The full set for running, again only when the pins change.
 .venv/.installed: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	touch $@
 
 # What the tests add stands in pyproject.toml, in the dependency group `test`.
 .venv/.installed-tests: .venv/.installed pyproject.toml
 	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['dependency-groups']['test'], sep='\n')" > .venv/tests.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r .venv/tests.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r .venv/tests.txt
 	touch $@
 
 .venv/.installed-browser: .venv/.installed-tests
