@@ -7,9 +7,13 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from config.commands import run
+    from django.core.management import execute_from_command_line
 
-    run(sys.argv)
+    try:
+        "".join(sys.argv).encode()
+    except UnicodeEncodeError:
+        sys.exit("Arguments must be in UTF-8.")
+    execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

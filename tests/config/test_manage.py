@@ -1,83 +1,62 @@
-"""What every manage.py command says and does where the environment or the database is not right."""
+"""`manage.py` where no terminal answers a question, or an argument is no text."""
 
 import os
-import signal
-import socket
 import subprocess
 import sys
+import uuid
 
 import pytest
 
-from tests import servers
-from tests.servers import free_port
+from tests.conftest import PASSWORD, query
 
 
-def manage(*words, **environment):
-    told = {"PATH": os.environ["PATH"]} | environment
-    command = [sys.executable, "manage.py", *words]
-    return subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+@pytest.fixture
+def service(new_service):
+    service = new_service()
+    service.environment["DJANGO_SUPERUSER_EMAIL"] = "ada@example.com"
+    service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
+    service.manage("createsuperuser", "--noinput")
+    return service
 
 
-@pytest.mark.parametrize("command", ["migrate", "locks", "createsuperuser", "rotatekey"])
-def test_forgotten_environment_makes_no_database(tmp_path, command):
-    done = manage(command, DATA_DIR=str(tmp_path))
-
+def failed(service, *words, closed=False):
+    """What a command that fails says, without a terminal; `closed`: its standard input is, too."""
+    close = {"preexec_fn": lambda: os.close(0)} if closed else {}
+    done = subprocess.run(
+        [sys.executable, "manage.py", *words],
+        env=service.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        start_new_session=True,
+        **close,
+    )
     assert done.returncode == 1
-    assert done.stderr.startswith("DATABASE_URL is unset, and there is no ")
-    assert not list(tmp_path.glob("*.sqlite3"))
+    assert b"Traceback" not in done.stderr
+    return done.stderr.decode().splitlines()
 
 
-def test_migrate_makes_the_database_that_is_asked_for(tmp_path):
-    url = f"sqlite:///{tmp_path}/own.sqlite3"
-    refused = manage("locks", DATA_DIR=str(tmp_path), DATABASE_URL=url)
-    made = manage("migrate", "-v0", DATA_DIR=str(tmp_path), DATABASE_URL=url)
-    done = manage("locks", DATA_DIR=str(tmp_path), DATABASE_URL=url)
-
-    assert (refused.returncode, made.returncode, done.returncode) == (1, 0, 0)
-    assert done.stderr == f"database: {tmp_path}/own.sqlite3\n"
-
-
-@pytest.mark.parametrize("command", ["locks", "migrate", "signout --everybody", "prune"])
-def test_database_that_refuses_ends_in_one_line(tmp_path, command):
-    url = f"postgres://me:hunter2secret@127.0.0.1:{free_port()}/consulting"
-    done = manage(*command.split(), DATA_DIR=str(tmp_path), DATABASE_URL=url)
-
-    named, problem = done.stderr.splitlines()
-    assert (done.returncode, named) == (1, "database: consulting at 127.0.0.1")
-    assert problem.startswith("database: connection failed")
-    assert "hunter2secret" not in done.stderr
+@pytest.mark.parametrize("closed", [False, True])
+def test_question_without_an_answer_ends_in_one_line(service, closed):
+    url = service.environment["DATABASE_URL"]
+    company = uuid.uuid4()
+    columns = "id, name, created_at, second_factor, is_operators"
+    values = "%s, 'Engines', now(), 'optional', false"
+    query(url, f"INSERT INTO accounts_account ({columns}) VALUES ({values})", company)
+    for command in (
+        ["erase", "ada@example.com"],
+        ["deletecompany", str(company)],
+        ["changepassword", "ada@example.com"],
+        ["afterrestore"],
+        ["createsuperuser"],
+    ):
+        assert "CommandError: There " in failed(service, *command, closed=closed)[-1]
+    assert query(url, "SELECT count(*) FROM accounts_user") == [(1,)]
 
 
-def test_database_without_tables_ends_in_one_line(tmp_path):
-    done = manage("locks", DATA_DIR=str(tmp_path), DATABASE_URL=servers.POSTGRES.url())
-
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[1].startswith('database: relation "throttling_lockout"')
-
-
-def test_closed_pipe_is_no_error(tmp_path):
-    reader, writer = os.pipe()
-    os.close(reader)
-    command = [sys.executable, "manage.py", "check"]
-    told = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
-    done = subprocess.run(command, env=told, stdout=writer, stderr=subprocess.PIPE, check=False)
-
-    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
-
-
-def test_ctrl_c_ends_in_one_line(tmp_path):
-    # A server that accepts and says nothing: the command waits for it.
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"postgres://me@127.0.0.1:{silent.getsockname()[1]}/consulting"
-        told = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "DATABASE_URL": url}
-        # Background jobs of a shell, and what they start, ignore the signal: env lifts that.
-        command = ["env", "--default-signal=INT", sys.executable, "manage.py", "prune"]
-        process = subprocess.Popen(command, env=told, stderr=subprocess.PIPE, text=True)
-        peer, _ = silent.accept()
-        with peer:
-            peer.recv(8)  # the request for TLS: from now on it only waits
-            process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=10)
-
-    assert process.returncode == 128 + signal.SIGINT
-    assert said.splitlines()[1:] == ["stopped"]
+@pytest.mark.parametrize(
+    "command",
+    ["erase", "unlock", "signout", "changepassword", "invite ada@example.com", "setrole", "export"],
+)
+def test_argument_that_is_no_text_ends_in_one_line(service, command):
+    assert failed(service, *command.split(), b"\xff@example.com") == ["Arguments must be in UTF-8."]

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from accounts.models import User
+from accounts.prompts import prompting
 from audit import trail
 from audit.models import Kind
 from keys.models import SigningKey
@@ -50,10 +51,8 @@ class Command(BaseCommand):
 
 
 def is_confirmed(question: str) -> bool:
-    try:
+    with prompting():
         return input(question).strip().lower() in {"y", "yes"}
-    except EOFError:
-        raise CommandError("Nobody is there to ask: say --yes.") from None
 
 
 def end_everything() -> dict[str, int]:

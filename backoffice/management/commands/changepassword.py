@@ -6,6 +6,7 @@ from django.contrib.auth.management.commands import changepassword
 from django.db import transaction
 
 from accounts.models import User
+from accounts.prompts import prompting
 from audit import trail
 from audit.models import Kind
 
@@ -14,7 +15,7 @@ class Command(changepassword.Command):
     help = "Set a user's password at a prompt: every session ends, and the user is mailed."
 
     def handle(self, *args: object, **options: Any) -> str | None:
-        with transaction.atomic():
+        with prompting(), transaction.atomic():
             said = super().handle(*args, **options)
             user = User.objects.get(email=options["username"])
             trail.record(Kind.PASSWORD_CHANGED, subject=user.email, account_id=user.account_id)

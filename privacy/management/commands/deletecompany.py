@@ -6,6 +6,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import Account
+from accounts.prompts import prompting
 from privacy.erasure import delete_company
 
 
@@ -24,6 +25,7 @@ class Command(BaseCommand):
             raise CommandError("The operators' company stays.")
         people = account.users.count()
         asked = f"Erase {account.name} and {people} people for good? Type the company's name: "
-        if not options["yes"] and input(asked).strip() != account.name:
-            raise CommandError("Nothing was deleted.")
+        with prompting():
+            if not options["yes"] and input(asked).strip() != account.name:
+                raise CommandError("Nothing was deleted.")
         self.stdout.write(f"Deleted, with {delete_company(account, actor=None)} people.")

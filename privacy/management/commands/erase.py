@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import LastAdmin
 from accounts.models import User
+from accounts.prompts import prompting
 from privacy.erasure import erase
 
 
@@ -21,8 +22,9 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"{options['email']} is no user's address.")
         asked = f"Erase {user.email} ({user.role} of {user.account}) for good? Type the address: "
-        if not options["yes"] and input(asked).strip().lower() != user.email:
-            raise CommandError("Nothing was erased.")
+        with prompting():
+            if not options["yes"] and input(asked).strip().lower() != user.email:
+                raise CommandError("Nothing was erased.")
         try:
             pseudonym = erase(user, actor=None)
         except LastAdmin as error:
