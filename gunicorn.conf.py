@@ -28,7 +28,7 @@ forwarded_allow_ips = ""  # Django decides which proxies to believe (TRUSTED_PRO
 
 
 def on_starting(server: Any) -> None:
-    server.log.info("consulting-management %s", settings.VERSION)
+    server.log.info("consulting-management %s, commit %s", settings.VERSION, settings.COMMIT)
 
 
 def when_ready(server: Any) -> None:

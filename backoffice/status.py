@@ -31,7 +31,7 @@ class Finding:
 def find() -> list[Finding]:
     """All parts, in the order in which somebody who is woken at night would ask."""
     parts: dict[str, Callable[[], tuple[State, str]]] = {
-        "version": lambda: ("ok", settings.VERSION),
+        "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
         "database": database,
         "clock": clock,
         "migrations": migrations,

@@ -5,6 +5,7 @@ import ipaddress
 import os
 import re
 import secrets
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -355,3 +356,20 @@ def email(name: str, default: str) -> Config:
     # RFC 8314 §3.3: TLS from the first byte has a port of its own.
     config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
     return config
+
+
+def commit(folder: Path) -> str:
+    """The commit of the code in the folder: COMMIT's value, which an image's build sets, else what
+    git says of a checkout, else "unknown"."""
+    if "COMMIT" in os.environ:
+        return text("COMMIT", "unknown")
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), "rev-parse", "--short=12", "HEAD"],  # noqa: S607
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()

@@ -39,8 +39,9 @@ class StateCollector:
     """What is not counted but looked up at a scrape."""
 
     def collect(self) -> Iterator[Metric]:
-        build = {"version": settings.VERSION, "python": platform.python_version()}
-        yield gauge("build_info", "The service's version and Python's.", 1, build)
+        build = {"version": settings.VERSION, "commit": settings.COMMIT}
+        build["python"] = platform.python_version()
+        yield gauge("build_info", "The service's version and commit, and Python's.", 1, build)
         yield from key_series()
         try:
             # In whole before the first is given away: half of them would look like zeros.

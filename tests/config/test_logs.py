@@ -183,4 +183,4 @@ def test_running_service_logs_no_secret(new_service, log_format, tmp_path):
 def test_first_lines_name_the_version(new_service):
     first = "\n".join(new_service().start().log.splitlines()[:4])
 
-    assert f"consulting-management {settings.VERSION}" in first
+    assert f"consulting-management {settings.VERSION}, commit {settings.COMMIT}" in first
