@@ -8,6 +8,7 @@ import sys
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -224,11 +225,13 @@ def operator(db):
 class Service:
     """The service as it runs in production: gunicorn with a database of its own.
 
-    `environment` overrides any variable; `log` holds what the processes said.
+    `environment` overrides any variable; `log` holds what the processes said. `python` and `code`
+    are this Python and this code; a release has others.
     """
 
     def __init__(self, folder, **environment):
         self.folder = folder
+        self.python, self.code = sys.executable, Path.cwd()
         self.port = servers.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = os.environ | {
@@ -251,15 +254,19 @@ class Service:
         """Start one of the service's programs, with its environment and log."""
         with self.log_path.open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, *command], env=self.environment, stdout=log, stderr=log
+                [self.python, *command], cwd=self.code, env=self.environment, stdout=log, stderr=log
             )
         self.processes.append(process)
         return process
 
     def manage(self, *words):
         """Run a manage.py command to its end, and give its output."""
+        return self.run("manage.py", *words)
+
+    def run(self, *words):
         done = subprocess.run(
-            [sys.executable, "manage.py", *words],
+            [self.python, *words],
+            cwd=self.code,
             env=self.environment,
             capture_output=True,
             text=True,

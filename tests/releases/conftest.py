@@ -1,59 +1,76 @@
-"""Databases that releases have left behind, under the service as it is now."""
+"""An installation of 1.0.0, run by its own code, and upgraded as the guide says."""
 
 import json
-import sqlite3
-import subprocess
+import time
 import uuid
-from pathlib import Path
 
-import psycopg
+import httpx
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests import servers
-from tests.releases.fill import SECRET_KEY
+from tests.releases.code import RELEASE_1_0_0, python_for, unpack
 
-HERE = Path(__file__).parent
+PASSWORD = "correct horse battery"
+ADA = {"email": "ada@example.com", "password": PASSWORD}
 
 
-def load_postgresql(folder):
+def postgresql(folder):
     name = f"release_{uuid.uuid4().hex[:8]}"
     servers.POSTGRES.execute(f"CREATE DATABASE {name}")
-    url = servers.POSTGRES.url(name)
-    psql = str(servers.POSTGRES.programs / "psql")
-    dump = str(HERE / "1.0.0.postgresql.sql")
-    subprocess.run([psql, "-q", "-v", "ON_ERROR_STOP=1", "-f", dump, url], check=True)
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("UPDATE assistants_grant SET created_at = now()")
-    return url
+    return servers.POSTGRES.url(name)
 
 
-def load_sqlite(folder):
-    path = folder / "release.sqlite3"
-    with sqlite3.connect(path) as connection:
-        connection.executescript((HERE / "1.0.0.sqlite.sql").read_text("utf-8"))
-        connection.execute("UPDATE assistants_grant SET created_at = datetime('now')")
-    return f"sqlite:///{path}"
+DATABASES = {"postgresql": postgresql, "sqlite": lambda folder: f"sqlite:///{folder}/db.sqlite3"}
 
 
-# A key as 1.0.0 had it, in a file.
-OLD_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-    serialization.Encoding.PEM,
-    serialization.PrivateFormat.PKCS8,
-    serialization.NoEncryption(),
-)
-LOADERS = {"postgresql": load_postgresql, "sqlite": load_sqlite}
+@pytest.fixture(scope="session")
+def release(tmp_path_factory):
+    """The code of 1.0.0, and a Python that runs it."""
+    code = unpack(RELEASE_1_0_0, tmp_path_factory.mktemp("release") / "code")
+    return code, python_for(code)
 
 
-@pytest.fixture(params=LOADERS)
-def old(request, tmp_path, new_service):
-    """A service over the release's database, migrated to this one; and what its people hold."""
-    kind = request.param
-    service = new_service(
-        DATABASE_URL=LOADERS[kind](tmp_path), SECRET_KEY=SECRET_KEY, RATE_LIMIT_CREDENTIAL="1000"
-    )
+class Upgraded:
+    """This service over what 1.0.0 has left behind, and what its users hold of 1.0.0: `links` and
+    a grant, a browser's cookies, and a pair of tokens for each of its two signing keys."""
+
+    def __init__(self, service):
+        self.service = service
+        self.browser = httpx.Client(base_url=service.url)
+
+    def fill(self):
+        """As 1.0.0: users, links, a lock, a grant, waiting mails, two keys, two sign-ins."""
+        self.links = json.loads(self.service.run("-m", "tests.releases.fill"))
+        self.service.start()
+        self.pairs = [self.log_in()]
+        self.service.manage("rotatekeys", "--delay", "0")
+        time.sleep(3)  # two until the process notices
+        self.pairs.append(self.log_in())
+
+    def log_in(self):
+        answer = self.browser.post("/auth/login", json=ADA)
+        assert answer.status_code == 200
+        return answer.json()
+
+    def stop(self):
+        self.service.server.terminate()
+        assert self.service.server.wait(20) == 0
+
+
+@pytest.fixture(params=DATABASES)
+def upgraded(request, tmp_path, new_service, release):
+    """Stop, migrate, importkeys, start."""
+    service = new_service(DATABASE_URL=DATABASES[request.param](tmp_path))
+    service.environment["RATE_LIMIT_CREDENTIAL"] = "1000"
+    here = service.code, service.python
+    service.code, service.python = release
     service.manage("migrate", "-v0")
-    (tmp_path / "first.pem").write_bytes(OLD_KEY)
-    service.manage("importkeys", str(tmp_path))
-    return service.start(), json.loads((HERE / f"1.0.0.{kind}.json").read_text("utf-8"))
+    made = Upgraded(service)
+    made.fill()
+    made.stop()
+    service.code, service.python = here
+    service.manage("migrate", "-v0")
+    service.manage("importkeys", str(service.folder / "data" / "keys"))
+    service.start()
+    yield made
+    made.browser.close()
