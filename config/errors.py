@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.exceptions import DisallowedHost, PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from rest_framework import exceptions
@@ -17,7 +17,6 @@ from rest_framework.response import Response
 
 from assistants.errors import OAuthError
 from config.middleware import is_admin
-from config.postgresql.breaker import breaker
 from pages import urls as pages
 from signin.errors import TooManyHashes
 from throttling.errors import RateLimited
@@ -38,8 +37,9 @@ KNOWN: dict[type[Exception], tuple[int, str]] = {
     exceptions.UnsupportedMediaType: (415, "unsupported media type"),
     OperationalError: (503, "service unavailable"),
     InterfaceError: (503, "service unavailable"),
+    InternalError: (503, "service unavailable"),  # a server that has become read-only
 }
-DATABASE_ERRORS = (OperationalError, InterfaceError)
+DATABASE_ERRORS = (OperationalError, InterfaceError, InternalError)
 
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
@@ -75,7 +75,7 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> Response
             headers["x-ratelimit-remaining"] = "0"
     elif isinstance(exception, TooManyHashes):
         headers["Retry-After"] = str(exception.wait)
-    elif isinstance(exception, DATABASE_ERRORS) and not breaker.is_open:  # which tells of an outage
+    elif isinstance(exception, DATABASE_ERRORS):
         logger.error("the database has failed the request: %s", exception)
     elif status == 500:
         logger.error("%s %s failed", request.method, request.path, exc_info=exception)

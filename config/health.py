@@ -13,16 +13,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from config.postgresql.breaker import breaker
 from keys.cache import signing_keys
 from throttling.limiter import limiter
 from throttling.openapi import example
 
 
 class DatabaseLook:
-    """One look at the database a second shared by all callers of this
-    process; none while the breaker is open, which looks by itself. Who comes during a look is told
-    what the last one saw.
+    """One look at the database a second, shared by all callers of this process; those who come
+    during a look are told what the last one saw.
     """
 
     def __init__(self) -> None:
@@ -31,12 +29,12 @@ class DatabaseLook:
         self.answers = True
 
     def __call__(self) -> bool:
-        if not breaker.is_open and self.lock.acquire(blocking=False):
+        if self.lock.acquire(blocking=False):
             try:
                 self.probe_if_due()
             finally:
                 self.lock.release()
-        return self.answers and not breaker.is_open
+        return self.answers
 
     def probe_if_due(self) -> None:
         if time.monotonic() >= self.good_until:
@@ -87,8 +85,7 @@ class HealthView(APIView):
         responses={
             200: OpenApiResponse(
                 Health,
-                "It can; `degraded` while limits fall back, a signing key cannot be decrypted, or "
-                "the database has failed to write.",
+                "It can; `degraded` while limits fall back, or a signing key cannot be decrypted.",
             ),
             503: OpenApiResponse(Unhealthy, "The database is unreachable."),
         },
@@ -99,7 +96,6 @@ class HealthView(APIView):
             found = {"status": "unavailable", "database": "unavailable", "limiter": counting}
             return Response(Unhealthy(found | {"error": "service unavailable"}).data, 503)
         keys = "missing" if signing_keys.unreadable() else "ok"
-        is_well = counting == keys == "ok" and breaker.writes()
-        status = "ok" if is_well else "degraded"
+        status = "ok" if counting == keys == "ok" else "degraded"
         found = {"status": status, "database": "ok", "limiter": counting, "keys": keys}
         return Response(Health(found).data)

@@ -167,9 +167,8 @@ SILENCED_SYSTEM_CHECKS = [
 ]
 
 # ---- Database --------------------------------------------------------------------------------
-# A connection lives as long as its thread: that is the pool, one connection a thread. A thread
-# looks at the socket before each request (config.postgresql), so a restarted server costs no 5xx.
-# A server that is read-only is no database of ours: after a failover, another one is.
+# Of several hosts, the one that can be written to is connected to. A host that has gone silent is
+# given up after two seconds. config.wsgi adds what is for requests alone.
 
 DATABASES = {"default": DATABASE | {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}}
 if DATABASE["ENGINE"] == "django.db.backends.postgresql":
@@ -177,9 +176,19 @@ if DATABASE["ENGINE"] == "django.db.backends.postgresql":
     DATABASES["default"]["OPTIONS"] = {
         "connect_timeout": 2,
         "tcp_user_timeout": 2000,
+        "keepalives_idle": 2,
+        "keepalives_interval": 1,
         "application_name": "consulting",
         "target_session_attrs": "read-write",
     } | DATABASE["OPTIONS"]
+    # Requests wait for a free connection, and for an answer, no longer than a client of theirs. A
+    # pooler that lends connections by the transaction would give these timeouts to other clients.
+    TIMEOUTS = "-c statement_timeout=3000 -c idle_in_transaction_session_timeout=10000"
+    POOL = {"min_size": 1, "max_size": 8, "timeout": 1.5, "reconnect_timeout": 2}  # seconds
+    OPTIONS = DATABASES["default"]["OPTIONS"] | {"pool": POOL}
+    if not DATABASE["DISABLE_SERVER_SIDE_CURSORS"]:
+        OPTIONS["options"] = f"{OPTIONS.get('options', '')} {TIMEOUTS}".strip()
+    DATABASE_OF_REQUESTS = {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "OPTIONS": OPTIONS}
 else:
     if DATABASE["NAME"] != ":memory:":
         Path(DATABASE["NAME"]).parent.mkdir(parents=True, exist_ok=True)

@@ -97,12 +97,12 @@ class SigningKeys:
     def keep_reading(self) -> None:
         while True:
             try:
-                close_old_connections()
                 self.refresh()
             except Error:  # an outage, of which every request tells
                 pass
             except Exception:
                 logger.exception("the signing keys could not be read")
+            close_old_connections()  # gives the connection back to the pool
             time.sleep(READ_SECONDS if self.is_read else 0.2)  # without keys nothing works
 
 

@@ -50,8 +50,3 @@ hashing = Gauge(
     ["state"],
     multiprocess_mode="livesum",
 )
-database_failures = Counter("database_failures", "Times that the database was lost.")
-database_write_failures = Counter(
-    "database_write_failures", "Writes that the database failed: its disk is full, or broken."
-)
-database_lost = Gauge("database_lost", "1 while the database is lost.", multiprocess_mode="livemax")

@@ -45,7 +45,7 @@ def test_figures_of_all_processes_are_added_up(service):
     assert value(text, "limiter_decisions_total", **decided, outcome="refused") == 2
     assert value(text, "audit_events_total", kind="login.failed") == 3
     assert value(text, "build_info") == 1
-    assert value(text, "database_lost") == value(text, "limiter_store_lost") == 0
+    assert value(text, "limiter_store_lost") == value(text, "log_lines_dropped_total") == 0
     assert value(text, "signing_key_age_seconds") >= -1
     assert not re.search(r"127\.0\.0\.1|@|[0-9a-f]{8}-[0-9a-f]{4}-|\?", text)
 
