@@ -1,10 +1,10 @@
-"""Known devices: browsers in which somebody has signed in, told from strangers by a cookie.
+"""Known devices: browsers in which a user has signed in before, recognised by a cookie.
 
-With LOCKOUT_RELIEF a known device's failures and locks are its own, so that nobody who guesses at
-an address can lock its owner out (OWASP, "Slow Down Online Guessing Attacks with Device Cookies").
-The cookie signs nobody in, and tells its reader nothing without the key: an entry is a random id,
-the day of its making and a MAC over both, the address and the user's token version. So it ends with
-every session of the user: with a log-out everywhere, a password change or a deactivation.
+With LOCKOUT_RELIEF a known device has failed attempts and a lock of its own, so that strangers who
+guess passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Attacks with Device
+Cookies"). The cookie signs nobody in. An entry holds a random id, the day it was made, and a MAC
+over both, the address and the user's token version, so it ends with the user's sessions: by a
+log-out everywhere, a password change or a deactivation.
 
 The contract: decisions §5.
 """
@@ -41,7 +41,7 @@ def today() -> int:
 
 @functools.cache
 def nobody() -> User:
-    """A user with an id that no row has, in no way cheaper to make a MAC over than a real one."""
+    """A user without a row, whose MAC takes as long as a real one's."""
     return User(email="nobody@example.com")
 
 
@@ -52,7 +52,7 @@ def signed(user: User, device: bytes, day: int) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """One e-mail address's part of the cookie."""
+    """The part of the cookie for one e-mail address."""
 
     device: bytes
     day: int
@@ -64,7 +64,7 @@ class Entry:
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """An entry as it stands in the cookie, or None for what is none or has lived its life."""
+        """An entry of the cookie, or None if it is invalid or expired."""
         try:
             entry = cls(*FORM.unpack(base64.urlsafe_b64decode(text)))
         except (ValueError, struct.error):
@@ -79,7 +79,7 @@ class Entry:
 
 
 class Devices:
-    """What a request's cookie says of the browser; nothing while LOCKOUT_RELIEF is off."""
+    """The entries of a request's cookie; none while LOCKOUT_RELIEF is off."""
 
     def __init__(self, request: HttpRequest | Request | None = None) -> None:
         cookie = request.COOKIES.get(NAME, "") if request and settings.LOCKOUT_RELIEF else ""
@@ -87,24 +87,21 @@ class Devices:
         self.entries = [entry for part in parts if (entry := Entry.read(part))]
 
     def entry_of(self, user: User | None) -> Entry | None:
-        """The entry that makes this browser known for the user's address.
-
-        Without a user the same work is done for nobody: five MACs take long enough to be told.
-        """
+        """The user's entry. Without a user the same work is done: five MACs are measurable."""
         owner = user or nobody()
         return next((entry for entry in self.entries if entry.belongs_to(owner)), None)
 
     def device_of(self, user: User | None) -> str:
-        """The id of the device that is known for the user's address; STRANGER for any other."""
+        """The id of the device if the user's address knows it, else STRANGER."""
         entry = self.entry_of(user)
         return entry.device.hex() if entry else STRANGER
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
-    """Make the browser known for the user's address, after a sign-in or by a mailed link.
+    """Make the browser known for the user's address, after a sign-in or by an e-mailed link.
 
-    Known already, it keeps its id, and the entry is signed anew, with a new day when it is a month
-    old. The newest five e-mail addresses of a browser keep theirs.
+    A known one keeps its id, and its entry is signed again, with a new day once it is a month old.
+    A browser keeps the entries of its five newest addresses.
     """
     if not settings.LOCKOUT_RELIEF:
         return

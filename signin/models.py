@@ -1,5 +1,5 @@
-"""The e-mailed links of signing in: to complete a sign-up, and past a strangers' lock. The models
-of second factors stand in a file of their own."""
+"""E-mailed links to complete a sign-up and to unlock an address. Second factors have a file of
+their own."""
 
 from ipaddress import ip_network
 
@@ -19,7 +19,7 @@ __all__ = ["Factors", "Passkey", "RecoveryCode", "SignupLink", "UnlockLink", "Us
 
 
 class SignupLink(EmailedLink):
-    """An invitation to complete a sign-up, mailed to an address that had no user."""
+    """A link to complete a sign-up, mailed to an address without a user."""
 
     page = "complete-signup"
     mail_name = "signup"
@@ -40,7 +40,7 @@ class SignupLink(EmailedLink):
 
 
 class UnlockLink(EmailedLink):
-    """A way past the strangers' lock, mailed to the owner of an address that strangers locked."""
+    """A link past the lock, mailed to the owner of an address that strangers have locked."""
 
     page = "unlock"
     mail_name = "unlock"
@@ -61,7 +61,7 @@ class UnlockLink(EmailedLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
-        """A link for the address's active user; nothing for any other address."""
+        """A link for the address's active user; None for any other address."""
         user = User.objects.filter(email=mail.email, is_active=True).first()
         if user is None:
             return None
@@ -74,11 +74,9 @@ class UnlockLink(EmailedLink):
         )
 
     def redeem(self) -> User:
-        """Use the link up and end the strangers' lock of its address; the link's user.
-
-        In the caller's transaction. Raises InvalidLink, also where the user has another address
-        or is inactive by now.
-        """
+        """Use the link up, in the caller's transaction, and clear the strangers' lock of its
+        address; the link's user. Raises InvalidLink, also if the user is inactive or has another
+        address by now."""
         self.use()
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         user: User | None = users.first()
@@ -96,7 +94,7 @@ class UnlockLink(EmailedLink):
 
 
 def network_of(address: str) -> str:
-    """The network of an address as a mail names it: an IPv4 /24; an IPv6 one comes as its /64."""
+    """The network to name in a mail: the /24 of an IPv4 address; an IPv6 address comes as a /64."""
     try:
         return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
     except ValueError:

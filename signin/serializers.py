@@ -1,4 +1,4 @@
-"""What callers may send to sign in, and how a sign-in looks to them."""
+"""Requests and responses of signing in."""
 
 from rest_framework import serializers
 
@@ -71,7 +71,7 @@ class Message(serializers.Serializer):
     message = serializers.CharField()
 
 
-SIGN_IN_SERIALIZER = AuthResponse()  # made once, as a user's
+SIGN_IN_SERIALIZER = AuthResponse()  # made once: setting up its fields is slow
 
 
 def auth_response(user: User, access: str, refresh: str) -> dict[str, object]:

@@ -40,8 +40,8 @@ from throttling.openapi import Raises, sets_cookie
 
 
 class SignupView(CredentialView):
-    """POST /auth/signup: record that a link is wanted. Whether the address is free is found out by
-    the mail worker, so that nothing here depends on it."""
+    """POST /auth/signup: request a sign-up link. The mail worker finds out whether the address is
+    free, so that nothing here depends on it."""
 
     @extend_schema(
         operation_id="signUp",
@@ -60,7 +60,7 @@ class SignupView(CredentialView):
 
 
 class CompleteSignupView(LinkSignInView):
-    """POST /auth/complete-signup (and /auth/register): make the company and its admin."""
+    """POST /auth/complete-signup and /auth/register: create the company and its admin."""
 
     link_class = SignupLink
     serializer_class = CompleteSignupSerializer
@@ -97,8 +97,8 @@ class CompleteSignupView(LinkSignInView):
 class RefreshView(CredentialView):
     """POST /auth/refresh: a fresh pair for a refresh token, from the cookie or else the body.
 
-    Stateless: the same token may be used any number of times while it lives, since the tabs of a
-    browser do so at the same moment.
+    Stateless: a token may be used any number of times while it is valid, since the tabs of a
+    browser refresh at the same moment.
     """
 
     @extend_schema(
@@ -135,8 +135,8 @@ class RefreshView(CredentialView):
         return response
 
     def token_in_body(self, request: Request) -> str:
-        """The body's token, or "". A serializer is set up only for what it will refuse: that takes
-        longer than all the rest of reading."""
+        """The body's token, or "". The serializer, which takes longer than all the rest, is used
+        only to refuse a bad one."""
         token = request.data.get("refresh_token", "")
         if isinstance(token, str) and not REFUSED_CHARACTERS.search(token):
             return token
@@ -150,8 +150,8 @@ class RefreshView(CredentialView):
 
 
 class UnlockView(CredentialView):
-    """POST /lockouts/redeem: end the strangers' lock of an address by the link that was mailed to
-    it, and make this browser a known device. Signs nobody in."""
+    """POST /lockouts/redeem: clear the strangers' lock of an address by the link mailed to it, and
+    make this browser a known device. Signs nobody in."""
 
     @extend_schema(
         operation_id="redeemUnlock",
@@ -189,7 +189,7 @@ class LogoutView(ProtectedView):
 
 
 class LogoutEverywhereView(LogoutView):
-    """POST /auth/logout-everywhere: no token of the user issued so far works any more."""
+    """POST /auth/logout-everywhere: end all sessions of the user."""
 
     @extend_schema(
         operation_id="logOutEverywhere",

@@ -1,1 +1,1 @@
-"""What a person has beside the password: an authenticator app, passkeys, recovery codes."""
+"""Second factors: authenticator apps, passkeys and recovery codes."""

@@ -1,5 +1,5 @@
-"""Challenges that passkeys sign (WebAuthn Level 3, §13.4.3): signed by us, so that asking for one
-costs no row, and good for five minutes. That each is good once is `UsedChallenge`'s."""
+"""Challenges for passkeys to sign (WebAuthn Level 3, §13.4.3). They carry a MAC of ours, so that
+asking for one stores nothing, and live for five minutes. `UsedChallenge` makes them single-use."""
 
 import hmac
 import secrets
@@ -12,13 +12,12 @@ from signin.errors import WrongPasskey
 
 LIFE = 300  # seconds
 SIGN_IN = "sign in"
-FORM = struct.Struct(">16s16sQ")  # what is signed; 32 octets of HMAC-SHA256 follow
+FORM = struct.Struct(">16s16sQ")  # nonce, handle, time; followed by 32 octets of HMAC-SHA256
 
 
 @dataclass(frozen=True)
 class Challenge:
-    """One that we have made. `handle` is the user handle that a new passkey is made with; in one
-    to sign in with it says nothing."""
+    """`handle` is the user handle for a new passkey, and zeros in a challenge to sign in."""
 
     nonce: bytes
     handle: bytes
@@ -31,14 +30,14 @@ def new_challenge(purpose: str, handle: bytes | None = None) -> bytes:
 
 
 def read_challenge(challenge: bytes, *purposes: str) -> Challenge:
-    """Raises WrongPasskey for one that is too old, was made for nothing of this, or not by us."""
+    """Raises WrongPasskey for one that is too old, for another purpose, or not ours."""
     signed, mac = challenge[: FORM.size], challenge[FORM.size :]
     if len(signed) != FORM.size:
         raise WrongPasskey
     made = [one for purpose in purposes for one in macs(purpose, signed)]
     good = [hmac.compare_digest(mac, one) for one in made]
     nonce, handle, made_at = FORM.unpack(signed)
-    # Of another host the clock may be ahead, within what `UsedChallenge.prune` allows for.
+    # Another host's clock may be ahead; `UsedChallenge.prune` allows for that.
     if not any(good) or abs(time.time() - made_at) >= LIFE:
         raise WrongPasskey
     return Challenge(nonce, handle, made_at)

@@ -1,5 +1,5 @@
-"""Enrolment: what somebody is given who has shown a password or a link, and whose company requires
-a second factor that they do not have. It opens the calls that add one, and nothing else."""
+"""Enrolment tokens, for users who have shown a password or a link but lack the second factor that
+their company requires. They open the calls that add a factor, and nothing else."""
 
 from dataclasses import dataclass
 
@@ -16,27 +16,26 @@ SALT = "signin.enrolment"
 
 @dataclass(frozen=True)
 class Enrolment:
-    """In the place of an access token, as `request.auth`."""
+    """Takes the place of an access token as `request.auth`."""
 
 
 def enrolment_for(user: User) -> str:
-    """Good for ten minutes, or until the person has a factor or their sessions are ended."""
+    """A token for ten minutes, or until the user has a factor or their sessions are ended."""
     return TimestampSigner(salt=SALT).sign_object([str(user.pk), user.token_version])
 
 
 def user_of_enrolment(encoded: str) -> User | None:
-    """The person whom an enrolment was given to, `with_profile`, while it holds."""
+    """The user of a valid enrolment token, `with_profile`."""
     try:
         pk, version = TimestampSigner(salt=SALT).unsign_object(encoded, max_age=LIFE)
     except (signing.BadSignature, ValueError):
         return None
-    people = User.objects.with_profile().filter(is_active=True, has_second_factor=False)
-    user: User | None = people.filter(pk=pk, token_version=version).first()
-    return user
+    user = User.objects.find_by_token(pk, version)
+    return user if user and not user.has_second_factor else None
 
 
 class EnrolmentAuthentication(BearerAuthentication):
-    """An enrolment, or else an access token as anywhere."""
+    """Accepts an enrolment token or an access token."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         user = user_of_enrolment(encoded_bearer_token(request))

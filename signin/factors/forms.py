@@ -1,7 +1,7 @@
-"""Second factors on pages of plain forms: the consent page and the admin site's log-in.
+"""Second factors on pages with plain forms: the consent page and the admin site's log-in.
 
-The first page takes address and password, the second the code. There is no half-finished sign-in in
-between: both come again with the code, sealed, and all is checked at once.
+The first page takes address and password, the second one the code. No half-finished sign-in is kept
+in between: the second page sends both again, encrypted, and everything is checked at once.
 """
 
 import json
@@ -23,8 +23,8 @@ PURPOSE = "signin.form"
 
 
 def second_page(request: HttpRequest | Request, email: str, password: str) -> dict[str, str]:
-    """What the page that asks for a factor holds: `sealed`, and `passkey`, the options for its
-    button, "" where the host by which the browser called us takes none."""
+    """For the page that asks for a factor: `sealed`, and `passkey`, the options for its button, or
+    "" if the host by which the browser called us allows no passkeys."""
     here = own_origin(request) in settings.PASSKEYS_ORIGINS
     passkey = json.dumps(request_options()) if here else ""
     sealed = fernet(PURPOSE).encrypt(json.dumps([email, password]).encode()).decode()
@@ -32,7 +32,7 @@ def second_page(request: HttpRequest | Request, email: str, password: str) -> di
 
 
 def unseal(text: str) -> tuple[str, str]:
-    """Address and password of a page that was sent out less than five minutes ago; else both ""."""
+    """Address and password from a page that is less than five minutes old; else both ""."""
     try:
         email, password = json.loads(fernet(PURPOSE).decrypt(text, ttl=LIFE))
     except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
@@ -41,7 +41,7 @@ def unseal(text: str) -> tuple[str, str]:
 
 
 def form_proof(form: Mapping[str, Any]) -> Proof:
-    """What the second page's form brings; a passkey that is no JSON is a wrong one."""
+    """The proof in the second page's form; a passkey that is not JSON is a wrong one."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):

@@ -1,6 +1,5 @@
-"""Factors: what one person has beside the password. Each is good once where it must be: a code's
-step, a recovery code and a challenge are used up by one statement that decides between requests
-that race."""
+"""Second factors of users. The step of a code, a recovery code and a challenge are used up by one
+statement each, which decides between requests that race."""
 
 import base64
 import hashlib
@@ -33,29 +32,29 @@ from signin.errors import (
 from signin.factors import challenges, totp
 
 MOST_PASSKEYS = 10
-Item = dict[str, Any]  # an app or a passkey, as the API shows it
+Item = dict[str, Any]  # an app or a passkey in the API's form
 RECOVERY_CODES = 10
-FEW_CODES = 3  # are mentioned in the mail about one that was used
-WARNED_AT = 3  # wrong codes in a row after a right password
-MOST_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: then an app's codes are taken no longer
+FEW_CODES = 3  # the mail about a used code mentions that so few are left
+WARNED_AT = 3  # consecutive wrong codes after a right password
+MOST_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: from then on an app's codes are refused
 DAY = timedelta(days=1)
 ALL = "all"
 
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
     def hold(self, user: User) -> Self:
-        """The person's row, if there is one; nobody else adds, removes or resets a factor of
-        theirs until the transaction ends. NotAuthenticated where their sessions have ended."""
+        """The user's row, if there is one. No other request changes their factors until the
+        transaction ends. Raises NotAuthenticated if their sessions have ended."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
         if not users.filter(token_version=user.token_version).exists():
             raise NotAuthenticated
         return self.filter(user=user)
 
     def open(self, user: User, *, enrolling: bool) -> "tuple[Factors, list[str] | None]":
-        """The person's row to add a factor to; with the first one the recovery codes, in clear.
+        """The user's row to add a factor to; with the first one the recovery codes, in clear.
 
-        In the caller's transaction. An enrolment (`enrolling`) adds the first factor alone, and so
-        does whoever had none just now: they have not shown the one that there is.
+        In the caller's transaction. An enrolment (`enrolling`) adds only the first factor, and so
+        does a user who had none when authenticated: they have not shown the one there is now.
         """
         factors = self.hold(user).first()
         if factors is not None:
@@ -70,15 +69,15 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         return factors, RecoveryCode.objects.renew(factors)
 
     def use_up_codes(self) -> int:
-        """Take no code of any app that can have been shown by now; of how many apps. A restored
-        backup does not know which were used."""
+        """Refuse every code that any app can have shown by now; of how many apps. A restored backup
+        does not know which were used."""
         last = totp.last_step()
         return self.filter(totp_id__isnull=False, totp_step__lt=last).update(totp_step=last)
 
     def reset(self, user: User, actor: User | None = None) -> bool:
-        """Take all factors and codes of somebody away; whether there were any. Their sessions end,
-        and they are mailed. `actor` did it: None is a command. Raises NotOnesOwn, since one's own
-        take a password and a factor, and PermissionDenied where the actor may not act on them."""
+        """Remove all factors and codes of a user; whether there were any. Their sessions end, and
+        they are mailed. `actor` is None for a command. Raises NotOnesOwn, since removing one's own
+        takes the password and a factor, and PermissionDenied if the actor may not act on them."""
         if actor == user:
             raise NotOnesOwn
         with transaction.atomic():
@@ -97,8 +96,8 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
 
 class Factors(models.Model):
-    """One person's app, and the count of what failed after their right password; passkeys and
-    recovery codes point here. There is a row from somebody's first factor to their last."""
+    """A user's app and their count of wrong codes; passkeys and recovery codes point here. There is
+    a row from the user's first factor to their last."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="factors"
@@ -118,14 +117,14 @@ class Factors(models.Model):
         return f"second factors of {self.user_id}"
 
     def methods(self) -> list[str]:
-        """What the person can show, in the words of the API."""
+        """What the user can show, in the words of the API."""
         app = ["totp"] if self.totp_id else []
         passkeys = ["passkey"] if self.passkeys.exists() else []
         codes = ["recovery_code"] if self.recovery_codes.exists() else []
         return [*app, *passkeys, *codes]
 
     def items(self) -> list[Item]:
-        """The app and the passkeys as the API shows them, oldest first."""
+        """The app and the passkeys in the API's form, oldest first."""
         items = [passkey.item() for passkey in self.passkeys.all()]
         items += [self.totp_item()] if self.totp_id else []
         return sorted(items, key=lambda item: item["created_at"])
@@ -140,8 +139,8 @@ class Factors(models.Model):
         }
 
     def add_totp(self, secret: bytes, step: int, name: str) -> Item:
-        """Add the app; the step of the code that confirmed it is used up. In the transaction of
-        `open`. Raises TooManyFactors."""
+        """Add the app, in the transaction of `open`. The step of the code that confirmed it is used
+        up. Raises TooManyFactors."""
         if self.totp_id:
             raise TooManyFactors
         self.totp_id = uuid.uuid4()
@@ -153,8 +152,8 @@ class Factors(models.Model):
         return self.totp_item()
 
     def add_passkey(self, **fields: object) -> dict[str, Any]:
-        """Add a passkey. In the transaction of `open`. Raises TooManyFactors, or WrongPasskey for
-        one that somebody has already."""
+        """Add a passkey, in the transaction of `open`. Raises TooManyFactors, or WrongPasskey for
+        one that is registered already."""
         if self.passkeys.count() >= MOST_PASSKEYS:
             raise TooManyFactors
         try:
@@ -166,7 +165,7 @@ class Factors(models.Model):
         return passkey.item()
 
     def rename(self, factor_id: UUID, name: str) -> Item:
-        """Name the app or a passkey; how it looks then. Raises NoSuchFactor."""
+        """Name the app or a passkey; the changed item. Raises NoSuchFactor."""
         with transaction.atomic():
             app = Factors.objects.filter(pk=self.pk, totp_id=factor_id).exclude(totp_name=name)
             passkey = self.passkeys.filter(pk=factor_id).exclude(name=name)
@@ -179,10 +178,10 @@ class Factors(models.Model):
         return named[0]
 
     def remove(self, factor_id: UUID) -> None:
-        """Take the app or a passkey away, and with the last of them the recovery codes.
+        """Remove the app or a passkey, and with the last of them the recovery codes.
 
-        Raises NoSuchFactor, or FactorStillRequired where the last one must stay. The company is
-        held, so that it does not begin to require one at the same moment.
+        Raises NoSuchFactor, or FactorStillRequired if the last one must stay. The company's row is
+        locked, so that it cannot begin to require a factor at the same moment.
         """
         with transaction.atomic():
             Account.objects.lock(self.user.account_id)
@@ -207,17 +206,17 @@ class Factors(models.Model):
         User.objects.filter(pk=self.pk).update(has_second_factor=False)
 
     def record(self, kind: Kind, factor: str, name: str) -> None:
-        """Tell the trail and the owner what the owner did."""
+        """Record what the user did, and mail it to them."""
         trail.record(kind, actor=self.user, factor=factor)
         word = {Kind.FACTOR_ADDED: "factor_added", Kind.FACTOR_REMOVED: "factor_removed"}[kind]
         self.user.tell(word, factor=factor, name=name)
 
     def take_totp(self, code: str) -> bool:
-        """Whether this is a code of the app's, and the first use of its step and of all later
-        ones; after MOST_WRONG_CODES none is.
+        """Whether this is a valid code of the app; uses up its step and all earlier ones. None is
+        valid after MOST_WRONG_CODES.
 
-        One conditional UPDATE decides between requests that race. It also ends the count of wrong
-        codes, and encrypts the secret anew, for when SECRET_KEY has changed.
+        One conditional UPDATE decides between requests that race. It also resets the count of wrong
+        codes, and encrypts the secret again in case SECRET_KEY has changed.
         """
         secret = totp.decrypted(self.user_id, self.totp_secret) if self.totp_id else None
         step = totp.step_of(secret, code) if secret else None
@@ -234,8 +233,8 @@ class Factors(models.Model):
         )
 
     def take_recovery_code(self, code: str) -> bool:
-        """Whether this is a recovery code, which it is no longer. One DELETE decides between
-        requests that race."""
+        """Whether this is a valid recovery code; uses it up. One DELETE decides between requests
+        that race."""
         with transaction.atomic():
             used = self.recovery_codes.filter(digest=digest(self.user_id, code)).delete()[0]
             if used:
@@ -246,12 +245,12 @@ class Factors(models.Model):
         return bool(used)
 
     def forget_wrong_codes(self) -> None:
-        """After a whole success."""
         Factors.objects.filter(pk=self.pk, wrong_codes__gt=0).update(wrong_codes=0)
 
     def count_wrong_code(self, method: str) -> None:
-        """Count what failed after the right password. The third mails the owner, once a day at
-        most, since somebody knows the password; the hundredth stops the app's codes."""
+        """Count a wrong code after the right password. The third is mailed to the user, at most
+        once a day, since someone else may know the password; the hundredth stops the app's
+        codes."""
         series.wrong_codes.labels(method).inc()
         own, now = Factors.objects.filter(pk=self.pk), timezone.now()
         with transaction.atomic():
@@ -265,10 +264,8 @@ class Factors(models.Model):
 
 
 class Passkey(models.Model):
-    """A credential of WebAuthn's. What is stored of it is public: nothing of it signs anybody in.
-
-    `handle` is the random user handle that it was made with, which it gives back at each use.
-    """
+    """A WebAuthn credential: public data, which is useless to a thief. `handle` is the random user
+    handle that it was made with, and returns at each use."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     factors = models.ForeignKey(Factors, models.CASCADE, related_name="passkeys", editable=False)
@@ -296,11 +293,11 @@ class Passkey(models.Model):
         }
 
     def use(self, count: int) -> bool:
-        """Note a use, with the authenticator's own count of them; False for one that was removed
+        """Note a use, with the authenticator's own count; False if the passkey was removed
         meanwhile.
 
-        The count is a hint: a passkey that is synced between devices leaves it at 0, and two
-        devices may each count by themselves. One that went back is for the trail to remember.
+        The count is a hint: synced passkeys leave it at 0, and two devices may count separately. A
+        count that fell is recorded in the audit log.
         """
         with transaction.atomic():
             same = Passkey.objects.filter(pk=self.pk)
@@ -317,7 +314,7 @@ class Passkey(models.Model):
 
 class RecoveryCodeManager(models.Manager["RecoveryCode"]):
     def renew(self, factors: Factors) -> list[str]:
-        """Ten new codes in place of the older ones, in clear: the one time that they are seen."""
+        """Replace the codes with ten new ones, in clear: the only time that they are shown."""
         codes = [base64.b32encode(secrets.token_bytes(10)).decode() for _ in range(RECOVERY_CODES)]
         factors.recovery_codes.all().delete()
         self.bulk_create(
@@ -327,8 +324,8 @@ class RecoveryCodeManager(models.Manager["RecoveryCode"]):
 
 
 class RecoveryCode(models.Model):
-    """A code for when the app and the passkeys are lost: 80 random bits, of which a plain hash is
-    enough. It knows no SECRET_KEY, and so outlives the loss of it."""
+    """A code for the loss of app and passkeys. It has 80 random bits, so a plain hash is enough; it
+    doesn't depend on SECRET_KEY, and survives its loss."""
 
     factors = models.ForeignKey(
         Factors, models.CASCADE, related_name="recovery_codes", editable=False
@@ -342,13 +339,13 @@ class RecoveryCode(models.Model):
 
 
 def digest(user_id: UUID, code: str) -> str:
-    """The hash of a recovery code of this person's."""
+    """The hash of a recovery code of this user."""
     return hashlib.sha256(user_id.bytes + code.encode()).hexdigest()
 
 
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
     def use(self, challenge: challenges.Challenge) -> bool:
-        """Whether this is the challenge's first use, of one that was made since `use_up`."""
+        """Whether this is the challenge's first use, and it was made since `use_up`."""
         made_at = datetime.fromtimestamp(challenge.made_at, UTC)
         if self.filter(nonce=ALL, used_at__gte=made_at).exists():
             return False
@@ -360,19 +357,18 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
         return True
 
     def use_up(self) -> None:
-        """Take no challenge that was made before now: a restored backup does not know which were
+        """Refuse every challenge made before now: a restored backup does not know which were
         used."""
         self.update_or_create(nonce=ALL, defaults={"used_at": timezone.now()})
 
     def prune(self) -> int:
-        """Delete those that are too old to be used again anyway; how many."""
+        """Delete those that are too old to be used again; how many."""
         too_old = timezone.now() - timedelta(seconds=2 * challenges.LIFE)
         return delete_in_batches(self.filter(used_at__lte=too_old))
 
 
 class UsedChallenge(models.Model):
-    """A challenge that somebody has answered rightly: it is good once. The row ALL stands for
-    those that were made before it."""
+    """A challenge that was answered. The row ALL stands for all that were made before it."""
 
     nonce = models.CharField(max_length=32, primary_key=True)
     used_at = models.DateTimeField(default=timezone.now, db_index=True)

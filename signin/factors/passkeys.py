@@ -1,7 +1,6 @@
-"""Passkeys (WebAuthn Level 3) by python-fido2: what browsers are asked, and what holds.
+"""Passkeys (WebAuthn Level 3) by python-fido2, which checks no sign count, as synced passkeys need.
 
-fido2 needs `cryptography` alone, where py_webauthn brings pyOpenSSL, cbor2 and two of ASN.1 for
-attestations, which nobody is asked for here; and it refuses no sign count, as synced passkeys need.
+No attestation is asked for.
 """
 
 import secrets
@@ -39,7 +38,7 @@ from signin.factors.challenges import (
 from signin.factors.models import Passkey, UsedChallenge
 
 NAME = "Consulting management"
-ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: one of them every authenticator knows
+ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: every authenticator knows one
 REQUIRED = UserVerificationRequirement.REQUIRED
 
 
@@ -56,17 +55,17 @@ def server() -> Fido2Server:
 
 
 def request_options() -> dict[str, object]:
-    """PublicKeyCredentialRequestOptionsJSON, the same for everybody but for the challenge."""
+    """PublicKeyCredentialRequestOptionsJSON, the same for every user except for the challenge."""
     challenge = new_challenge(SIGN_IN)
     options, _ = server().authenticate_begin(user_verification=REQUIRED, challenge=challenge)
     return dict(options)
 
 
 def creation_options(user: User) -> dict[str, object]:
-    """PublicKeyCredentialCreationOptionsJSON for one more passkey of this person's.
+    """PublicKeyCredentialCreationOptionsJSON for one more passkey of the user.
 
-    The user handle is random, and no id of ours; all of a person's passkeys are made with one, so
-    that their password manager keeps them together.
+    The user handle is random. All passkeys of a user share it, so that a password manager keeps
+    them together.
     """
     passkeys = list(Passkey.objects.filter(factors=user.pk))
     handle = bytes(passkeys[0].handle) if passkeys else secrets.token_bytes(16)
@@ -90,14 +89,14 @@ def creation_options(user: User) -> dict[str, object]:
 
 
 def to_add(user_id: UUID, *, beside: bool) -> str:
-    """The purpose of a challenge to add a passkey with, `beside` what the person has and has shown:
-    it fits nobody else's account."""
+    """The purpose of a challenge to add a passkey to this user, `beside` a factor they have
+    shown."""
     return f"add to {user_id} beside a factor" if beside else f"add to {user_id}"
 
 
 def checked(check: Callable[[], Any]) -> Any:
-    """What the check returns; WrongPasskey for whatever it raises. What comes from outside is taken
-    apart in there, and tells of its faults by a dozen kinds of errors, RecursionError included."""
+    """The result of the check, or WrongPasskey for anything it raises: input from outside is parsed
+    there, and fails by a dozen kinds of errors, RecursionError included."""
     try:
         return check()
     except Exception:
@@ -105,18 +104,18 @@ def checked(check: Callable[[], Any]) -> Any:
 
 
 def read(client_data: CollectedClientData, *purposes: str) -> Challenge:
-    """The challenge that was answered. WrongPasskey also where the answer was given within a frame
-    on a page of another site, which we never ask for."""
+    """The challenge that was answered. Raises WrongPasskey, also for an answer given in a frame on
+    another site's page."""
     if client_data.cross_origin:
         raise WrongPasskey
     return read_challenge(client_data.challenge, *purposes)
 
 
 def new_passkey(user: User, response: Any) -> dict[str, object]:
-    """The fields of the passkey that a RegistrationResponseJSON brings, its challenge used up.
+    """The fields of a new passkey from a RegistrationResponseJSON; uses the challenge up.
 
-    Raises WrongPasskey, also for a challenge that took the password alone, since there was no
-    factor yet, and now there is one.
+    Raises WrongPasskey, also for a challenge given for the password alone if the user has a factor
+    by now.
     """
     purposes = [to_add(user.pk, beside=True)]
     if not user.has_second_factor:
@@ -148,8 +147,8 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
 
 
 def take_passkey(response: Any, user: User | None = None) -> Passkey:
-    """The passkey, of this person or of anybody, whose AuthenticationResponseJSON this is. The
-    challenge is used up and the use is noted. Raises WrongPasskey."""
+    """The passkey, of this user or of any, that gave this AuthenticationResponseJSON. Uses the
+    challenge up and notes the use. Raises WrongPasskey."""
     answer: AuthenticationResponse = checked(lambda: AuthenticationResponse.from_dict(response))
     passkeys = Passkey.objects.select_related("factors__user")
     passkey = passkeys.filter(credential_id=answer.id[:1400]).first()

@@ -1,4 +1,4 @@
-"""What is shown beside the password, and what a sign-in stands on."""
+"""What users show besides the password, and how a sign-in was made."""
 
 import enum
 import re
@@ -18,21 +18,21 @@ SIX_DIGITS = re.compile(r"[0-9]{6}")
 
 
 class Method(enum.StrEnum):
-    """By what somebody has signed in."""
+    """How a user has signed in."""
 
     PASSWORD = enum.auto()  # or a mailed link
     TOTP = enum.auto()
     RECOVERY_CODE = enum.auto()
-    PASSKEY = enum.auto()  # beside the password
+    PASSKEY = enum.auto()  # besides the password
     PASSKEY_ALONE = enum.auto()
 
     @property
     def detail(self) -> Data:
-        """What the audit log says of it."""
+        """What the audit log records of it."""
         return {} if self is Method.PASSWORD else {"method": self.value}
 
 
-AMR = {  # what tokens say of it (RFC 8176)
+AMR = {  # the `amr` of tokens (RFC 8176)
     Method.PASSWORD: PASSWORD,
     Method.TOTP: ["pwd", "otp", "mfa"],
     Method.RECOVERY_CODE: ["pwd", "otp", "mfa"],
@@ -43,14 +43,14 @@ AMR = {  # what tokens say of it (RFC 8176)
 
 @dataclass(frozen=True)
 class Proof:
-    """A code, as it was typed, or an AuthenticationResponseJSON; or neither."""
+    """A code as typed, an AuthenticationResponseJSON, or neither."""
 
     code: str = ""
     passkey: Any = None
 
     @classmethod
     def pop(cls, data: Data) -> Self:
-        """What a valid body holds of it, which is taken out."""
+        """The proof in a valid body, which is removed from it."""
         return cls(data.pop("code", "") or "", data.pop("passkey", None))
 
     def __bool__(self) -> bool:
@@ -58,18 +58,18 @@ class Proof:
 
     @property
     def method(self) -> Method:
-        """What this claims to be."""
+        """The method that this claims to be."""
         if self.passkey:
             return Method.PASSKEY
         return Method.TOTP if SIX_DIGITS.fullmatch(self.plain_code) else Method.RECOVERY_CODE
 
     @property
     def plain_code(self) -> str:
-        """The code without what is there for reading alone."""
+        """The code without separators."""
         return SEPARATORS.sub("", self.code).upper()
 
     def holds(self, user: User, factors: Factors) -> bool:
-        """Whether it is one of the person's, which it uses up."""
+        """Whether the proof is valid for the user; uses it up."""
         if self.method is Method.TOTP:
             return factors.take_totp(self.plain_code)
         if self.method is Method.RECOVERY_CODE:
@@ -85,10 +85,9 @@ NOTHING = Proof()
 
 
 def amr_still(user: User, amr: Sequence[str]) -> Sequence[str] | None:
-    """What a refreshed token may say of how its user signed in, so that a factor's assurance ends
-    with the factor: `pwd` alone where the second factor is gone, and None where nothing is left.
-
-    A sign-in without a second factor costs no query.
+    """The `amr` for a refreshed token: the assurance of a factor ends with the factor. `pwd` alone
+    if the second factor is gone, None if nothing is left. Without a second factor it costs no
+    query.
     """
     if "mfa" not in amr:
         return amr

@@ -1,4 +1,4 @@
-"""What callers may send about second factors, and how one looks to its owner."""
+"""Requests and responses of the calls about second factors."""
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -17,7 +17,7 @@ A_FACTOR = {
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class CredentialField(serializers.JSONField):
-    """What `navigator.credentials` gave, by its `toJSON()`; the library takes it apart."""
+    """The `toJSON()` of what `navigator.credentials` gave; python-fido2 parses it."""
 
     default_error_messages = {"object": "Must be an object."}
 
@@ -28,7 +28,7 @@ class CredentialField(serializers.JSONField):
 
 
 class ProofFields(serializers.Serializer):
-    """What stands beside a password: one of them, for who has a second factor."""
+    """What users with a second factor send besides a password: one of these."""
 
     code = TextField(
         required=False,

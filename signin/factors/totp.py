@@ -1,7 +1,5 @@
-"""TOTP (RFC 6238): SHA-1, six digits, thirty seconds, which every authenticator app knows.
-
-`cryptography` computes it: pyotp would be one more package for the same two calls.
-"""
+"""TOTP (RFC 6238) with SHA-1, six digits and thirty seconds, which every authenticator app
+knows."""
 
 import base64
 import hmac
@@ -25,14 +23,14 @@ ISSUER = "Consulting management"
 
 
 def encrypted(user_id: UUID, secret: bytes, purpose: str = "stored") -> str:
-    """A secret as it is stored, with its user: in another's row it is worth nothing."""
+    """A secret as it is stored, bound to its user, so that it is worthless in another row."""
     return fernet(f"signin.totp {purpose}").encrypt(user_id.bytes + secret).decode()
 
 
 def decrypted(
     user_id: UUID, text: str, purpose: str = "stored", life: int | None = None
 ) -> bytes | None:
-    """The secret, or None for what was not encrypted for the user, or by a key that is lost."""
+    """The secret; None if it was encrypted for another user or under a lost key."""
     try:
         plain = fernet(f"signin.totp {purpose}").decrypt(text, ttl=life)
     except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
@@ -42,8 +40,7 @@ def decrypted(
 
 def begin(user: User, secret: bytes | None = None) -> dict[str, str]:
     """A new secret, or one to be shown again, and an `id` that holds it, encrypted, for ten
-    minutes: until a code confirms it, nothing is stored, and nothing half-made stands in anybody's
-    way."""
+    minutes. Nothing is stored until a code confirms it."""
     secret = secret or secrets.token_bytes(LENGTH)
     uri = app(secret).get_provisioning_uri(user.email, ISSUER)
     purpose = PENDING_BESIDE if user.has_second_factor else PENDING
@@ -56,8 +53,8 @@ def begin(user: User, secret: bytes | None = None) -> dict[str, str]:
 
 
 def pending_secret(user: User, pending: str) -> bytes | None:
-    """The secret of an `id` that `begin` has given the user less than ten minutes ago. One that
-    took the password alone, since there was no factor yet, is good until there is one."""
+    """The secret of an `id` that `begin` gave the user less than ten minutes ago. An `id` given for
+    the password alone is void once the user has a factor."""
     purposes = [PENDING_BESIDE] if user.has_second_factor else [PENDING_BESIDE, PENDING]
     found = [decrypted(user.pk, pending, purpose, PENDING_LIFE) for purpose in purposes]
     return next(filter(None, found), None)
@@ -68,15 +65,13 @@ def app(secret: bytes) -> TOTP:
 
 
 def last_step() -> int:
-    """The latest step whose code is taken now."""
+    """The latest step whose code is accepted now."""
     return int(time.time()) // SECONDS + 1
 
 
 def step_of(secret: bytes, code: str) -> int | None:
-    """Which step's code this is: the present one's, the one's before or after; None for no code.
-
-    Clocks differ, and people type slowly. The steps are tried in order, and all of them.
-    """
+    """The step of a code: the current, the previous or the next one, since clocks differ. None
+    for a wrong code. All three are always compared."""
     last, generator = last_step(), app(secret)
     steps = [last - 2, last - 1, last]
     right = [hmac.compare_digest(generator.generate(s * SECONDS), code.encode()) for s in steps]

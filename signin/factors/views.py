@@ -1,5 +1,5 @@
-"""The calls about second factors: to sign in by passkey, to see and to change one's own, and for an
-admin to take a colleague's away.
+"""The calls about second factors: sign in by passkey, list and change one's own, and, for admins,
+reset those of another user.
 
 The contract: decisions §12.
 """
@@ -76,7 +76,7 @@ def adds(status: int, wrong: type[APIException]) -> dict[str, Any]:
 
 
 class PasskeysOnly:
-    """Part of a view that is there only where this service's host allows passkeys."""
+    """For views that exist only if this service's host allows passkeys."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)  # type: ignore[misc]
@@ -85,7 +85,7 @@ class PasskeysOnly:
 
 
 class PasskeyOptionsView(PasskeysOnly, CredentialView):
-    """POST /auth/passkeys/options: what a browser asks the person's authenticator with."""
+    """POST /auth/passkeys/options: a challenge for the user's authenticator."""
 
     @extend_schema(
         operation_id="passkeyOptions",
@@ -100,8 +100,8 @@ class PasskeyOptionsView(PasskeysOnly, CredentialView):
 
 
 class PasskeyLoginView(PasskeysOnly, CredentialView):
-    """POST /auth/passkeys/login: a passkey for a pair of tokens. A signature cannot be guessed, so
-    no lock holds it up, and none comes of it: its owner is locked out by nobody."""
+    """POST /auth/passkeys/login: a passkey for a pair of tokens. A signature can't be guessed, so
+    the lockout doesn't apply: nobody can lock out the owner of a passkey."""
 
     @extend_schema(
         operation_id="logInByPasskey",
@@ -112,17 +112,16 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
     )
     def post(self, request: Request) -> Response:
         passkey = take_passkey(valid(PasskeyLoginSerializer, request)["credential"])
-        people = User.objects.with_profile().filter(is_active=True)
-        user = people.filter(pk=passkey.factors_id).first()
+        users = User.objects.with_profile().filter(is_active=True)
+        user = users.filter(pk=passkey.factors_id).first()
         if user is None:
             raise WrongPasskey
-        method = Method.PASSKEY_ALONE
-        trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method=method.value)
-        return session_response(request, user, method)
+        trail.record(Kind.LOGIN_SUCCEEDED, actor=user, **Method.PASSKEY_ALONE.detail)
+        return session_response(request, user, Method.PASSKEY_ALONE)
 
 
 class AddingView(ProofView):
-    """One of the four calls that add a factor: an enrolment opens them, too."""
+    """One of the four calls that add a factor. An enrolment token opens them also."""
 
     authentication_classes = [EnrolmentAuthentication]
 
@@ -130,12 +129,12 @@ class AddingView(ProofView):
         return isinstance(self.request.auth, Enrolment)
 
     def prove(self) -> dict[str, Any]:
-        """An enrolment stands in for the proof."""
+        """An enrolment token replaces the proof."""
         return {} if self.is_enrolling() else super().prove()
 
     def add(self, add: Callable[[Factors], dict[str, Any]], method: Method) -> Response:
-        """AddedResponse, of the item that `add` makes of the caller's factors. An enrolment ends
-        here, with the session: the sign-in that it is a part of clears the lockout, or meets it."""
+        """AddedResponse with the item that `add` makes. An enrolment completes a sign-in: it clears
+        the lockout, or is refused by it, and the answer has the session."""
         user, enrolling = self.request.user, self.is_enrolling()
         with transaction.atomic():
             if enrolling:
@@ -168,7 +167,7 @@ class TotpView(AddingView):
 
 
 class ConfirmView(AddingView):
-    """POST /auth/factors/totp/confirm: a first code, which adds the app."""
+    """POST /auth/factors/totp/confirm: add the app by its first code."""
 
     @extend_schema(
         operation_id="confirmApp",
@@ -189,7 +188,7 @@ class ConfirmView(AddingView):
 
 
 class NewPasskeyOptionsView(PasskeysOnly, AddingView):
-    """POST /auth/factors/passkeys/options: what a browser makes a new passkey with."""
+    """POST /auth/factors/passkeys/options: a challenge for a new passkey."""
 
     @extend_schema(
         operation_id="newPasskeyOptions",
@@ -221,7 +220,7 @@ class NewPasskeyView(PasskeysOnly, AddingView):
 
 
 class FactorsView(ProtectedView):
-    """GET /auth/factors: what the caller has beside the password."""
+    """GET /auth/factors: the caller's second factors."""
 
     @extend_schema(
         operation_id="listFactors",
@@ -254,7 +253,7 @@ class FactorView(ProtectedView):
 
 
 class RemoveView(ProofView):
-    """POST /auth/factors/{id}/remove: a factor less."""
+    """POST /auth/factors/{id}/remove: remove a factor."""
 
     @extend_schema(
         operation_id="removeFactor",
@@ -270,7 +269,7 @@ class RemoveView(ProofView):
 
 
 class RecoveryCodesView(ProofView):
-    """POST /auth/recovery-codes: ten new ones in place of the older."""
+    """POST /auth/recovery-codes: replace the recovery codes."""
 
     @extend_schema(
         operation_id="renewRecoveryCodes",
@@ -292,7 +291,7 @@ class RecoveryCodesView(ProofView):
 
 
 class ColleaguesFactorsView(AdminView):
-    """DELETE /users/{id}/factors: a colleague who has lost them begins anew."""
+    """DELETE /users/{id}/factors: reset the factors of a user who has lost them."""
 
     @extend_schema(
         operation_id="resetFactors",
