@@ -19,14 +19,14 @@ from throttling.openapi import JSON, example
 
 @extend_schema_field({"type": "string"})
 class KindField(OneOfField):
-    """A kind of record: as text, since there will be more of them."""
+    """A kind of event; a string in the schema, since more will follow."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(Kind.values, **options)
 
 
 class EventFilterSerializer(serializers.Serializer):
-    """The query of GET /audit, besides its pages."""
+    """The query of GET /audit, without its pages."""
 
     user_id = serializers.UUIDField(required=False, help_text="What this user did, or met with.")
     kind = KindField(
@@ -49,7 +49,7 @@ class EventFilterSerializer(serializers.Serializer):
     }
 )
 class EventSerializer(serializers.ModelSerializer[Record]):
-    """A record of the audit trail."""
+    """An event of the audit log."""
 
     kind = serializers.CharField(help_text="One of the filter's, or a newer one.")
     actor = serializers.CharField(source="actor_email", help_text="Who did it; empty for nobody.")
@@ -71,7 +71,7 @@ class EventSerializer(serializers.ModelSerializer[Record]):
 
 
 class EventsView(AdminView, ListAPIView):
-    """The company's trail, newest first."""
+    """The company's audit log, newest first."""
 
     serializer_class = EventSerializer
 

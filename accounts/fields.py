@@ -1,4 +1,4 @@
-"""What callers may send, field by field: JSON strings, addresses, passwords, names, flags."""
+"""Serializer fields: strict JSON strings, addresses, passwords, names and flags."""
 
 import re
 from collections.abc import Iterable
@@ -24,13 +24,13 @@ REDUNDANT = (ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidat
 
 
 class TextField(serializers.CharField):
-    """A JSON string; DRF's own field would turn numbers and booleans into strings."""
+    """A JSON string. DRF's own field would convert numbers and booleans."""
 
     default_error_messages = {"characters": "Control characters are not allowed."}
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        # They look for what REFUSED_CHARACTERS has found, one character at a time in Python.
+        # REFUSED_CHARACTERS finds the same, and faster.
         self.validators = [rule for rule in self.validators if not isinstance(rule, REDUNDANT)]
 
     def to_internal_value(self, data: object) -> str:
@@ -41,7 +41,6 @@ class TextField(serializers.CharField):
         return super().to_internal_value(data)
 
 
-# The lengths that the document gives for a field are those of its validators.
 @extend_schema_field({"type": "string", "format": "email"})
 class EmailField(TextField):
     """An e-mail address, as its canonical form."""
@@ -60,7 +59,7 @@ class EmailField(TextField):
 
 @extend_schema_field({"type": "string", "format": "password"})
 class PasswordField(TextField):
-    """A password as typed: spaces count. The length is bounded before anything is hashed."""
+    """A password as typed: spaces count. Its length is checked before it is hashed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(trim_whitespace=False, max_length=256, write_only=True, **options)
@@ -68,7 +67,7 @@ class PasswordField(TextField):
 
 @extend_schema_field({"type": "string", "format": "password", "pattern": PLAIN})
 class NewPasswordField(PasswordField):
-    """A password that is to be set: AUTH_PASSWORD_VALIDATORS apply."""
+    """A new password, which AUTH_PASSWORD_VALIDATORS check."""
 
     def __init__(self, **options: Any) -> None:
         shortest = TooShort(settings.PASSWORD_MIN_LENGTH)
@@ -84,7 +83,7 @@ class NewPasswordField(PasswordField):
 
 
 class NameField(TextField):
-    """A person's or a company's name."""
+    """The name of a user or a company."""
 
     def __init__(self, max_length: int = 150, **options: Any) -> None:
         super().__init__(max_length=max_length, **options)
@@ -98,7 +97,7 @@ class CompanyNameField(NameField):
 
 
 class OneOfField(TextField):
-    """One of a few words; an error names them all, and never repeats what was sent."""
+    """One of a few words; the error lists them, and never repeats the input."""
 
     default_error_messages = {"choice": "Choose one of: {choices}."}
 
@@ -127,7 +126,7 @@ class RoleField(OneOfField):
 
 @extend_schema_field({"type": "boolean"})
 class FlagField(serializers.Field[bool, Any, bool, Any]):
-    """true or false; DRF's own field would take "yes", 1 and more for them."""
+    """true or false. DRF's own field would accept "yes", 1 and others."""
 
     default_error_messages = {"invalid": "Must be true or false."}
 
@@ -138,7 +137,7 @@ class FlagField(serializers.Field[bool, Any, bool, Any]):
 
 
 class FlagInQueryField(FlagField):
-    """`true` or `false` in a URL, where all is text."""
+    """`true` or `false` in a URL."""
 
     def to_internal_value(self, data: Any) -> bool:
         return super().to_internal_value({"true": True, "false": False}.get(data, data))

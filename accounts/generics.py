@@ -1,4 +1,4 @@
-"""The bases of every app's views: who may call, who is counted, what is read from a request.
+"""The bases of all views: who may call, by whom a call is counted, and how requests are read.
 
 The contract: interface §8, decisions §4.
 """
@@ -12,42 +12,42 @@ from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
-from accounts.authentication import BearerAuthentication, id_in_bearer_token
 from accounts.models import Role, User
+from accounts.tokens import BearerAuthentication, id_in_bearer_token
 from throttling.views import AuthenticatedThrottle, CountedRequest, CountedView, CredentialThrottle
 
-Data = dict[str, Any]  # what a serializer has cleaned: its fields say of what types
+Data = dict[str, Any]  # the validated data of a serializer
 
 
 def valid(serializer: type[Serializer], request: Request) -> Data:
-    """The request's body as the serializer cleans it; ValidationError (400) where it does not."""
+    """The request's body, validated. Raises ValidationError (400)."""
     checked = serializer(data=request.data)
     checked.is_valid(raise_exception=True)
     return dict(checked.validated_data)
 
 
 def valid_query(serializer: type[Serializer], request: Request) -> Data:
-    """The URL's query, likewise; of a parameter that is given twice the last one counts."""
+    """The URL's query, validated; of a repeated parameter the last one counts."""
     checked = serializer(data=request.query_params.dict())
     checked.is_valid(raise_exception=True)
     return dict(checked.validated_data)
 
 
 class SignedInRequest(CountedRequest):
-    """For type checkers: what a ProtectedView gets; its user is known."""
+    """For type checkers: the request of a ProtectedView, whose user is known."""
 
     user: User
 
 
 class ProtectedView(CountedView):
-    """Needs a bearer token; counted by its user, else by address. `request.user` is loaded."""
+    """Needs a bearer token. Counted by its user, or by address without a valid one."""
 
     request: SignedInRequest
     throttle_classes = [AuthenticatedThrottle]
     authentication_classes = [BearerAuthentication]
     permission_classes: Sequence[type[BasePermission]] = [IsAuthenticated]
 
-    subject = staticmethod(id_in_bearer_token)  # whom AuthenticatedThrottle counts
+    subject = staticmethod(id_in_bearer_token)  # by whom AuthenticatedThrottle counts
 
 
 class IsAdmin(BasePermission):
@@ -63,13 +63,13 @@ class AdminView(ProtectedView):
     permission_classes = [IsAdmin]
 
     def colleague(self, user_id: UUID) -> User:
-        """One of the company's users, with all that admins see of them; Http404 for any other."""
+        """A user of the company, with all that admins see of them. Raises Http404."""
         users = User.objects.with_profile().with_last_sign_in()
         company = self.request.user.account_id
         return get_object_or_404(users, pk=user_id, account=company)
 
 
 class CredentialView(CountedView):
-    """One of the calls that guess at something: a password, a link, a refresh token."""
+    """A call in which a caller could guess: a password, a link, a refresh token."""
 
     throttle_classes = [CredentialThrottle]

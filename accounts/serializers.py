@@ -1,4 +1,4 @@
-"""What callers may send about people, and how a user looks to them.
+"""Requests and responses about users and companies.
 
 The contract: interface §2, decisions §3.
 """
@@ -78,7 +78,7 @@ class AccountResponse(serializers.Serializer):
 
 
 class UserFilterSerializer(serializers.Serializer):
-    """The query of GET /users, besides its pages."""
+    """The query of GET /users, without its pages."""
 
     search = TextField(required=False, allow_blank=True)
     role = RoleField(required=False)
@@ -146,7 +146,7 @@ class ChangedUser(CompanyUser):
     )
 
 
-# Made once: to set up its fields takes a serializer longer than all the rest of `/auth/me`.
+# Made once: setting up its fields takes longer than all the rest of `/auth/me`.
 USER_SERIALIZER = UserResponse()
 
 

@@ -1,13 +1,12 @@
-"""Access and refresh tokens: issued, read, and refused when too old (RFC 7519, RFC 9068).
+"""Access and refresh tokens: issued, verified, and refused when too old (RFC 7519, RFC 9068); and
+authentication by an access token (RFC 6750).
 
 Claims: `iss sub account_id role token_type iat exp jti`, and three more. `amr` says how the user
-signed in (RFC 8176). `auth_time` is when that was (the name is OpenID Connect's); refreshing copies
-both, and the time bounds how long a sign-in can be prolonged. `token_version` is the user's at
-that time; raising the user's ends all sessions at once, without a list of tokens.
+signed in (RFC 8176), and `auth_time` when; refreshing copies both, and the time bounds how long a
+sign-in can be prolonged. `token_version` is the user's: raising it ends all sessions at once.
 
-A refresh token is for this service alone. A verifier that knows the published keys and the issuer
-finds no key for it, since its `kid` is not among them, and one that tries every key meets an `aud`
-that it was not told of.
+Only this service accepts its refresh tokens: their `kid` is not among the published ones, and a
+verifier that tries every key meets an `aud` that it does not know.
 
 The contract: interface §5, decisions §3.
 """
@@ -20,6 +19,9 @@ from uuid import UUID
 
 import jwt
 from django.conf import settings
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
 from rest_framework_simplejwt import tokens as simplejwt
 from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
@@ -31,7 +33,7 @@ from keys.cache import Key, signing_keys
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
 DECODE_ERRORS = (jwt.PyJWTError, UnicodeEncodeError)
-PASSWORD = ["pwd"]  # the `amr` of a password or a mailed link; and of tokens from before it
+PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link, and of tokens without one
 Claims = dict[str, Any]
 LATEST = 253_402_300_799  # the last second that a datetime can hold
 REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
@@ -39,12 +41,12 @@ REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
 @functools.lru_cache(maxsize=16)
 def kid_of(header: str) -> str:
-    """The `kid` in a token's encoded header, or ""; InvalidTokenError for one that is unreadable.
+    """The `kid` in a token's encoded header, which all tokens of a key share, or "".
 
-    Tokens of one key share one header, so it is read once for all of them.
+    Raises InvalidTokenError for an unreadable header.
     """
     members = jwt.get_unverified_header(f"{header}..")
-    if "crit" in members:  # RFC 7515 §4.1.11: extensions that we must understand, and write none of
+    if "crit" in members:  # RFC 7515 §4.1.11: extensions to be understood, and we know none
         raise jwt.InvalidTokenError("extended header")
     return str(members.get("kid", ""))
 
@@ -53,10 +55,9 @@ def kid_of(header: str) -> str:
 def verified_claims(token: str, key: Key, audience: str | None) -> Claims:
     """The claims of a token that the key has signed; InvalidTokenError for any other.
 
-    A client sends one access token for an hour, and neither its bytes nor its signature change:
-    what has been found good once (nothing else is kept) is not taken apart again, which takes
-    0.06 ms off each call. What can change is looked at each time: its time by `Token.verify`, its
-    key by `KeyRingBackend.decode`, its user by the caller. 2,048 tokens of some 2 kB are held.
+    Valid tokens are remembered, since a client sends one for an hour: without that `/auth/me` costs
+    18 % more. What can change is checked each time: its age by `Token.verify`, its key by
+    `KeyRingBackend.decode`, its user by the caller. 2,048 tokens take some 4 MB.
     """
     if "=" in token:  # RFC 7515 §2: no padding; PyJWT is lenient there
         raise jwt.DecodeError("padding")
@@ -67,8 +68,7 @@ def verified_claims(token: str, key: Key, audience: str | None) -> Claims:
         issuer=api_settings.ISSUER,
         audience=audience,
         leeway=api_settings.LEEWAY,
-        # Clocks differ and are set back: a token is no worse for having been issued later than now.
-        # `exp` and `auth_time` bound its life.
+        # Clocks differ, so an `iat` in the future is no error; `exp` and `auth_time` bound the age.
         options={
             "require": ["iss", *INTEGERS, *STRINGS],
             "strict_aud": True,
@@ -80,7 +80,7 @@ def verified_claims(token: str, key: Key, audience: str | None) -> Claims:
 
 
 def check_claims(claims: Claims, audience: str | None) -> None:
-    """Refuse with InvalidTokenError what PyJWT takes and we never write."""
+    """Raise InvalidTokenError for claims that PyJWT accepts and we never write."""
     if (
         not all(type(claims[name]) is int and 0 <= claims[name] < 2**63 for name in INTEGERS)
         or claims["exp"] > LATEST
@@ -88,10 +88,10 @@ def check_claims(claims: Claims, audience: str | None) -> None:
         or not is_id(claims["sub"])
         or "nbf" in claims
         or not is_amr(claims.get("amr", PASSWORD))
-        # PyJWT lets an empty audience pass as none.
+        # PyJWT treats an empty audience as none.
         or ("aud" in claims) is not (audience is not None)
     ):
-        raise jwt.InvalidTokenError("no claims of ours")
+        raise jwt.InvalidTokenError("invalid claims")
 
 
 def is_amr(value: object) -> bool:
@@ -99,7 +99,7 @@ def is_amr(value: object) -> bool:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is a user's id in the one spelling that we write."""
+    """Whether a text is a UUID as we write it."""
     try:
         return str(UUID(text)) == text
     except ValueError:
@@ -107,15 +107,12 @@ def is_id(text: str) -> bool:
 
 
 class KeyRingBackend(TokenBackend):
-    """simplejwt's backend over many keys: `kid` names the one that signed (RFC 7515 §4.1.4).
+    """simplejwt's backend with several keys: `kid` names the one that signed (RFC 7515 §4.1.4).
 
-    simplejwt's own holds a single key, writes no `kid` and requires no claim. With an `audience`
-    it writes and takes `aud` of exactly that value; without one it refuses every `aud`. The kids
-    that it writes and takes begin with `prefix`; `typ` is the media type that it writes.
+    It writes and accepts `aud` of exactly `audience`, or none, and kids that begin with `prefix`.
     """
 
-    def __init__(self, audience: str | None = None, prefix: str = "", typ: str = "JWT") -> None:
-        self.typ = typ
+    def __init__(self, audience: str | None = None, prefix: str = "") -> None:
         super().__init__(
             api_settings.ALGORITHM,
             issuer=api_settings.ISSUER,
@@ -129,40 +126,39 @@ class KeyRingBackend(TokenBackend):
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
             payload["aud"] = self.audience
-        headers = {"kid": self.prefix + kid, "typ": self.typ}
+        headers = {"kid": self.prefix + kid}
         return jwt.encode(payload, private, self.algorithm, headers=headers)
 
     def decode(self, token: str, verify: bool = True) -> Claims:
-        """The claims of a token of ours, which is always verified; else TokenBackendError."""
+        """The claims of a token, which is always verified. Raises TokenBackendError."""
         try:
             kid = kid_of(token.partition(".")[0])
             key = signing_keys.current().get(kid.removeprefix(self.prefix))
             if key is None or not kid.startswith(self.prefix):
                 raise jwt.InvalidKeyError("unknown key")
-            return dict(verified_claims(token, key, self.audience))  # a Token changes its own
+            return dict(verified_claims(token, key, self.audience))  # a copy: a Token changes it
         except DECODE_ERRORS as error:
             raise TokenBackendError("invalid token") from error
 
 
 class RefreshBackend(KeyRingBackend):
-    """Refresh tokens as they are written now, and as they were before: with the key's own kid and
-    without an `aud`. The last of those ends REFRESH_TOKEN_SECONDS after the upgrade."""
+    """Also reads refresh tokens of version 1.0.0, which have the key's own kid and no `aud`. The
+    last of them expires REFRESH_TOKEN_SECONDS after the upgrade."""
 
     def __init__(self) -> None:
         super().__init__(f"{api_settings.ISSUER}/auth/refresh", REFRESH_PREFIX)
-        self.before = KeyRingBackend()
+        self.version_1 = KeyRingBackend()
 
     def decode(self, token: str, verify: bool = True) -> Claims:
         try:
             return super().decode(token, verify)
         except TokenBackendError:
-            return self.before.decode(token, verify)
+            return self.version_1.decode(token, verify)
 
 
 class Token(simplejwt.Token):
-    """What both kinds of token share. Raises TokenError where one does not hold."""
+    """The base of both kinds of token. Raises TokenError for an invalid one."""
 
-    # One with an audience makes a kind of token that is good for that audience alone.
     token_backend = KeyRingBackend()
 
     @classmethod
@@ -180,8 +176,7 @@ class Token(simplejwt.Token):
         return token
 
     def verify(self) -> None:
-        """What changes though the token does not: whether it still lives. And whether it is of
-        this kind."""
+        """Check age and kind, which are not remembered with the claims."""
         super().verify()
         if time.time() >= self["auth_time"] + settings.SESSION_MAX_SECONDS:
             raise TokenError("too old")
@@ -201,10 +196,56 @@ class RefreshToken(Token):
 def issue(
     user: User, auth_time: int | None = None, amr: Sequence[str] = PASSWORD
 ) -> tuple[AccessToken, RefreshToken]:
-    """A new pair; `amr` says how the user signed in. Without `auth_time` it was just now."""
+    """A new pair; `amr` says how the user signed in, `auth_time` when, by default now."""
     if auth_time is None:
         auth_time = int(time.time())
     pair = AccessToken.for_sign_in(user, auth_time), RefreshToken.for_sign_in(user, auth_time)
     for token in pair:
         token["amr"] = list(amr)
     return pair
+
+
+def bearer_token(request: Request) -> AccessToken | None:
+    """The request's access token if it is valid; verified once, for the limiter and after it."""
+    kept = vars(request)
+    if "bearer_token" not in kept:
+        encoded = encoded_bearer_token(request)
+        try:
+            kept["bearer_token"] = AccessToken(encoded) if encoded else None
+        except TokenError:
+            kept["bearer_token"] = None
+    token: AccessToken | None = kept["bearer_token"]
+    return token
+
+
+def encoded_bearer_token(request: Request) -> str:
+    """What follows `Authorization: Bearer`, or ""."""
+    scheme, _, encoded = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+    # RFC 9110 §11.1: the scheme's case does not matter.
+    return str(encoded).strip() if scheme.lower() == "bearer" else ""
+
+
+def id_in_bearer_token(request: Request) -> str | None:
+    """The user's id in a valid token, without a query: by whom the request is counted."""
+    token = bearer_token(request)
+    return token["sub"] if token else None
+
+
+class BearerAuthentication(BaseAuthentication):
+    """`request.user` is the active user whom the token names, unless their sessions were ended
+    since; `request.auth` is the token."""
+
+    def authenticate(self, request: Request) -> tuple[User, object] | None:
+        """None without a token; raises AuthenticationFailed for an invalid one."""
+        if "HTTP_AUTHORIZATION" not in request.META:
+            return None
+        token = bearer_token(request)
+        if token is None:
+            raise AuthenticationFailed
+        user = User.objects.find_by_token(token["sub"], token["token_version"])
+        if user is None:
+            raise AuthenticationFailed
+        return user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"

@@ -1,4 +1,4 @@
-"""The calls about people and their company: /auth/me, /account and /users."""
+"""The calls about users and their company: /auth/me, /account and /users."""
 
 from typing import Any
 from uuid import UUID
@@ -61,7 +61,7 @@ class MeView(ProtectedView):
 
 
 class AccountView(ProtectedView):
-    """GET and PATCH /account: the caller's company. Its admins may change it."""
+    """GET and PATCH /account: the caller's company, which admins may change."""
 
     def get_permissions(self) -> list[Any]:
         return [IsAdmin()] if self.request.method == "PATCH" else list(super().get_permissions())
@@ -119,8 +119,8 @@ class UsersView(AdminView, ListAPIView):
         return users.search(words).filter(**wanted).sorted_by(order)
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
-        """The page's own users alone with their profiles: what a page joins would be joined to
-        every row before it, too."""
+        """Join profiles for the page's users only: a join would be made for all rows before
+        them."""
         page = super().paginate_queryset(queryset)
         if not isinstance(page, QuerySet):
             return []
@@ -167,7 +167,7 @@ class UserView(AdminView):
 
 
 class SignOutView(AdminView):
-    """POST /users/{id}/sign-out: a colleague's sessions end."""
+    """POST /users/{id}/sign-out: end the sessions of a user."""
 
     @extend_schema(
         operation_id="signOutUser",

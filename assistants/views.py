@@ -16,9 +16,9 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import BearerAuthentication, encoded_bearer_token
 from accounts.generics import ProtectedView, SignedInRequest
 from accounts.models import User
+from accounts.tokens import BearerAuthentication, encoded_bearer_token
 from assistants.errors import OriginNotAllowed
 from assistants.models import Grant
 from assistants.registration import SCOPE

@@ -55,7 +55,8 @@ class RequestMiddleware:
         origin = Origin(client_address(request), agent, request_id(request))
         token = current.set(origin)
         try:
-            drop_untrusted_cookies(request)
+            if request.META.get("HTTP_COOKIE"):
+                drop_untrusted_cookies(request)
             response = self.get_response(request)
             headers = response.headers
             headers["X-Request-ID"] = origin.request_id

@@ -172,7 +172,7 @@ class Schema(AutoSchema):
 
 
 class Bearer(OpenApiAuthenticationExtension):
-    target_class = "accounts.authentication.BearerAuthentication"
+    target_class = "accounts.tokens.BearerAuthentication"
     name = "bearer"
 
     def get_security_definition(self, auto_schema: object) -> JSON:

@@ -28,11 +28,10 @@ def drop_untrusted_cookies(request: HttpRequest) -> None:
     counts as none and is cleared. Cookies of a foreign page's request are removed, so that they are
     neither read nor cleared.
     """
-    if header := request.META.get("HTTP_COOKIE"):
-        if is_foreign(request):
-            request.COOKIES.clear()
-        else:
-            request.COOKIES.update(dict.fromkeys(repeated(header), ""))
+    if is_foreign(request):
+        request.COOKIES.clear()
+    else:
+        request.COOKIES.update(dict.fromkeys(repeated(request.META["HTTP_COOKIE"]), ""))
 
 
 def repeated(header: str) -> list[str]:

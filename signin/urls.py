@@ -7,9 +7,7 @@ from signin.factors import urls as factors
 from signin.login import LoginView
 
 auth = [
-    path(
-        "refresh", views.RefreshView.as_view()
-    ),  # the most frequent first: they are tried in order
+    path("refresh", views.RefreshView.as_view()),  # first, since it is called most often
     path("login", LoginView.as_view()),
     path("signup", views.SignupView.as_view()),
     path("complete-signup", views.CompleteSignupView.as_view()),

@@ -1,4 +1,4 @@
-"""Companies, and the one among them that the operators are of."""
+"""Companies, and the operators' company among them."""
 
 import uuid
 from typing import Any
@@ -19,21 +19,19 @@ OPERATORS = "Operators"
 
 class AccountManager(models.Manager["Account"]):
     def lock(self, pk: UUID) -> "Account":
-        """A company, whose row is held until the transaction ends.
-
-        Rules over several rows of a company (one admin is left, an address is invited once) are
-        checked under it, by one request after another. Where rows cannot be locked (SQLite),
-        transactions are IMMEDIATE and exclude each other anyway.
+        """A company whose row is locked until the transaction ends, so that rules about several
+        rows of it (one admin is left, an address is invited once) are checked by one request at a
+        time. SQLite can't lock rows, but its transactions are IMMEDIATE and exclude each other.
         """
         return self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
 
     def operators(self) -> "Account":
-        """The operators' company, made when first needed."""
+        """The operators' company, created when first needed."""
         return self.get_or_create(is_operators=True, defaults={"name": OPERATORS})[0]
 
 
 class SecondFactor(models.TextChoices):
-    """Whether a company's people need more than a password."""
+    """Whether a company's users need more than a password."""
 
     OPTIONAL = "optional", "optional"
     REQUIRED = "required", "required"
@@ -52,7 +50,7 @@ class Account(models.Model):
         editable=False,
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    is_operators = models.BooleanField(  # what marks it: names are free to choose
+    is_operators = models.BooleanField(  # marks the company, whatever its name
         "the operators' company", default=False, db_default=False, editable=False
     )
 
@@ -70,7 +68,7 @@ class Account(models.Model):
         return self.name
 
     def save(self, *args: Any, **options: Any) -> None:
-        self.clean()  # by whatever way the name comes
+        self.clean()  # the name may come from a form, a command or the API
         super().save(*args, **options)
 
     def clean(self) -> None:
@@ -85,8 +83,8 @@ class Account(models.Model):
         return self.is_operators
 
     def rename(self, actor: trail.Actor, name: str) -> None:
-        """Give the company another name. Raises PermissionDenied where the actor may not act on it,
-        or ValidationError for a name that it may not have."""
+        """Rename the company. Raises PermissionDenied if the actor may not act on it, or
+        ValidationError."""
         actor.check_reach(self)
         old, self.name = self.name, name
         self.clean_fields(exclude=["id", "created_at"])
@@ -96,12 +94,12 @@ class Account(models.Model):
                 trail.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
 
     def change_second_factor(self, actor: trail.Actor, wanted: str) -> None:
-        """Require a second factor of everybody, or leave it to them. To require it ends the
-        sessions, and with them the assistants' grants, of those without one: they set one up at
-        their next sign-in. Raises NoFactorOfOnesOwn, and changes nothing, where the actor has none.
+        """Require a second factor of all users, or make it optional. Requiring it ends the
+        sessions, and the assistants' grants, of users without one: they set one up at their next
+        sign-in. Raises NoFactorOfOnesOwn if the actor has none.
 
-        Acceptances hold the company's row, too: who comes in at the same moment is either signed
-        out here, or is told to set one up.
+        Accepting an invitation locks the company's row also: a user who joins at the same moment is
+        either signed out here or told to set one up.
         """
         with transaction.atomic():
             actor.check_reach(Account.objects.lock(self.pk))

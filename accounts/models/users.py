@@ -1,4 +1,4 @@
-"""Users, by ones and by many: what is true of them, and what may be done to them."""
+"""Users: their rules, and what may be done to them."""
 
 import time
 import uuid
@@ -64,16 +64,16 @@ def newest(records: models.QuerySet[Record]) -> Subquery:
 
 
 def present_version() -> int:
-    """The present microsecond of the epoch: what a token version is raised to at least.
+    """The microsecond of the epoch: the least that a token version is raised to.
 
-    A database that was restored from a backup has forgotten the versions since. Adding one would
-    come to one of those again, and make the tokens good that carry it.
+    A database restored from a backup has forgotten the versions since. Adding one could reach one
+    of them again, and make its tokens valid.
     """
     return time.time_ns() // 1000
 
 
 def next_token_version() -> Greatest:
-    """For an UPDATE of users: a token version that no token carries yet."""
+    """For an UPDATE of users: a token version that no token has yet."""
     version: models.Field[int, int] = models.PositiveBigIntegerField()
     present = Value(present_version(), output_field=version)
     return Greatest(F("token_version") + 1, present, output_field=version)
@@ -97,8 +97,8 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(~Q(Exists(since)) & noted)
 
     def sorted_by(self, order: str) -> Self:
-        """Users by `name` or `last_sign_in`, `-` before it for the other way round; those who never
-        came in stand last."""
+        """Users by `name` or `last_sign_in`, descending with a `-` before it; users who have never
+        signed in come last."""
         if order.endswith("name"):
             users = self.order_by("last_name", "first_name", "id")
             return users if order == "name" else users.reverse()
@@ -110,23 +110,22 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(role=Role.ADMIN, is_active=True)
 
     def may_invite(self) -> Self:
-        """Those of whom `User.may_invite` holds."""
+        """Users whose `may_invite` is true."""
         return self.filter(Q(role=Role.ADMIN) | Q(is_superuser=True), is_active=True)
 
     def protected(self) -> Self:
-        """Those of whom `User.is_protected` holds."""
+        """Users whose `is_protected` is true."""
         return self.filter(protection())
 
     def within_reach(self, actor: "User | None") -> Self:
-        """Those on whom the actor may act. The UPDATE of an act is filtered by it, so that the
-        row as it is then decides, also where it is just being made staff's."""
+        """Users on whom the actor may act. An UPDATE filtered by it decides on the row as it is
+        then, also if the user is being made staff at the same moment."""
         if actor is None or actor.is_superuser:
             return self
         return self.exclude(protection())
 
     def search(self, text: str) -> Self:
-        """Users in whose first name, last name or address each word of the text occurs; of a long
-        one, the first words."""
+        """Users in whose names or address each of the text's first words occurs."""
         found = self
         for word in dict.fromkeys(shorten_search(text).split()):
             found = found.filter(
@@ -137,17 +136,17 @@ class UserQuerySet(models.QuerySet["User"]):
         return found
 
     def sign_out(self) -> int:
-        """End every session of these users: no token issued so far works any more."""
+        """End all sessions of these users: tokens issued so far become invalid."""
         return self.update(token_version=next_token_version())
 
 
 def protection() -> Q:
-    """Of users: that only a superuser may act on them."""
+    """Users on whom only a superuser may act."""
     operators = Account.objects.filter(is_operators=True)
     return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
 
 
-# By itself, since type checkers understand it so.
+# A name of its own, for type checkers.
 QueryManager = models.Manager.from_queryset(UserQuerySet)
 
 
@@ -170,7 +169,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
         return BY_TOKEN_WITH_LOCK.find(now=now, **values)
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """A user with a hashed password; with None, one who cannot log in yet."""
+        """A user with a hashed password; with None, one who can't log in yet."""
         user: User = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db, force_insert=True)
@@ -179,8 +178,8 @@ class UserManager(BaseUserManager["User"], QueryManager):
     def register(self, **fields: object) -> "User":
         """A user who has shown that the address is theirs; `password` is a hash.
 
-        In the transaction of what shows it. Raises EmailTaken when the address has a user: the
-        unique index decides between requests that race.
+        In the caller's transaction. Raises EmailTaken: the unique index decides between requests
+        that race.
         """
         try:
             user: User = self.create(**fields)
@@ -189,7 +188,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """An operator, of the operators' company unless another is given."""
+        """An operator, in the operators' company unless another one is given."""
         if "account" not in fields:
             fields["account"] = Account.objects.operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
@@ -197,7 +196,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person of one company, who signs in with an e-mail address and a password."""
+    """A user of one company, who signs in with an e-mail address and a password."""
 
     last_login = None  # the audit log has it
 
@@ -234,13 +233,12 @@ class User(AbstractBaseUser, PermissionsMixin):
     class Meta:
         ordering = ["last_name", "first_name", "id"]
         constraints = [
-            # With the unique index this makes addresses unique without regard to case, by whatever
-            # the row is written. Through the model it always holds: the field lowers addresses.
+            # With the unique index, addresses are unique regardless of case, whoever writes them.
             models.CheckConstraint(condition=Q(email=Lower("email")), name="user_email_lower"),
             models.CheckConstraint(condition=Q(role__in=Role.values), name="user_role_known"),
         ]
         indexes = [
-            # A company's users in the order in which they are listed.
+            # A company's users in their usual order.
             models.Index(
                 fields=["account", "last_name", "first_name", "id"], name="user_of_company"
             ),
@@ -265,13 +263,13 @@ class User(AbstractBaseUser, PermissionsMixin):
             raise PermissionDenied
 
     def check_reach_of_email(self, email: str) -> None:
-        """As `check_reach`, of an address: with a user or without."""
+        """As `check_reach`, for an address that may have a user."""
         if not self.is_superuser and User.objects.protected().filter(email=email).exists():
             raise PermissionDenied
 
     @cached_property
     def profile_id(self) -> UUID | None:
-        """The id of the consultant profile that is linked to the user, if one is."""
+        """The id of the linked consultant profile."""
         profiles = Consultant.objects.filter(user=self.pk)
         return profiles.values_list("pk", flat=True).first()
 
@@ -298,13 +296,13 @@ class User(AbstractBaseUser, PermissionsMixin):
         return Lockout.objects.is_locked(self.email)
 
     def set_password(self, raw_password: str | None) -> None:
-        """Set a new password, which ends every session that an older one began."""
+        """Set a new password, which ends all sessions."""
         super().set_password(raw_password)
         self.token_version = max(self.token_version + 1, present_version())
 
     def sign_out(self, actor: "User | None" = None) -> None:
-        """End every session of this user. `actor` asked for it: the user, or somebody else, who
-        may have to be refused (PermissionDenied)."""
+        """End all sessions of this user. Raises PermissionDenied if the actor may not do so; users
+        may always sign themselves out."""
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk)
             if not (users if actor == self else users.within_reach(actor)).sign_out():
@@ -314,7 +312,7 @@ class User(AbstractBaseUser, PermissionsMixin):
             )
 
     def get_session_auth_hash(self) -> str:
-        """Ends the admin site's sessions with all others: their hash holds the token version."""
+        """Sessions of the admin site end with all others: the hash includes the token version."""
         return self.session_auth_hash()
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
@@ -328,13 +326,13 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     @property
     def may_invite(self) -> bool:
-        """Whether invitations that the user has sent still hold."""
+        """Whether the user may invite, which keeps the invitations they have sent valid."""
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
     def change_profile(self, **changes: object) -> dict[str, object]:
-        """Change the user's names or language; those of the changes that were any, for the trail.
+        """Change the user's names or language; the values that have changed, for the audit log.
 
-        The UPDATE decides between requests that race: one of them has changed something.
+        The UPDATE decides between requests that race: only one of them has changed something.
         """
         news = self.different(changes)
         changed = news and User.objects.filter(pk=self.pk).exclude(**news).update(**news)
@@ -344,13 +342,13 @@ class User(AbstractBaseUser, PermissionsMixin):
     def update_role_or_active(
         self, actor: "User | None", **changes: object
     ) -> tuple[dict[str, object], list[str]]:
-        """Change `role`, `is_active` or both; deactivating ends every session for good. Gives those
-        of the changes that were any, for the trail, and the addresses to which the user had sent
-        invitations that are revoked now, since the user may invite nobody any more.
+        """Change `role`, `is_active` or both; deactivating ends all sessions. The values that have
+        changed, for the audit log, and the addresses whose invitations are revoked because the user
+        may no longer invite.
 
-        The user is mailed what was done, and the other admins what was revoked. Raises
-        PermissionDenied where the actor may not act on the user, and LastAdmin, and changes
-        nothing, when the company would be without an active admin. Without an actor: a command.
+        Mails the user what was done, and the other admins what was revoked. Raises PermissionDenied
+        if the actor may not act on the user, and LastAdmin if the company would be left without an
+        active admin; then nothing is changed. `actor` is None for a command.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -374,19 +372,19 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     @property
     def is_only_admin(self) -> bool:
-        """Whether the company would be without an active admin but for the user."""
+        """Whether the user is the only active admin of the company."""
         if self.role != Role.ADMIN or not self.is_active:
             return False
         others = User.objects.filter(account=self.account_id).exclude(pk=self.pk)
         return not others.active_admins().exists()
 
     def revoke_sent(self, actor: "User | None") -> list[str]:
-        """Have the open invitations revoked that the user has sent; to whom they were."""
+        """Revoke the open invitations that the user has sent; the addresses they were sent to."""
         answers = stopped_inviting.send(User, user=self, actor=actor)
         return [email for _, emails in answers for email in emails or []]
 
     def tell_of(self, news: dict[str, object], actor: "User | None") -> None:
-        """Mail the user a new role, or the deactivation."""
+        """Mail the user about a new role, or the deactivation."""
         by = {"by": self.name_of(actor)}
         if "role" in news:
             self.tell("role_changed", role=self.role, **by)
@@ -394,7 +392,7 @@ class User(AbstractBaseUser, PermissionsMixin):
             self.tell("deactivated", **by)
 
     def tell_admins(self, revoked: list[str], actor: "User | None") -> None:
-        """Mail the company's other active admins which invitations of this user were revoked."""
+        """Mail the company's other active admins about the revoked invitations of this user."""
         if revoked:
             admins = User.objects.filter(account=self.account_id).active_admins()
             for admin in admins.exclude(pk=self.pk):
@@ -402,22 +400,22 @@ class User(AbstractBaseUser, PermissionsMixin):
                 admin.tell("invitations_revoked", emails=revoked, **names)
 
     def tell(self, kind: str, **context: object) -> None:
-        """Mail the user a notice, in the transaction of what it tells of."""
+        """Mail the user a notice, in the caller's transaction."""
         OutgoingMail.objects.tell(Notice(kind, self.email, self.language, context))
 
     def name_of(self, actor: "User | None") -> str:
-        """The actor, as a mail to this user names them; "" for the operators."""
+        """The actor's name in a mail to this user; "" for operators."""
         if actor is None or actor.account_id != self.account_id:
             return ""
         return actor.get_full_name() or str(actor.email)
 
     def different(self, changes: dict[str, object]) -> dict[str, object]:
-        """Those of the values that are not the user's already."""
+        """The values that differ from the user's."""
         return {name: value for name, value in changes.items() if getattr(self, name) != value}
 
     @classmethod
     def normalize_username(cls, username: str) -> str:
-        return username  # the field makes addresses canonical; NFKC could make two people's one
+        return username  # the field makes addresses canonical; NFKC could make two users' the same
 
 
 USER_SQL = """

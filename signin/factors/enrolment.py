@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.core import signing
 from rest_framework.request import Request
 
-from accounts.authentication import BearerAuthentication, encoded_bearer_token
 from accounts.models import User
+from accounts.tokens import BearerAuthentication, encoded_bearer_token
 from audit.macs import TimestampSigner
 
 LIFE = 600  # seconds

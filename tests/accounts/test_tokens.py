@@ -290,24 +290,6 @@ def test_token_that_was_found_good_ends_with_its_key(ada, monkeypatch):
     assert not is_accepted(encoded)
 
 
-class ToolToken(tokens.AccessToken):
-    """A kind of token as another audience would have it."""
-
-    token_backend = tokens.KeyRingBackend("https://api.example.com/tool")
-
-
-def test_token_with_an_audience_is_good_for_that_audience_alone(ada):
-    encoded = str(ToolToken.for_sign_in(ada, int(time.time())))
-
-    assert ToolToken(encoded)["aud"] == "https://api.example.com/tool"
-    assert not is_accepted(encoded)
-    for other in (None, "", "https://api.example.com/", ["https://api.example.com/tool"]):
-        with pytest.raises(tokens.TokenError):
-            ToolToken(sign(claims_of(ada, aud=other)))
-    with pytest.raises(tokens.TokenError):
-        ToolToken(sign(claims_of(ada)))
-
-
 def test_changes_of_one_reading_do_not_show_in_the_next(ada):
     encoded = str(tokens.issue(ada)[0])
     tokens.AccessToken(encoded)["role"] = "king"

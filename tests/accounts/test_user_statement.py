@@ -1,0 +1,70 @@
+"""The user of a token or an address, found by plain SQL, is the one that the ORM finds."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from accounts.models import Account, Consultant, SecondFactor, User
+from tests.throttling.test_lockout import fail
+
+pytestmark = pytest.mark.django_db
+
+SHOWN = [field.attname for field in User._meta.concrete_fields] + ["profile_id", "manages"]
+ON_SQLITE = """
+import django; django.setup()
+from django.core.management import call_command
+from accounts.models import Consultant, User
+from accounts.serializers import user_response
+call_command("migrate", verbosity=0)
+ada = User.objects.create_superuser("ada@example.com", "an operator's")
+Consultant.objects.create(account=ada.account, user=ada, manager=ada)
+by_token = User.objects.find_by_token(str(ada.pk), ada.token_version, with_lock=True)
+by_email = User.objects.find_by_email("ada@example.com")
+for user in (by_token, by_email):
+    print(user == ada, user.created_at == ada.created_at, user_response(user) == user_response(ada))
+print(bool(vars(by_token)["locked"]), bool(vars(by_email)["factor_required"]))
+print(User.objects.find_by_email("bob@example.com"))
+"""
+
+
+def shown(user):
+    return [getattr(user, name) for name in SHOWN]
+
+
+@pytest.mark.parametrize("required", SecondFactor.values)
+@pytest.mark.parametrize("linked", [True, False])
+def test_user_is_the_querysets(ada, linked, required):
+    Account.objects.filter(pk=ada.account_id).update(second_factor=required)
+    if linked:
+        Consultant.objects.create(account=ada.account, user=ada, manager=ada)
+    by_token = User.objects.find_by_token(str(ada.pk), ada.token_version)
+    by_email = User.objects.find_by_email(ada.email)
+    listed, alone = User.objects.with_profile().get(), User.objects.get()
+
+    assert shown(by_token) == shown(by_email) == shown(listed) == shown(alone)
+    assert by_email.factor_required == alone.factor_required == (required == "required")
+
+
+def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
+    fail(4, ada.email)
+    before = User.objects.find_by_token(str(ada.pk), ada.token_version, with_lock=True)
+    fail(1, ada.email)
+    after = User.objects.find_by_token(str(ada.pk), ada.token_version, with_lock=True)
+
+    assert vars(before)["locked"] is False
+    assert vars(after)["locked"] is True
+
+
+def test_sqlite_finds_the_same(tmp_path):
+    environment = os.environ | {"DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
+    command = [sys.executable, "-c", ON_SQLITE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines() == ["True True True"] * 2 + ["False False", "None"]
+
+
+def test_nobody_is_none(ada):
+    assert User.objects.find_by_email("nobody@example.com") is None
+    assert User.objects.find_by_token(str(ada.pk), 7) is None
