@@ -9,6 +9,7 @@ from assistants.models import Client, Grant
 from audit.models import Kind, Record
 from tests import servers
 from tests.assistants.conftest import (
+    CHALLENGE,
     REDIRECT,
     RESOURCE,
     VERIFIER,
@@ -50,20 +51,14 @@ def test_code_is_for_its_client_alone(api, client, ada):
     assert redeem(api, client, code).status_code == 200
 
 
-@pytest.mark.parametrize("verifier", ["w" * 43, "", "v" * 42, "v" * 44, VERIFIER + "="])
+@pytest.mark.parametrize(
+    "verifier", ["w" * 43, "", "v" * 42, "v" * 44, VERIFIER + "=", CHALLENGE.decode()]
+)
 def test_code_is_for_who_knows_the_verifier(api, client, ada, verifier):
     code = let_in(client, ada)
 
     assert refused(redeem(api, client, code, code_verifier=verifier)) == (400, "invalid_grant")
     assert redeem(api, client, code).status_code == 200
-
-
-def test_challenge_is_no_verifier(api, client, ada):
-    challenge = request_of(client)["code_challenge"]
-
-    answer = redeem(api, client, let_in(client, ada), code_verifier=challenge)
-
-    assert refused(answer) == (400, "invalid_grant")
 
 
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:3031/callback", REDIRECT + "/", "x"])
@@ -192,34 +187,20 @@ def test_refresh_token_that_races_is_rotated_once_for_all(client, pair):
     assert (grant.generation, grant.ended_at) == (2, None)
 
 
+FOREIGN = """
+https://app.example@evil.test/cb https://app.example/cb# https://app.example/cb#x
+https://app.example:444/cb https://app.example.evil.test/cb https://app.example/cb/../x
+https://app.example/cbx https://app.example/CB https://APP.example/cb https://app.example/cb?x=1
+http://app.example/cb http://localhost.evil.test:3030/callback
+http://127.0.0.1.evil.test/callback http://localhost@evil.test/callback
+http://localhost:3030/callbackx http://127.0.0.1:3030/callback http://[::1]:3030/callback
+http://localhost:99999/callback https://localhost:3030/callback javascript:alert(1)
+//evil.test/cb
+"""
+
+
 @pytest.mark.parametrize(
-    "uri",
-    [
-        "https://app.example@evil.test/cb",
-        "https://app.example/cb#",
-        "https://app.example/cb#x",
-        "https://app.example:444/cb",
-        "https://app.example.evil.test/cb",
-        "https://app.example/cb/../x",
-        "https://app.example/cbx",
-        "https://app.example/CB",
-        "https://APP.example/cb",
-        "https://app.example/cb?x=1",
-        "https://app.example\\@evil.test/cb",
-        "http://app.example/cb",
-        "http://localhost.evil.test:3030/callback",
-        "http://127.0.0.1.evil.test/callback",
-        "http://localhost@evil.test/callback",
-        "http://localhost:3030/callbackx",
-        "http://127.0.0.1:3030/callback",
-        "http://[::1]:3030/callback",
-        "http://localhost:99999/callback",
-        "https://localhost:3030/callback",
-        "javascript:alert(1)",
-        "//evil.test/cb",
-        "",
-        '"><script>',
-    ],
+    "uri", [*FOREIGN.split(), "https://app.example\\@evil.test/cb", "", '"><script>']
 )
 def test_foreign_redirect_uri_is_never_redirected_to(db, ada, uri):
     known = ["https://app.example/cb", "http://localhost:3030/callback"]
@@ -232,46 +213,19 @@ def test_foreign_redirect_uri_is_never_redirected_to(db, ada, uri):
     assert "has not registered the address" in page.content.decode()
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "ftp://a.example",
-        "http://a.example/cb",
-        "https://user@a.example/cb",
-        "https://a.example/#x",
-        "https://",
-        "https://a.example:99999/",
-        "https://a.example/ x",
-        "https://a.exämple/",
-        "http://localhost.evil.test/",
-        "javascript:alert(1)",
-        "cursor://callback",
-        "https://a\\b/",
-        "http://[::1/",
-        "http://[::1].evil.test/",
-        "https://[::1].evil.test/",
-        "http://[::1]evil.test/",
-        "http://evil.test[::1]/",
-        "https://[::1%25eth0]/",
-        "https://[v1.x]/",
-        "https://claude.ai%2eevil.test/",
-        "https://claude.ai%2Fx.evil.test/",
-        "https://a.example;script-src/",
-        "https://a.example,b.example/",
-        "https://*.example/",
-        "https://'self'/",
-        "https://a..example/",
-        "https://.a.example/",
-        "https://a.example./",
-        "https://-a.example/",
-        "https://a_b.example/",
-        "https://a.example:/",
-        "https://a.example:+1/",
-        "https://a.example:443;x/",
-        f"https://{'a' * 64}.example/",
-        f"https://{'a.' * 127}example/",
-    ],
-)
+UNUSABLE = """
+ftp://a.example http://a.example/cb https://user@a.example/cb https://a.example/#x https://
+https://a.example:99999/ https://a.exämple/ http://localhost.evil.test/ javascript:alert(1)
+cursor://callback http://[::1/ http://[::1].evil.test/ https://[::1].evil.test/
+http://[::1]evil.test/ http://evil.test[::1]/ https://[::1%25eth0]/ https://[v1.x]/
+https://claude.ai%2eevil.test/ https://claude.ai%2Fx.evil.test/ https://a.example;script-src/
+https://a.example,b.example/ https://*.example/ https://'self'/ https://a..example/
+https://.a.example/ https://a.example./ https://-a.example/ https://a_b.example/
+https://a.example:/ https://a.example:+1/ https://a.example:443;x/
+"""
+
+
+@pytest.mark.parametrize("uri", [*UNUSABLE.split(), "https://a.example/ x", "https://a\\b/"])
 def test_such_a_redirect_uri_cannot_be_registered(uri):
     assert redirects.split(uri) is None
 
@@ -293,17 +247,6 @@ def test_such_a_redirect_uri_cannot_be_registered(uri):
 def test_such_a_redirect_uri_can(uri, host):
     assert redirects.split(uri) is not None
     assert redirects.host(uri) == host
-
-
-@pytest.mark.parametrize("uri", ["https://a.example;script-src/", "https://a.example%3bx/"])
-def test_host_adds_nothing_to_the_pages_policy(db, uri):
-    """Even where one was registered before there was a grammar."""
-    client = Client.objects.create(name="Evil", redirect_uris=[uri])
-
-    page = Person(request_of(client)).page
-
-    assert page.status_code == 400
-    assert "script-src" not in page["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize("uri", ["http://localhost:51004/callback", "http://localhost/callback"])
@@ -330,13 +273,6 @@ def test_unknown_client_is_never_redirected(client):
 
     assert page.status_code == 400
     assert "not known here" in page.content.decode()
-
-
-def test_name_of_a_client_is_text(db):
-    name = "<script>alert(1)</script>"
-    client = Client.objects.create(name=name, redirect_uris=[REDIRECT])
-
-    assert name not in Person(request_of(client)).page.content.decode()
 
 
 @pytest.mark.parametrize("step", [{}, {"step": "decision"}])
