@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
@@ -31,6 +32,7 @@ logger = logging.getLogger("throttling")
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 TIERS = ("authenticated", "public", "credential")
 RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
+CLUSTER_THREADS, CLUSTER_SECONDS = 8, 0.25  # that a request waits for a Cluster at most
 Count = tuple[int, float]  # requests in the window, this one included; seconds until it ends
 
 
@@ -89,8 +91,8 @@ class Limiter:
         self.process = ProcessCounter()
         self.lock = threading.Lock()
         self.unavailable_until: float | None = None  # on the monotonic clock
-        self.__dict__.pop("client", None)
-        self.__dict__.pop("window", None)
+        for name in ("client", "window", "threads"):
+            self.__dict__.pop(name, None)
 
     @functools.cached_property
     def client(self) -> "Redis | RedisCluster":
@@ -100,6 +102,10 @@ class Limiter:
     @functools.cached_property
     def window(self) -> Any:
         return self.client.register_script(SCRIPT)
+
+    @functools.cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(CLUSTER_THREADS, "cluster")
 
     def count(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
         """Count a request of the caller in the tier; `limit` is in requests a window.
@@ -132,28 +138,40 @@ class Limiter:
     def count_in_redis(self, key: str, milliseconds: int) -> Count | None:
         """Count a request in a window of so many milliseconds, or None while Redis is
         unavailable."""
-        if not self.may_try():
+        retries = self.unavailable_until is not None
+        if retries and not self.may_retry():
             return None
         try:
-            used, left = self.window(keys=[key], args=[milliseconds])
+            used, left = self.run_window(key, milliseconds)
             counted = int(used), int(left) / 1000
         except Exception as error:  # whatever it is, a limiter must not be what fails a request
             self.record_failure(error)
             return None
-        if self.unavailable_until is not None:
+        if retries:  # an answer to an earlier request says nothing about the outage
             self.record_recovery()
         return counted
 
-    def may_try(self) -> bool:
-        """Whether to ask Redis: always, but during an outage one request per RETRY_SECONDS."""
-        if self.unavailable_until is None:
-            return True
+    def run_window(self, key: str, milliseconds: int) -> Any:
+        servers = settings.REDIS_SERVERS
+        if servers is None or servers["service"]:
+            return self.window(keys=[key], args=[milliseconds])
+        # When a Cluster's node fails, redis-py asks all others in turn, and holds a lock meanwhile:
+        # while the whole Cluster hangs, requests would queue up for many seconds.
+        answer = self.threads.submit(lambda: self.window(keys=[key], args=[milliseconds]))
+        try:
+            return answer.result(timeout=CLUSTER_SECONDS)
+        finally:
+            answer.cancel()  # where it has not begun
+
+    def may_retry(self) -> bool:
+        """Whether this request tries Redis again: during an outage one per RETRY_SECONDS does."""
         with self.lock:
             now = time.monotonic()
-            if self.unavailable_until is not None and now < self.unavailable_until:
+            if self.unavailable_until is None:
+                return True
+            if now < self.unavailable_until:
                 return False
-            if self.unavailable_until is not None:
-                self.unavailable_until = now + RETRY_SECONDS
+            self.unavailable_until = now + RETRY_SECONDS
             return True
 
     def record_failure(self, error: Exception) -> None:

@@ -96,7 +96,7 @@ def test_one_caller_tries_again_at_a_time(absent_store, clock):
     ordinary()
     clock.now += 0.5
     with ThreadPoolExecutor(8) as threads:
-        admitted = list(threads.map(lambda _: limiter.may_try(), range(40)))
+        admitted = list(threads.map(lambda _: limiter.may_retry(), range(40)))
 
     assert sum(admitted) == 1
 

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 import pytest
@@ -17,6 +18,7 @@ from tests.failover.store.conftest import (
     let_through,
     until,
 )
+from throttling.limiter import limiter
 
 pytestmark = pytest.mark.failover
 
@@ -92,3 +94,22 @@ def test_old_master_that_wakes_changes_nothing(two, watched):
 
     assert counts_exactly(service, "203.0.113")
     assert service.log.count(FOUND) == service.log.count(LOST)
+
+
+@pytest.mark.parametrize(("engine", "store_servers"), [("redis", "cluster")], indirect=True)
+def test_cluster_that_hangs_as_a_whole_delays_nobody_for_long(store_servers, counted):
+    def seconds(number):
+        begin = time.monotonic()
+        limiter.count("credential", f"192.0.2.{number}", 10, strict=True)
+        return time.monotonic() - begin
+
+    with ThreadPoolExecutor(32) as threads:
+        list(threads.map(seconds, range(64)))
+        for server in store_servers.servers:
+            server.process.send_signal(signal.SIGSTOP)
+        waits = list(threads.map(seconds, range(64)))
+        for server in store_servers.servers:
+            server.process.send_signal(signal.SIGCONT)
+
+    assert max(waits) < 5 * 0.25
+    until(lambda: limiter.state() == "ok", 10)
