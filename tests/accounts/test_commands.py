@@ -138,7 +138,7 @@ def test_locks_lists_the_locked(capsys, settings):
 
 
 def test_locks_says_so_when_there_are_none(capsys):
-    assert run(capsys, "locks") == "no address is locked\n"
+    assert run(capsys, "locks") == "No address is locked.\n"
     assert run(capsys, "locks", "--json") == ""
 
 

@@ -3,7 +3,6 @@
 import pytest
 from django.test import RequestFactory
 
-from throttling import addresses
 from throttling.addresses import UNKNOWN, client_address
 
 LONG = "9" * 10_240
@@ -69,11 +68,6 @@ def test_junk_is_nobody_and_no_error(settings, junk):
     assert address("192.0.2.1", junk) == "192.0.2.1"
 
 
-@pytest.mark.parametrize("forged", ["203.0.113.9", "203.0.113.9, 192.0.2.1", LONG])
-def test_without_a_trusted_proxy_the_header_changes_nothing(forged):
-    assert address(forwarded=forged) == "192.0.2.1"
-
-
 @pytest.mark.parametrize(
     ("proxies", "forwarded", "expected"),
     [
@@ -96,12 +90,3 @@ def test_request_that_bypassed_a_proxy_is_counted_by_its_peer(settings, forwarde
     settings.TRUSTED_PROXY_COUNT = 2
 
     assert address(forwarded=forwarded) == "192.0.2.1"
-
-
-def test_what_was_read_is_kept_but_nothing_long():
-    addresses.parse.cache_clear()
-    for text in ["203.0.113.9", "203.0.113.9", LONG]:
-        address(text)
-
-    assert addresses.parse.cache_info().currsize == 1
-    assert addresses.parse.cache_info().hits == 1

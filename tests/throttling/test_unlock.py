@@ -4,7 +4,7 @@ import datetime
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.utils import timezone
 
 from audit.origin import Origin, current
@@ -28,18 +28,6 @@ def test_unlock(locked, capsys):
 
     assert capsys.readouterr().out == "ada@example.com can sign in again.\n"
     assert not Lockout.objects.exists()
-
-
-def test_unlock_of_an_unknown_address_says_so(locked, capsys):
-    call_command("unlock", "bob@example.com")
-
-    assert capsys.readouterr().out == "bob@example.com has no failures on record.\n"
-    assert Lockout.objects.is_locked(locked)
-
-
-def test_unlock_needs_an_address():
-    with pytest.raises(CommandError, match="email"):
-        call_command("unlock")
 
 
 def test_prune_deletes_forgotten_lockouts(locked, capsys):

@@ -16,38 +16,29 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--all", action="store_true", help="also those that have only failed")
+        parser.add_argument("--all", action="store_true", help="also addresses that only failed")
         parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
     def handle(self, *args: object, **options: Any) -> None:
-        records = Lockout.objects.all() if options["all"] else Lockout.objects.locked()
-        longest_first = F("locked_until").desc(nulls_last=True)
-        if not options["json"] and not records.exists():
-            self.stdout.write("no address is locked")
-        for lockout in records.order_by(longest_first, "email").iterator():
-            self.stdout.write(as_json(lockout) if options["json"] else as_text(lockout))
+        lockouts = Lockout.objects.all() if options["all"] else Lockout.objects.locked()
+        if not options["json"] and not lockouts.exists():
+            self.stdout.write("No address is locked.")
+        for lockout in lockouts.order_by(F("locked_until").desc(nulls_last=True), "email"):
+            until = lockout.locked_until and lockout.locked_until.isoformat(timespec="seconds")
+            row = {
+                "email": lockout.email,
+                "known_device": bool(lockout.device),
+                "failures": lockout.failures,
+                "locked_until": until,
+                "refusals": lockout.refusals,
+                "sources": lockout.sources(),
+            }
+            self.stdout.write(json.dumps(row) if options["json"] else as_text(row))
 
 
-def until(lockout: Lockout) -> str | None:
-    return lockout.locked_until.isoformat(timespec="seconds") if lockout.locked_until else None
-
-
-def as_json(lockout: Lockout) -> str:
-    return json.dumps(
-        {
-            "email": lockout.email,
-            "known_device": bool(lockout.device),
-            "failures": lockout.failures,
-            "locked_until": until(lockout),
-            "refusals": lockout.refusals,
-            "sources": lockout.sources(),
-        }
-    )
-
-
-def as_text(lockout: Lockout) -> str:
-    state = f"locked until {until(lockout)}" if lockout.locked_until else "not locked"
-    who = f"{lockout.email} (a known device)" if lockout.device else lockout.email
-    lines = [f"{who}: {lockout.failures} failures, {state}, refused {lockout.refusals}"]
-    lines += [f"    {times} from {source or '-'}" for source, times in lockout.sources().items()]
+def as_text(row: dict[str, Any]) -> str:
+    who = f"{row['email']} (a known device)" if row["known_device"] else row["email"]
+    state = f"locked until {row['locked_until']}" if row["locked_until"] else "not locked"
+    lines = [f"{who}: {row['failures']} failures, {state}, refused {row['refusals']} times"]
+    lines += [f"    {times} from {source or '-'}" for source, times in row["sources"].items()]
     return "\n".join(lines)
