@@ -134,7 +134,7 @@ def test_locks_lists_the_locked(capsys, settings):
     assert json.loads(run(capsys, "locks", "--json"))["email"] == "ada@example.com"
     listed = run(capsys, "locks", "--all").splitlines()
     assert listed[0].startswith("ada@example.com: 2 failures, locked until")
-    assert listed[1] == "bob@example.com: 1 failures, not locked, refused 0"
+    assert listed[1] == "bob@example.com: 1 failures, not locked, refused 0 times"
 
 
 def test_locks_says_so_when_there_are_none(capsys):

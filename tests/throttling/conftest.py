@@ -19,6 +19,7 @@ from django_redis import get_redis_connection
 from redis import Redis
 
 from config.views import NotFoundView
+from keys.models import SigningKey
 from signin import login
 from tests import servers
 from tests.conftest import PASSWORD, Service
@@ -165,6 +166,19 @@ def shared_service(folder, **environment):
         "DATA_DIR": os.environ["DATA_DIR"],
     } | environment
     return Service(folder, **environment)
+
+
+@pytest.fixture(scope="module")
+def kept_key(session_key, django_db_setup, django_db_blocker):
+    """The tests' signing key, in the database for services; the end of a test leaves it there."""
+    SigningKey._meta.managed = False
+    with django_db_blocker.unblock():
+        SigningKey.objects.add(session_key.private, session_key.signs_from)
+    yield
+    SigningKey._meta.managed = True
+    with django_db_blocker.unblock():
+        SigningKey.objects.all().delete()
+        connection.close()
 
 
 def use_store(settings, url):

@@ -203,8 +203,6 @@ def test_spellings_of_one_address_are_one_counter(ada):
         "ma\u0131l@example.com",  # dotless i
         "\u0130da@example.com",  # dotted I
         "k\u0430te@example.com",  # a Cyrillic a
-        "kate\u200b@example.com",
-        "kate\u00ad@example.com",
         "kate\t@example.com",
         "kate@example.com\n",
         "kate @example.com",
@@ -212,7 +210,6 @@ def test_spellings_of_one_address_are_one_counter(ada):
         "kate@example.com\x00",
         "kate@stra\u00dfe.example",  # folds to "strasse" in IDNA 2003, a domain of its own today
         "kate@\u03c3\u03c2.example",  # a final sigma
-        "kate@exam\u00adple.com",  # a soft hyphen
         "kate@exam\u200dple.com",  # a joiner
         "kate@example.com,bob@example.com",
         "Kate <kate@example.com>",

@@ -24,7 +24,7 @@ SHARE = "2"  # of ten credential calls, for one of four processes without a stor
 
 
 @pytest.fixture(scope="module")
-def four(django_db_setup, tmp_path_factory):
+def four(kept_key, tmp_path_factory):
     """Four processes behind one trusted proxy, so that a test can call from many addresses."""
     folder = tmp_path_factory.mktemp("four")
     service = shared_service(folder, WEB_CONCURRENCY="4", TRUSTED_PROXY_COUNT="1", **LIMITS)
@@ -33,7 +33,7 @@ def four(django_db_setup, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def one(django_db_setup, tmp_path_factory):
+def one(kept_key, tmp_path_factory):
     """One process with many threads, which counts in its own memory."""
     service = shared_service(tmp_path_factory.mktemp("one"), REDIS_URL="", **LIMITS)
     yield service.start()
