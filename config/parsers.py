@@ -1,18 +1,14 @@
-"""JSON alone goes in and comes out: bodies are read strictly (RFC 8259), whatever Accept says.
-
-CountedView has looked at a body's size.
-"""
+"""JSON alone goes in and comes out: bodies are read strictly (RFC 8259), whatever Accept says."""
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import IO, NoReturn
 
 from rest_framework.exceptions import ParseError
-from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.parsers import BaseParser
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.parsers import JSONParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
-from rest_framework.utils.mediatypes import media_type_matches
 
 
 class MalformedJSON(ParseError):
@@ -20,7 +16,7 @@ class MalformedJSON(ParseError):
 
 
 def refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def finite(digits: str) -> float:
@@ -30,14 +26,9 @@ def finite(digits: str) -> float:
     return number
 
 
-class StrictJSONParser(BaseParser):
-    """UTF-8 JSON whose top is an object.
-
-    Refused, as `malformed JSON`: other encodings, NaN and Infinity, numbers that overflow, nesting
-    deeper than the interpreter's stack, a top that is a list or a plain value.
-    """
-
-    media_type = "application/json"
+class StrictJSONParser(JSONParser):
+    """DRF's, for UTF-8 and objects alone, without NaN, Infinity, numbers that overflow, and nesting
+    deeper than the interpreter's stack. CountedView has checked the size."""
 
     def parse(
         self,
@@ -46,11 +37,8 @@ class StrictJSONParser(BaseParser):
         parser_context: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
         try:
-            data = json.loads(
-                stream.read().decode("utf-8"),
-                parse_constant=refuse_constant,
-                parse_float=finite,
-            )
+            text = stream.read().decode()
+            data = json.loads(text, parse_constant=refuse_constant, parse_float=finite)
         except (ValueError, RecursionError):
             raise MalformedJSON from None
         if not isinstance(data, dict):
@@ -58,14 +46,8 @@ class StrictJSONParser(BaseParser):
         return data
 
 
-class JSONOnlyNegotiation(BaseContentNegotiation):
-    """Picks the view's first renderer; a parser is picked by Content-Type as usual."""
-
-    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
-        for parser in parsers:
-            if media_type_matches(parser.media_type, request.content_type or ""):
-                return parser
-        return None
+class JSONOnlyNegotiation(DefaultContentNegotiation):
+    """Picks the view's first renderer, whatever Accept says."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None

@@ -155,44 +155,12 @@ def test_signal_ends_every_process(start, number):
     run = start()
     run.wait_for("Booting worker")
     children = run.children()
-    assert len(children) >= 4  # gunicorn, its worker, the mail worker, the shell that watches
+    assert len(children) >= 3  # gunicorn, its worker, the mail worker
 
     os.killpg(run.process.pid, number)  # as a terminal does with Ctrl-C
 
     assert run.process.wait(10) == 0
     assert not [child for child in children if child.is_running()]
-
-
-def test_children_end_with_a_program_that_is_killed(start):
-    run = start()
-    run.wait_for("Booting worker")
-    run.wait_for("mail worker started")
-    children = run.children()
-    assert len(children) >= 4  # and the shell that watches
-
-    run.process.kill()
-
-    _, alive = psutil.wait_procs(children, timeout=10)
-    assert alive == []
-
-
-def test_port_is_free_after_a_kill(start):
-    killed = start()
-    children = killed.children()
-    killed.process.kill()
-    psutil.wait_procs(children, timeout=10)
-
-    assert ask(start().url, "GET", "/health").status == 200
-
-
-def test_killed_mail_worker_is_started_again(start):
-    run = start()
-    run.wait_for("mail worker started")
-    (worker,) = [child for child in run.children() if "sendmail" in child.cmdline()]
-
-    worker.kill()
-
-    sign_up(run)
 
 
 def test_taken_port_ends_it_with_an_error(start, tmp_path):
