@@ -5,6 +5,7 @@ The contract: interface §7, decisions §3.
 
 import logging
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import DisallowedHost, PermissionDenied, SuspiciousOperation
@@ -95,25 +96,20 @@ def error_response(status: int, body: dict[str, object]) -> HttpResponse:
     return JsonResponse(body, status=status, headers=headers, json_dumps_params=compact)
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler400: a refused host above all."""
-    if is_page(request):
-        return defaults.bad_request(request, exception)
-    return error_response(*error_body(exception))
+def page_or_error(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A handler of Django's: its page where a person looks at it, else the API's error."""
+
+    def handle(request: HttpRequest, exception: Exception) -> HttpResponse:
+        if is_page(request):
+            return page(request, exception)
+        return error_response(*error_body(exception))
+
+    return handle
 
 
-def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler403."""
-    if is_page(request):
-        return defaults.permission_denied(request, exception)
-    return error_response(*error_body(exception))
-
-
-def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler404; the API's unknown paths go to a counted view instead."""
-    if is_page(request):
-        return defaults.page_not_found(request, exception)
-    return error_response(*error_body(exception))
+bad_request = page_or_error(defaults.bad_request)  # a refused host above all
+permission_denied = page_or_error(defaults.permission_denied)
+page_not_found = page_or_error(defaults.page_not_found)  # unknown paths go to a counted view
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
