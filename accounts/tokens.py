@@ -161,20 +161,6 @@ class Token(simplejwt.Token):
 
     token_backend = KeyRingBackend()
 
-    @classmethod
-    def for_sign_in(cls, user: User, auth_time: int) -> "Token":
-        """A token of this kind for a user who signed in at `auth_time` (epoch seconds)."""
-        token = cls()
-        token.payload |= {
-            "sub": str(user.pk),
-            "account_id": str(user.account_id),
-            "role": user.role,
-            "auth_time": auth_time,
-            "token_version": user.token_version,
-            "exp": min(token["exp"], auth_time + settings.SESSION_MAX_SECONDS),
-        }
-        return token
-
     def verify(self) -> None:
         """Check age and kind, which are not remembered with the claims."""
         super().verify()
@@ -197,11 +183,18 @@ def issue(
     user: User, auth_time: int | None = None, amr: Sequence[str] = PASSWORD
 ) -> tuple[AccessToken, RefreshToken]:
     """A new pair; `amr` says how the user signed in, `auth_time` when, by default now."""
-    if auth_time is None:
-        auth_time = int(time.time())
-    pair = AccessToken.for_sign_in(user, auth_time), RefreshToken.for_sign_in(user, auth_time)
+    auth_time = int(time.time()) if auth_time is None else auth_time
+    pair = AccessToken(), RefreshToken()
     for token in pair:
-        token["amr"] = list(amr)
+        token.payload |= {
+            "sub": str(user.pk),
+            "account_id": str(user.account_id),
+            "role": user.role,
+            "auth_time": auth_time,
+            "amr": list(amr),
+            "token_version": user.token_version,
+            "exp": min(token["exp"], auth_time + settings.SESSION_MAX_SECONDS),
+        }
     return pair
 
 

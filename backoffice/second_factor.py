@@ -16,7 +16,7 @@ from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from signin.cookies import own_origin
-from signin.devices import Devices, remember_device
+from signin.devices import device_of, remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongPasskey
 from signin.factors import totp
 from signin.factors.enrolment import user_of_enrolment
@@ -84,7 +84,7 @@ def set_up(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         return offer(request, enrolment, context, secret)
     try:
         with transaction.atomic():
-            clear_lockout(user.email, Devices(request).device_of(user))
+            clear_lockout(user.email, device_of(request, user))
             factors, codes = Factors.objects.open(user, enrolling=True)
             factors.add_totp(secret, step, "")
             trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method="totp")

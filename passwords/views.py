@@ -17,7 +17,7 @@ from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from passwords.serializers import RedeemSerializer
-from signin.devices import Devices
+from signin.devices import device_of
 from signin.errors import FACTOR_ERRORS
 from signin.factors.proof import Method, Proof
 from signin.generics import LinkSignInView
@@ -81,7 +81,7 @@ class RedeemView(LinkSignInView):
         return self.sign_in_by_link(request)
 
     def device(self, request: Request, link: PasswordChange) -> str:
-        return Devices(request).device_of(link.user)
+        return device_of(request, link.user)
 
     def check_factor(self, link: PasswordChange, proof: Proof, device: str) -> Method:
         """A mailbox alone gets nobody in who has a second factor."""

@@ -78,23 +78,25 @@ class Entry:
         return is_mac(self.mac, NAME, signed(user, self.device, self.day))
 
 
-class Devices:
-    """The entries of a request's cookie; none while LOCKOUT_RELIEF is off."""
+def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
+    """The id of the browser's device if the user's address knows it, else STRANGER."""
+    if not settings.LOCKOUT_RELIEF or request is None:
+        return STRANGER
+    entry = entry_of(user, read_entries(request))
+    return entry.device.hex() if entry else STRANGER
 
-    def __init__(self, request: HttpRequest | Request | None = None) -> None:
-        cookie = request.COOKIES.get(NAME, "") if request and settings.LOCKOUT_RELIEF else ""
-        parts = cookie.split(".")[:MOST_EMAILS] if cookie and cookie.isascii() else []
-        self.entries = [entry for part in parts if (entry := Entry.read(part))]
 
-    def entry_of(self, user: User | None) -> Entry | None:
-        """The user's entry. Without a user the same work is done: five MACs are measurable."""
-        owner = user or nobody()
-        return next((entry for entry in self.entries if entry.belongs_to(owner)), None)
+def read_entries(request: HttpRequest | Request) -> list[Entry]:
+    """The entries of a request's cookie."""
+    cookie = request.COOKIES.get(NAME, "")
+    parts = cookie.split(".")[:MOST_EMAILS] if cookie.isascii() else []
+    return [entry for part in parts if (entry := Entry.read(part))]
 
-    def device_of(self, user: User | None) -> str:
-        """The id of the device if the user's address knows it, else STRANGER."""
-        entry = self.entry_of(user)
-        return entry.device.hex() if entry else STRANGER
+
+def entry_of(user: User | None, entries: list[Entry]) -> Entry | None:
+    """The user's entry. Without a user the same work is done: five MACs are measurable."""
+    owner = user or nobody()
+    return next((entry for entry in entries if entry.belongs_to(owner)), None)
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
@@ -105,15 +107,15 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     """
     if not settings.LOCKOUT_RELIEF:
         return
-    devices = Devices(request)
-    known = devices.entry_of(user)
+    entries = read_entries(request)
+    known = entry_of(user, entries)
     if known is None:
         newest = Entry.of(user, secrets.token_bytes(12), today())
         trail.record(Kind.DEVICE_KNOWN, actor=user)
     else:
         is_old = today() - known.day >= RENEWED_AFTER
         newest = Entry.of(user, known.device, today() if is_old else known.day)
-    others = [entry for entry in devices.entries if entry is not known]
+    others = [entry for entry in entries if entry is not known]
     write_device_cookie(response, [newest, *others][:MOST_EMAILS])
 
 

@@ -24,7 +24,7 @@ from audit.models import Kind
 from mail.outbox import OutgoingMail
 from metrics import series
 from signin.cookies import set_refresh_cookie
-from signin.devices import STRANGER, Devices, remember_device
+from signin.devices import STRANGER, device_of, remember_device
 from signin.errors import (
     FACTOR_ERRORS,
     FactorMustBeSetUp,
@@ -80,7 +80,7 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     without a password cost one hash and one failed attempt, exactly as a wrong password does.
     """
     user = User.objects.find_by_email(email)
-    device = Devices(request).device_of(user)
+    device = device_of(request, user)
     refuse_locked(email, device)
     has_password = user is not None and user.has_usable_password()
     encoded = user.password if user and has_password else dummy_hash()

@@ -18,7 +18,7 @@ from audit.models import Kind
 from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
-from signin.devices import Devices, remember_device
+from signin.devices import device_of, remember_device
 from signin.errors import InvalidRefreshToken
 from signin.factors.proof import amr_still
 from signin.generics import LinkSignInView
@@ -122,7 +122,7 @@ class RefreshView(CredentialView):
         user = User.objects.find_by_token(old["sub"], old["token_version"], with_lock=True)
         if user is None:
             raise InvalidRefreshToken
-        refuse_locked(user.email, Devices(request).device_of(user), locked=user.locked)
+        refuse_locked(user.email, device_of(request, user), locked=user.locked)
         amr = amr_still(user, old.get("amr", tokens.PASSWORD))
         if amr is None:
             raise InvalidRefreshToken

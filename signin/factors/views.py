@@ -23,7 +23,7 @@ from accounts.generics import AdminView, CredentialView, ProtectedView, SignedIn
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
-from signin.devices import Devices
+from signin.devices import device_of
 from signin.errors import (
     FactorStillRequired,
     NoSuchFactor,
@@ -138,7 +138,7 @@ class AddingView(ProofView):
         user, enrolling = self.request.user, self.is_enrolling()
         with transaction.atomic():
             if enrolling:
-                clear_lockout(user.email, Devices(self.request).device_of(user))
+                clear_lockout(user.email, device_of(self.request, user))
                 trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
             factors, codes = Factors.objects.open(user, enrolling=enrolling)
             item = add(factors)
