@@ -1,5 +1,10 @@
-"""A new release reaches one host after the other, its migration before all of them."""
+"""A release reaches one host after the other, its migration before all of them; until the last one
+has it, the release before runs beside it."""
 
+import email
+import email.policy
+import itertools
+import re
 import threading
 import time
 import uuid
@@ -7,9 +12,15 @@ from collections import Counter
 
 import pytest
 
+from tests.conftest import PASSWORD
+from tests.hosts.conftest import OPERATOR, Balancer, wait_until
+from tests.releases.code import HERE, release_before, unpack
+
 pytestmark = pytest.mark.hosts
 
-# As a migration that only adds would: the old release knows neither column nor table.
+# Each call comes from another address, below every limit.
+CLIENTS = (f"198.18.{a}.{b}" for a in itertools.count() for b in range(1, 255))
+# As the next migration may: the release before knows neither column nor table.
 MIGRATION = """
 SET lock_timeout = '5s';
 ALTER TABLE accounts_user ADD COLUMN nickname varchar(50) NOT NULL DEFAULT '';
@@ -18,20 +29,54 @@ CREATE TABLE accounts_badge (id bigint PRIMARY KEY, user_id uuid REFERENCES acco
 """
 
 
-def test_rolling_upgrade_fails_no_request(hosts, balancer, database):
-    bearer = {"Authorization": f"Bearer {balancer.log_in()}"}
-    answers = Counter()
-    upgraded = threading.Event()
+@pytest.fixture
+def before(hosts, tmp_path):
+    """The hosts on the release before, over this one's schema."""
+    code = unpack(release_before(), tmp_path / "code")
+    for host in hosts:
+        host.code = code
+        host.restart()
+    yield
+    for host in hosts:
+        upgrade(host)
 
-    def call():
-        while not upgraded.is_set():
-            body = {"email": f"{uuid.uuid4().hex}@example.com"}
-            for method, path, sent in (("GET", "/auth/me", None), ("POST", "/invitations", body)):
-                status = balancer.ask("192.0.2.1", method, path, sent, **bearer).status
-                answers[path, status] += 1
+
+def upgrade(host):
+    host.code = HERE
+    host.restart()
+
+
+class Caller(threading.Thread):
+    """A user at one host after the other: refreshes, asks who it is, and invites."""
+
+    def __init__(self, balancer):
+        super().__init__()
+        self.balancer = balancer
+        login = balancer.ask(next(CLIENTS), "POST", "/auth/login", OPERATOR)
+        self.refresh_token = login.json()["refresh_token"]
+        self.answers = Counter()
+        self.stopping = threading.Event()
+
+    def ask(self, path, body=None, **headers):
+        method = "POST" if body else "GET"
+        answer = self.balancer.ask(next(CLIENTS), method, path, body, **headers)
+        self.answers[path, answer.status] += 1
+        return answer
+
+    def run(self):
+        while not self.stopping.is_set():
+            pair = self.ask("/auth/refresh", {"refresh_token": self.refresh_token})
+            if pair.status != 200:
+                continue
+            self.refresh_token = pair.json()["refresh_token"]
+            bearer = {"Authorization": f"Bearer {pair.json()['access_token']}"}
+            self.ask("/auth/me", **bearer)
+            self.ask("/invitations", {"email": f"{uuid.uuid4().hex}@example.com"}, **bearer)
             time.sleep(0.05)
 
-    callers = [threading.Thread(target=call) for _ in range(3)]
+
+def test_rolling_upgrade_fails_no_request(before, hosts, balancer, database):
+    callers = [Caller(balancer) for _ in range(3)]
     for caller in callers:
         caller.start()
     time.sleep(1)
@@ -40,12 +85,61 @@ def test_rolling_upgrade_fails_no_request(hosts, balancer, database):
         for host in hosts:
             balancer.hosts = [other for other in hosts if other is not host]
             time.sleep(1)  # what is under way there ends
-            host.restart()
+            upgrade(host)
             balancer.hosts = list(hosts)
+            time.sleep(2)
     finally:
-        upgraded.set()
         for caller in callers:
+            caller.stopping.set()
             caller.join()
 
-    assert set(answers) == {("/auth/me", 200), ("/invitations", 201)}
-    assert answers["/invitations", 201] > 30
+    answers = sum((caller.answers for caller in callers), Counter())
+    expected = {("/auth/refresh", 200), ("/auth/me", 200), ("/invitations", 201)}
+    assert set(answers) == expected
+    assert min(answers.values()) > 30
+
+
+def ask(host, method, path, body=None, **headers):
+    return Balancer([host]).ask(next(CLIENTS), method, path, body, **headers)
+
+
+def invite(host):
+    """The address that a host has invited."""
+    address = f"{uuid.uuid4().hex}@example.com"
+    bearer = {"Authorization": f"Bearer {Balancer([host]).log_in(next(CLIENTS))}"}
+    assert ask(host, "POST", "/invitations", {"email": address}, **bearer).status == 201
+    return address
+
+
+def mailed_token(hosts, address):
+    """The token in the mail to an address, by whichever host's worker."""
+
+    def mails():
+        for host in hosts:
+            for path in host.folder.glob("mails/*"):
+                yield from path.read_text().split("-" * 79)
+
+    def found():
+        return next((mail for mail in mails() if f"To: {address}" in mail), None)
+
+    wait_until(found, 20)
+    mail = email.message_from_string(found().strip(), policy=email.policy.default)
+    return re.search(r"#token=(\S+)", mail.get_body(("plain",)).get_content())[1]
+
+
+def test_two_releases_side_by_side_take_what_the_other_gives(before, hosts):
+    """Tokens and mailed links, in both directions."""
+    old, new = hosts[0], hosts[1]
+    upgrade(new)
+    for giver, taker in ((old, new), (new, old)):
+        address = invite(giver)
+        token = mailed_token(hosts, address)
+        login = {"email": address, "password": PASSWORD}
+        body = {"token": token, "first_name": "A", "last_name": "B", "password": PASSWORD}
+
+        assert ask(taker, "POST", "/invitations/accept", body).status == 200
+        pair = ask(giver, "POST", "/auth/login", login).json()
+        bearer = {"Authorization": f"Bearer {pair['access_token']}"}
+        body = {"refresh_token": pair["refresh_token"]}
+        assert ask(taker, "POST", "/auth/refresh", body).status == 200
+        assert ask(taker, "GET", "/auth/me", **bearer).status == 200
