@@ -1,11 +1,13 @@
 """Reads settings from environment variables. A bad value ends the start with one line, which names
 the variable and what it must be. It never repeats the value, which may be a secret."""
 
+import contextlib
 import ipaddress
 import os
 import re
 import secrets
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -19,7 +21,6 @@ from pydantic import HttpUrl
 from redis import ConnectionPool, RedisError
 
 from accounts.breaches import BreachFile
-from keys.files import write_once
 
 Choice = TypeVar("Choice", bound=str)
 Config = dict[str, Any]  # what a server's URL says, by the names of the library that connects
@@ -215,6 +216,24 @@ def secret_keys(name: str) -> list[str]:
     """Secrets as SECRET_KEY was or will be, separated by commas; none where it is unset."""
     values = [value.strip() for value in (given(name) or "").split(",")]
     return [check_secret(name, value, 32) for value in values if value]
+
+
+def write_once(path: Path, content: bytes) -> None:
+    """Write a private file (mode 0600) whole or not at all; one that is there stays as it is.
+
+    A complete draft is hard-linked into place: of processes that start together all find the file
+    that came first, and none reads half of one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-") as draft:
+        draft.write(content)
+        draft.flush()
+        if os.geteuid() == 0:  # root makes it for whoever runs the service
+            folder = path.parent.stat()
+            os.fchown(draft.fileno(), folder.st_uid, folder.st_gid)
+        os.fsync(draft.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(draft.name, path)
 
 
 def secret_key(name: str, path: Path) -> str:

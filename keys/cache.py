@@ -9,12 +9,19 @@ from datetime import datetime
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.db import Error, OperationalError, close_old_connections
+from rest_framework.exceptions import APIException
 
 from keys.clock import database_now
-from keys.exceptions import NoSigningKey
 from keys.models import READ_SECONDS, SigningKey
 
 logger = logging.getLogger(__name__)
+
+
+class NoSigningKey(APIException):
+    """SECRET_KEY decrypts none of the keys."""
+
+    status_code = 503
+    default_detail = "service unavailable"
 
 
 @dataclass(frozen=True, eq=False)
