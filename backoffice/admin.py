@@ -143,7 +143,7 @@ class UserAdmin(PanelAdmin):
     def last_sign_in(self, user: User) -> Any:
         return user.last_sign_in_at
 
-    @admin.display(description="")
+    @admin.display(description="state")
     def state(self, user: User) -> str:
         states = {"Operator": user.is_staff, "Deactivated": not user.is_active}
         return ", ".join(name for name, holds in states.items() if holds)

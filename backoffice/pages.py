@@ -73,6 +73,7 @@ class PanelAdmin(OfficeAdmin):
                 "buttons": [one for one in offered if one[0] not in {wanted, *self.asks_first}],
                 "dangers": [one for one in offered if one[0] in self.asks_first.keys() - {wanted}],
                 "may_erase": self.may_erase(request, row),
+                "show_save_and_add_another": False,
             }
         return super().change_view(request, object_id, form_url, context)
 

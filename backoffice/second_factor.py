@@ -36,8 +36,9 @@ def passkey_options(request: HttpRequest) -> str:
 def operator_by_passkey(request: HttpRequest) -> User | None:
     """The operator whose passkey the form brings. As for POST /auth/passkeys/login, a signature
     cannot be guessed: it neither counts as a failure nor meets a lockout."""
+    answer = form_proof(request.POST).passkey
     try:
-        passkey = take_passkey(form_proof(request.POST).passkey)
+        passkey = take_passkey(answer or {})
     except WrongPasskey:
         return None
     return User.objects.filter(pk=passkey.factors_id, is_active=True, is_staff=True).first()

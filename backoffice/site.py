@@ -110,9 +110,15 @@ class Site(admin.AdminSite):
             url = model["admin_url"] or ""
             current = bool(url) and request.path.startswith(url)
             entries[model["model"]._meta.label] = {"title": title, "url": url, "current": current}
+        section = next((entry for entry in entries.values() if entry["current"]), None)
         first = [entries.pop(label) for label in NAVIGATION if label in entries]
         more = sorted(entries.values(), key=lambda entry: entry["title"])
-        return context | {"navigation": first, "more": more, "links": settings.LINKS}
+        return context | {
+            "navigation": first,
+            "more": more,
+            "section": section,
+            "links": settings.LINKS,
+        }
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -180,6 +180,67 @@ def test_foreign_next_leads_to_the_index(client, operator, db):
     assert (answer.status_code, answer["Location"]) == (302, "/admin/")
 
 
+def test_action_that_the_finding_asks_for_stands_with_it(operator, locked):
+    context = operator.get(USER.format(locked.pk)).context
+
+    assert context["wanted"] == [("unlock", "Unlock")]
+    assert "unlock" not in dict(context["buttons"])
+
+
+def test_nothing_is_offered_that_would_do_nothing(operator, bob):
+    def offered():
+        context = operator.get(USER.format(bob.pk)).context
+        return {name for part in ("wanted", "buttons", "dangers") for name, _ in context[part]}
+
+    assert offered() == {"send_password_link", "sign_out", "make_admin", "deactivate"}
+    User.objects.filter(pk=bob.pk).update(is_active=False, role="admin")
+    assert offered() == {"activate", "sign_out", "make_member"}
+
+
+def test_erasure_says_first_what_goes(operator, bob):
+    PasswordChange.objects.create(user=bob, email=bob.email)
+    OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
+    OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob, subject=bob.email)
+    answer = operator.post(USER.format(bob.pk), {"_do": "erase"})
+    counts = {what.partition(",")[0]: count for what, count in answer.context["counts"]}
+
+    assert counts["e-mailed links and invitations"] == "1"
+    assert counts["mails in the outbox"] == "2"
+    assert counts["events in the audit log"] == "1"
+    assert User.objects.filter(pk=bob.pk).exists()
+    company = operator.post(f"/admin/accounts/account/{bob.account_id}/change/", {"_do": "erase"})
+    assert ("users, with their second factors and links", "2") in company.context["counts"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "offered"),
+    [
+        ({}, "The mail has not been sent yet.", {"resend", "revoke"}),
+        ({"used_at": timezone.now()}, "Accepted on", set()),
+        ({"revoked_at": timezone.now()}, "Revoked on", set()),
+        ({"expires_at": timezone.now()}, "Expired unused on", {"resend", "revoke"}),
+    ],
+)
+def test_page_of_an_invitation_says_how_it_stands(operator, ada, change, words, offered):
+    invitation = Invitation.objects.invite(ada, "charles@example.com")
+    Invitation.objects.filter(pk=invitation.pk).update(**change)
+    answer = operator.get(f"/admin/invitations/invitation/{invitation.pk}/change/")
+    shown = {name for part in ("wanted", "buttons", "dangers") for name, _ in answer.context[part]}
+
+    assert words in answer.content.decode()
+    assert shown == offered
+
+
+def test_lists_show_dates_in_one_format_and_empty_cells(operator, bob):
+    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob)
+    shown = text(operator, "/admin/accounts/user/?q=bob")
+
+    assert f'class="field-last_sign_in nowrap">{timezone.now():%Y-%m-%d %H}' in shown
+    assert "icon-no" not in shown
+    assert text(operator, "/admin/").count('aria-label="Lists"') == 1
+
+
 class TestAtScale:
     """20,000 users in 300 companies, 60,000 audit records."""
 

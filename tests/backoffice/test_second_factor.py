@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from audit.models import Record
 from signin.factors.models import Factors
 from tests.conftest import PASSWORD, race
 from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
@@ -178,3 +179,40 @@ def test_set_up_form_that_is_forged_changes_nothing(op, settings):
     browser.post(**FIRST)
 
     assert browser.post(code="000000", csrfmiddlewaretoken="x").status_code == 403
+
+
+def press_passkey(browser, key):
+    browser.client.defaults["HTTP_HOST"] = "localhost:8000"
+    browser.page = browser.client.get("/admin/login/")
+    options = re.search(r'data-passkey="([^"]*)"', browser.page.content.decode())[1]
+    return browser.post(passkey=json.dumps(key.sign(json.loads(unescape(options)))))
+
+
+def test_passkey_alone_logs_an_operator_in_even_while_locked(op):
+    key, browser = with_passkey(op), Browser()
+    for _ in range(5):
+        Lockout.objects.record_failure(op.email)
+
+    assert press_passkey(browser, key).status_code == 302
+    assert browser.is_in()
+    assert Record.objects.get(kind="login.succeeded").detail == {"method": "passkey_alone"}
+
+
+def test_passkey_of_a_member_or_a_broken_one_opens_nothing(ada):
+    key, browser = with_passkey(ada), Browser()
+
+    assert "does not open the back office" in press_passkey(browser, key).content.decode()
+    for broken in ("{", "[]", '{"id": "x"}', "null"):
+        assert browser.post(passkey=broken).status_code == 200
+    assert not browser.is_in()
+
+
+def test_passkey_without_the_form_s_token_opens_nothing(op):
+    key, browser = with_passkey(op), Browser()
+    browser.client.defaults["HTTP_HOST"] = "localhost:8000"
+    page = browser.client.get("/admin/login/")
+    options = re.search(r'data-passkey="([^"]*)"', page.content.decode())[1]
+    signed = json.dumps(key.sign(json.loads(unescape(options))))
+
+    assert browser.client.post("/admin/login/", {"passkey": signed}).status_code == 403
+    assert not browser.is_in()

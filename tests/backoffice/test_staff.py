@@ -4,8 +4,12 @@ import pytest
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
-from accounts.models import User
+from accounts.models import Account, User
+from audit.models import Kind, Record
 from backoffice.admin import UserAdmin
+from invitations.models import Invitation
+from tests.backoffice.test_lookups import staff_with
+from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 
@@ -127,3 +131,38 @@ def test_rename_of_who_is_made_staff_meanwhile_is_refused(clerk, ada, monkeypatc
 
     assert clerk.post(page(ada), form(ada, first_name="Augusta")).status_code == 403
     assert User.objects.get(pk=ada.pk).first_name == "Ada"
+
+
+PARTS = {  # of a user's page: what shows, and the permission to view the list that it is from
+    "view_lockout": "Not locked; 1 failed attempt in a row",
+    "view_record": "failed to sign in",
+    "view_grant": "Connected apps",
+    "view_outgoingmail": "Latest mail",
+    "view_passwordchange": "No password link is open.",
+    "view_invitation": "to Other Engines: pending",
+    "view_consultant": "Consultant</h2>",
+    "view_account": 'of <a href="/admin/accounts/account/',
+}
+
+
+@pytest.mark.parametrize("codename", [None, *PARTS])
+def test_each_part_of_a_user_s_page_needs_its_permission(bob, ada, new_user, codename):
+    boss = new_user(account=Account.objects.create(name="Other Engines"), role="admin")
+    Invitation.objects.invite(boss, ada.email)
+    Lockout.objects.record_failure(ada.email)
+    Record.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
+    browser = staff_with(bob, "view_user", *filter(None, [codename]))
+    shown = browser.get(page(ada)).content.decode().partition('id="content"')[2]
+
+    assert {name for name, words in PARTS.items() if words in shown} == {codename} - {None}
+    assert ada.email in shown
+
+
+def test_own_address_is_read_only(operator, ada):
+    own = User.objects.get(email="op@example.com")
+    operator.post(page(own), form(own, email="mallory@example.com"))
+    operator.post(page(ada), form(ada, email="augusta@example.com"))
+
+    assert User.objects.get(pk=own.pk).email == "op@example.com"
+    assert User.objects.get(pk=ada.pk).email == "augusta@example.com"
+    assert b'name="email"' not in operator.get(page(own)).content

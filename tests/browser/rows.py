@@ -43,6 +43,10 @@ def fill():
         for kind in (Kind.LOGIN_FAILED, Kind.LOGIN_SUCCEEDED, Kind.SIGNUP_COMPLETED):
             step = timedelta(hours=age) if kind == Kind.LOGIN_FAILED else timedelta(days=age)
             Record.objects.create(kind=kind, at=now - step, subject=LONG, address="2001:db8::/64")
+    Record.objects.bulk_create(  # a second page of the list
+        Record(kind=Kind.LOGIN_FAILED, at=now, subject=LONG, address="2001:db8::/64")
+        for _ in range(60)
+    )
     trail.record(Kind.LOCK_CLEARED, actor=boss, subject=user.email)
     problem = {"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}
     mine = {"user": user, "email": user.email}

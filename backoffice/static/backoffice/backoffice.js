@@ -10,7 +10,7 @@ addEventListener("keydown", (event) => {
   search.select();
 });
 
-addEventListener("load", () => {
+function nameWidgets() {
   for (const box of document.querySelectorAll(".select2-selection[role=combobox]")) {
     const field = box.closest(".select2-container").previousElementSibling;
     const label = document.querySelector(`label[for="${field.id}"]`);
@@ -20,4 +20,7 @@ addEventListener("load", () => {
     shown.setAttribute("aria-labelledby", label.id);
   }
   for (const icon of document.querySelectorAll("span.help-tooltip[aria-label]")) icon.setAttribute("role", "img");
-});
+}
+
+// After the load, and after what Django's own scripts still have to do.
+addEventListener("load", () => (window.django?.jQuery ? django.jQuery(nameWidgets) : nameWidgets()));
