@@ -52,9 +52,11 @@ class EventSerializer(serializers.ModelSerializer[Record]):
     """An event of the audit log."""
 
     kind = serializers.CharField(help_text="One of the filter's, or a newer one.")
-    actor = serializers.CharField(source="actor_email", help_text="Who did it; empty for nobody.")
+    actor = serializers.CharField(
+        source="actor_email", help_text="Who did it, of the company's users; else empty."
+    )
     subject = serializers.CharField(help_text="To whom or what it was done.")
-    address = serializers.CharField(help_text="Of whoever did it; an IPv6 one as its /64.")
+    address = serializers.CharField(help_text="Of the user who did it; an IPv6 one as its /64.")
     via = serializers.SerializerMethodField(help_text="`mcp` for an assistant, else null.")
     detail = serializers.SerializerMethodField()
 
@@ -85,6 +87,10 @@ class EventsView(AdminView, ListAPIView):
     def get(self, request: Request, *args: object, **kwargs: object) -> Response:
         return self.list(request)
 
+    def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
+        page = super().paginate_queryset(queryset) or []
+        return self.request.user.hide_others(list(page), of_company=True)
+
     def get_queryset(self) -> QuerySet[Record]:
         wanted = valid_query(EventFilterSerializer, self.request)
         company = self.request.user.account_id
@@ -92,7 +98,8 @@ class EventsView(AdminView, ListAPIView):
         if user_id := wanted.get("user_id"):
             user = User.objects.filter(pk=user_id, account=company).first()
             emails = emails_of(user) if user else []
-            records = records.filter(Q(actor_id=user_id) | Q(subject__in=emails))
+            about = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
+            records = records.filter(Q(actor_id=user_id) | about)
         if kind := wanted.get("kind"):
             records = records.filter(kind=kind)
         if since := wanted.get("since"):

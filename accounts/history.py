@@ -3,9 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from accounts.models import User
-from audit.models import Kind, Record
-
-CHANGES = [Kind.EMAIL_CHANGE_REQUESTED, Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
+from audit.models import EMAIL_CHANGES, Record
 
 
 def email_changes(user: User) -> Iterator[tuple[Record, str]]:
@@ -13,7 +11,7 @@ def email_changes(user: User) -> Iterator[tuple[Record, str]]:
     user had before it. What an operator has changed names the user by the email alone, and is no
     change of the operator's."""
     email = str(user.email)
-    changes = Record.objects.filter(kind__in=CHANGES, account_id=user.account_id)
+    changes = Record.objects.filter(kind__in=EMAIL_CHANGES, account_id=user.account_id)
     for change in changes.order_by("-at"):
         is_own = change.actor_id == user.pk and change.subject == change.actor_email
         if is_own or change.subject == email:

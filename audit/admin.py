@@ -1,10 +1,12 @@
 """The admin site's base classes, and the audit log: to search, filter and export."""
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, ClassVar, cast
+from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -21,8 +23,9 @@ from audit import trail
 from audit.counting import MOST_COUNTED, count_of, said
 from audit.models import Kind, Person, Record
 
-COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "account_id"]
+COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
 COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
+FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 MOST_WORDS = 10  # of a search; each is looked for in several columns of each row
 SHOWN = 10  # rows that a question names
 # What the answer to a question sends again: which action, on which rows.
@@ -69,9 +72,9 @@ class DayFilter(admin.SimpleListFilter):
 
 
 def cell(value: object) -> str:
-    """The value as a spreadsheet shows it: one that begins like a formula is quoted."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    """The value as a spreadsheet shows it: what begins like a formula is quoted, also after a
+    semicolon or a tab, at which some spreadsheets split."""
+    return FORMULA.sub("'", "" if value is None else str(value))
 
 
 def each(request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any]) -> list[Any]:
@@ -213,7 +216,7 @@ class OfficeAdmin(admin.ModelAdmin):
         trail.record(
             kind,
             actor=cast(Person, request.user),
-            subject=str(row),
+            subject=trail.Subject(row.pk if isinstance(row.pk, UUID) else None, str(row)),
             account_id=getattr(row, "account_id", None),
             model=row._meta.label_lower,
             id=str(row.pk),
@@ -250,10 +253,7 @@ class RecordAdmin(ReadOnlyAdmin):
 
     @admin.display(description="kind", ordering="kind")
     def what(self, record: Record) -> str:
-        kind = record.get_kind_display()
-        if "more_followed" not in record.detail:
-            return kind
-        return f"{kind}, and more followed within the hour"
+        return record.get_kind_display()
 
     @admin.display(description="client")
     def calls_itself(self, record: Record) -> str:

@@ -11,7 +11,6 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from audit.budget import Budget
 from audit.origin import LONGEST_CLAIM
 from audit.pruning import delete_in_batches, pruning
 
@@ -83,26 +82,8 @@ SIGN_INS = [
     Kind.PASSWORD_CHANGED,
 ]
 
-# One person's records of a kind in an hour. What is beyond is in the log alone.
-PER_HOUR = {Kind.PROFILE_CHANGED: 30}
-PER_HOUR_OF_OTHERS = 300
-# But for what costs a password's hash or a mailed link each time, which is bound enough, and what
-# staff do in the back office: nobody may hide an act there behind three hundred others.
-UNCOUNTED = {
-    Kind.SIGNUP_COMPLETED,
-    Kind.LOGIN_SUCCEEDED,
-    Kind.LOGIN_FAILED,
-    Kind.PASSWORD_CHANGED,
-    Kind.INVITATION_ACCEPTED,
-    Kind.ASSISTANT_LET_IN,
-    Kind.UNLOCKED_BY_MAIL,
-    Kind.DEVICE_KNOWN,
-    Kind.MAIL_RETRIED,
-    Kind.ADMIN_ADDED,
-    Kind.ADMIN_CHANGED,
-    Kind.ADMIN_DELETED,
-    Kind.EXPORTED,
-}
+# By which emails a user was known before.
+EMAIL_CHANGES = [Kind.EMAIL_CHANGE_REQUESTED, Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
 
 
 class Person(Protocol):
@@ -116,30 +97,6 @@ class Person(Protocol):
 
     @property
     def account_id(self) -> UUID: ...
-
-
-class Gone(Protocol):
-    """Somebody who is being erased."""
-
-    pk: UUID
-    emails: list[str]
-    account_id: UUID
-    names: list[str]
-    alias: UUID
-    pseudonym: str
-
-
-def replaced(value: Any, gone: set[str], by: str) -> Any:
-    """The JSON value with `by` in the place of each text that is one of those that are gone."""
-    if isinstance(value, dict):
-        return {name: replaced(part, gone, by) for name, part in value.items()}
-    if isinstance(value, list):
-        return [replaced(part, gone, by) for part in value]
-    return by if isinstance(value, str) and value in gone else value
-
-
-class RecordBudget(Budget):
-    """The records of one kind that one person has brought about in the present hour."""
 
 
 class RecordQuerySet(models.QuerySet["Record"]):
@@ -157,43 +114,6 @@ class RecordQuerySet(models.QuerySet["Record"]):
         """Delete what is older than AUDIT_KEEP_DAYS."""
         return self.prune_before(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
 
-    def pseudonymise(self, gone: Gone) -> None:
-        """Put a pseudonym in the place of somebody's id and addresses in every record, and of their
-        names in those of their company; `alias` in the place of the id where that is a UUID.
-
-        The one way to change a record: PostgreSQL does it in a function that migration 0003 made,
-        and refuses every other UPDATE. Values are replaced where they are the whole of a value.
-        """
-        said, names = [str(gone.pk), *gone.emails], [name for name in gone.names if name]
-        values = (gone.pk, gone.alias, gone.pseudonym, said, gone.account_id, names)
-        connection = connections[self.db]
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute("SET LOCAL statement_timeout = 0")  # it looks at every record
-                cursor.execute("SELECT audit_pseudonymise(%s, %s, %s, %s, %s, %s)", values)
-        else:
-            self.pseudonymise_one_by_one(*values)
-
-    def pseudonymise_one_by_one(  # noqa: PLR0913, PLR0917
-        self,
-        person: UUID,
-        alias: UUID,
-        pseudonym: str,
-        said: list[str],
-        company: UUID,
-        names: list[str],
-    ) -> None:
-        """The same for the embedded database."""
-        for record in self.iterator():
-            gone = {*said, *(names if record.account_id == company else [])}
-            was = (record.actor_id, record.actor_email, record.subject, str(record.detail))
-            record.actor_id = alias if record.actor_id == person else record.actor_id
-            record.actor_email = replaced(record.actor_email, gone, pseudonym)
-            record.subject = replaced(record.subject, gone, pseudonym)
-            record.detail = replaced(record.detail, gone, pseudonym)
-            if was != (record.actor_id, record.actor_email, record.subject, str(record.detail)):
-                record.save()
-
     def allow_deleting(self) -> None:
         """Let this transaction, and no other, delete records."""
         connection = connections[self.db]
@@ -210,6 +130,7 @@ class Record(models.Model):
     at = models.DateTimeField("time", default=timezone.now)
     actor_id = models.UUIDField("who (id)", null=True)
     actor_email = models.CharField("who", max_length=254, blank=True)
+    subject_id = models.UUIDField("whom or what (id)", null=True)
     subject = models.CharField("whom or what", max_length=254, blank=True)
     account_id = models.UUIDField("company (id)", null=True)
     address = models.CharField(max_length=60, blank=True)
@@ -226,12 +147,21 @@ class Record(models.Model):
         indexes = [
             models.Index(fields=["at"], name="audit_at"),
             models.Index(fields=["kind", "at"], name="audit_kind"),
-            models.Index(fields=["subject"], name="audit_subject", opclasses=[PATTERN]),
+            models.Index(
+                fields=["subject", "id"], name="audit_named", opclasses=[PATTERN, "int8_ops"]
+            ),
             models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PATTERN]),
             models.Index(fields=["address"], name="audit_address", opclasses=[PATTERN]),
             models.Index(fields=["account_id", "at"], name="audit_company"),
             models.Index(
                 fields=["actor_id", "at"], name="audit_sign_in", condition=Q(kind__in=SIGN_INS)
+            ),
+            models.Index(fields=["actor_id", "id"], name="audit_by"),
+            models.Index(fields=["subject_id", "id"], name="audit_about"),
+            models.Index(
+                fields=["account_id", "at"],
+                name="audit_email_change",
+                condition=Q(kind__in=EMAIL_CHANGES),
             ),
         ]
 

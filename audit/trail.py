@@ -1,25 +1,31 @@
 """Writing to the audit trail: one function, one INSERT, and one log line once it is committed.
 
-What a caller can put into it, and how often, is bounded here, where every record passes.
+What a caller can put into it is bounded here, where every record passes.
 """
 
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from django.db import transaction
 
-from audit.budget import HOUR
-from audit.models import PER_HOUR, PER_HOUR_OF_OTHERS, UNCOUNTED, Kind, Person, Record, RecordBudget
+from audit.models import Kind, Person, Record
 from audit.origin import Origin, current, printable
 from metrics import series
 
 logger = logging.getLogger("audit")
 
 LONGEST = 254  # characters of any text in a record
+
+
+class Subject(NamedTuple):
+    """To what something was done: a row that is no user."""
+
+    pk: UUID | None
+    name: str
 
 
 class Actor(Person, Protocol):
@@ -36,12 +42,13 @@ def record(
     kind: Kind,
     *,
     actor: Person | None = None,
-    subject: str = "",
+    subject: Person | Subject | str | None = None,
     account_id: UUID | None = None,
     origin: Origin | None = None,
     **detail: Any,
 ) -> None:
-    """Record that `actor` did `kind` to `subject` (an address, a name or a `kid`).
+    """Record that `actor` did `kind` to `subject`: a user, by default the actor; another row; or
+    what has none, an address or a `kid`.
 
     Call it in the transaction of what it tells of. Without `origin` that comes from the request or
     command in hand. `detail` is what JSON can hold; a password, token or link never goes in.
@@ -49,34 +56,34 @@ def record(
     """
     origin = origin or current.get()
     origin = replace(origin, claims={**origin.claims, **detail.pop("claims", {})}).bounded()
-    subject = printable(subject or (actor.email if actor else ""), LONGEST)
-    left = room(kind, actor)
-    if left >= 0:
-        claims = {"claims": origin.claims} if origin.claims else {}
-        more = {} if left else {"more_followed": True}
-        Record.objects.create(
-            kind=kind,
-            actor_id=actor.pk if actor else None,
-            actor_email=actor.email if actor else "",
-            subject=subject,
-            account_id=account_id or (actor.account_id if actor else None),
-            address=origin.address,
-            agent=origin.agent,
-            request_id=origin.request_id,
-            shell_user=origin.shell_user,
-            detail=bounded({**origin.through, **claims, **detail, **more}),
-        )
+    claims = {"claims": origin.claims} if origin.claims else {}
+    about = as_subject(subject or actor)
+    if account_id is None and not isinstance(subject, str | Subject):
+        account_id = subject.account_id if subject else None
+    text = printable(about.name, LONGEST)
+    Record.objects.create(
+        kind=kind,
+        actor_id=actor.pk if actor else None,
+        actor_email=actor.email if actor else "",
+        subject_id=about.pk,
+        subject=text,
+        account_id=account_id or (actor.account_id if actor else None),
+        address=origin.address,
+        agent=origin.agent,
+        request_id=origin.request_id,
+        shell_user=origin.shell_user,
+        detail=bounded({**origin.through, **claims, **detail}),
+    )
     user = str(actor.pk) if actor else ""
-    transaction.on_commit(partial(log, kind, user, subject, origin))
+    transaction.on_commit(partial(log, kind, user, text, origin))
 
 
-def room(kind: Kind, actor: Person | None) -> int:
-    """For how many records of this kind the person has room in this hour, this one included: 0 for
-    the one line that more followed, less for what is no longer recorded."""
-    most = PER_HOUR.get(kind, PER_HOUR_OF_OTHERS)
-    if actor is None or kind in UNCOUNTED:
-        return most
-    return most + 1 - RecordBudget.objects.take(f"{actor.pk} {kind}", HOUR)
+def as_subject(subject: Person | Subject | str | None) -> Subject:
+    if isinstance(subject, Subject):
+        return subject
+    if isinstance(subject, str) or subject is None:
+        return Subject(None, subject or "")
+    return Subject(subject.pk, subject.email)
 
 
 def bounded(value: Any) -> Any:

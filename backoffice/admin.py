@@ -48,8 +48,9 @@ class AccountAdmin(PanelAdmin):
         return caller(request).is_superuser and not row.is_operators
 
     def erase(self, request: HttpRequest, row: Account) -> str:
-        count = delete_company(row, caller(request))
-        return f"{row} is deleted, with {count} {'user' if count == 1 else 'users'}."
+        count = len(delete_company(row, caller(request))) - 1
+        users = "1 user" if count == 1 else f"{count} users"
+        return f"{row} is deleted, with {users}, and being erased from the audit log."
 
     def erasure(self, row: Account) -> list[tuple[str, str]]:
         return panels.erasure_of_account(row)
@@ -116,15 +117,8 @@ class UserAdmin(PanelAdmin):
         return caller(request).is_superuser and row != request.user
 
     def erase(self, request: HttpRequest, row: User) -> str:
-        pseudonym = erase(row, caller(request))
-        return f"{called(row)} is erased. The audit log calls them {pseudonym} from now on."
-
-    def erasure(self, row: User) -> list[tuple[str, str]]:
-        return panels.erasure_of_user(row)
-
-    def useless(self, request: HttpRequest, row: User) -> set[str]:
-        useless = {"make_admin" if row.role == Role.ADMIN else "make_member"}
-        useless |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
+        erasure = erase(row, caller(request))
+        return f"{called(row)} is deleted, and being erased from the audit log: {erasure}."
         if row == request.user:
             useless |= {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
         if not row.has_second_factor:

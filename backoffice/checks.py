@@ -21,7 +21,7 @@ def role_cannot_rewrite_audit_log(app_configs: object, **options: object) -> lis
         return []
     try:
         with transaction.atomic():
-            Record.objects.filter(pk=0).update(subject="")
+            Record.objects.filter(pk=0).update(kind="")
     except Error:  # refused, as it should be; or the database is away, as `status` says
         return []
     return [CAN_REWRITE]

@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.models import User
 from backoffice.panels import minute
 from invitations.models import Invitation, Status
-from mail.budget import HOUR, MailBudget
+from mail.budget import HOUR, MailBudget, budget_key
 from mail.links import EmailedLink
 from mail.outbox import State
 from throttling.limiter import RedisUnavailable, limiter
@@ -59,7 +59,10 @@ def too_many_mails(user: User, panel: Panel) -> Finding | None:
     if "mails" not in panel:
         return None
     most = {
-        f"{kind._meta.label_lower} {user.email}": (kind.per_hour, str(kind._meta.verbose_name))
+        budget_key(f"{kind._meta.label_lower} {user.email}"): (
+            kind.per_hour,
+            str(kind._meta.verbose_name),
+        )
         for kind in EmailedLink.kinds()
     }
     since = timezone.now() - HOUR

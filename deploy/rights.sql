@@ -12,6 +12,8 @@ ALTER DEFAULT PRIVILEGES FOR ROLE consulting IN SCHEMA public
 ALTER DEFAULT PRIVILEGES FOR ROLE consulting IN SCHEMA public
     GRANT USAGE, SELECT ON SEQUENCES TO consulting_service;
 
--- The audit trail is added to and pruned, and never changed.
+-- The audit log is added to and pruned. What may change is who and whom, once a user is erased: the
+-- table's trigger lets pseudonyms alone take the place of those who are gone.
 REVOKE UPDATE, TRUNCATE ON audit_record FROM consulting_service;
-GRANT EXECUTE ON FUNCTION audit_pseudonymise(uuid, uuid, text, text[], uuid, text[]) TO consulting_service;
+GRANT UPDATE (actor_id, actor_email, subject_id, subject, detail) ON audit_record
+    TO consulting_service;

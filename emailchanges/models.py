@@ -73,9 +73,7 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
         if email == old:
             return
         set_email(user, email)
-        trail.record(
-            Kind.EMAIL_CHANGED, actor=actor, subject=email, account_id=user.account_id, old=old
-        )
+        trail.record(Kind.EMAIL_CHANGED, actor=actor, subject=user, old=old)
         news = {"old": old, "new": email, "operator": True}
         for mailbox in (old, email):
             OutgoingMail.objects.tell(Notice("email_is_changed", mailbox, user.language, news))

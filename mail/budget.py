@@ -1,9 +1,56 @@
 """MailBudget: how many mails were asked for in a while, counted exactly."""
 
-from audit.budget import DAY, HOUR, Budget
+from datetime import timedelta
 
-__all__ = ["DAY", "HOUR", "MailBudget"]
+from django.db import connections, models
+from django.utils import timezone
+
+from audit.macs import mac
+from audit.pruning import delete_in_batches
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+TAKE = """
+INSERT INTO mail_mailbudget AS budget (name, used, begun_at) VALUES (%(name)s, 1, %(now)s)
+ON CONFLICT (name) DO UPDATE SET
+    used = CASE WHEN budget.begun_at <= %(over)s THEN 1 ELSE budget.used + 1 END,
+    begun_at = CASE WHEN budget.begun_at <= %(over)s THEN excluded.begun_at ELSE budget.begun_at END
+RETURNING used
+"""
 
 
-class MailBudget(Budget):
-    """The mails of one kind to one address, or of one company, in the present window."""
+def budget_key(name: str) -> str:
+    """The name as it is stored: a keyed hash, so that nothing is left of users who are erased."""
+    return mac("mail.budget", name).hex()
+
+
+class MailBudgetManager(models.Manager["MailBudget"]):
+    def take(self, name: str, window: timedelta) -> int:
+        """Count one more, and give its number in its window: 1, 2, 3 and so on.
+
+        A window begins with its first. One statement, so that parallel calls are counted one by
+        one; a transaction that is rolled back has taken nothing.
+        """
+        connection, now = connections[self.db], timezone.now()
+        moment = connection.ops.adapt_datetimefield_value
+        values = {"name": budget_key(name), "now": moment(now), "over": moment(now - window)}
+        with connection.cursor() as cursor:
+            cursor.execute(TAKE, values)
+            return int(cursor.fetchone()[0])
+
+    def prune(self) -> int:
+        """Delete what the longest window no longer needs; how many."""
+        return delete_in_batches(self.filter(begun_at__lte=timezone.now() - DAY))
+
+
+class MailBudget(models.Model):
+    """The mails to one address, or of one company, in the present window."""
+
+    name = models.CharField(max_length=400, primary_key=True)
+    used = models.PositiveIntegerField()
+    begun_at = models.DateTimeField(db_index=True)
+
+    objects = MailBudgetManager()
+
+    def __str__(self) -> str:
+        return self.name

@@ -14,6 +14,7 @@ import logging
 import re
 import smtplib
 import uuid
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import partial
@@ -140,6 +141,24 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             context=notice.context,
             origin=present_origin(),
             state=State.READY,
+        )
+
+    def tell_all(self, notices: Iterable[Notice]) -> None:
+        """Ask for many such mails at once, each of which is the last to its address."""
+        origin = present_origin()
+        self.bulk_create(
+            [
+                self.model(
+                    kind=PREFIX + one.kind,
+                    email=one.email,
+                    language=one.language,
+                    context=one.context,
+                    origin=origin,
+                    state=State.READY,
+                )
+                for one in notices
+            ],
+            batch_size=500,
         )
 
     def fates(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:

@@ -53,13 +53,19 @@ def failed_step(server: BaseEmailBackend, error: Exception) -> str:
 
 
 class Worker:
-    """Empties the outbox until it is told to stop, and does `hourly` once an hour beside it."""
+    """Empties the outbox until it is told to stop, works off what else waits a batch at a time, and
+    does `hourly` once an hour."""
 
     POLL_SECONDS = 0.5
     HOUR = 3600
 
-    def __init__(self, hourly: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        hourly: Callable[[], object] | None = None,
+        work_off: Callable[[], int] | None = None,
+    ) -> None:
         self.hourly = hourly  # what else to do once an hour
+        self.work_off = work_off  # a batch of what else waits; how much it was
         self.stopping = threading.Event()
         self.refusals = 0  # of the mail server, one after another
         self.next_hour = time.monotonic()
@@ -83,6 +89,8 @@ class Worker:
             reached = self.survive(self.round)
             self.survive(Heartbeat.objects.beat_round)
             self.survive(self.do_hourly)
+            if self.survive_batch():
+                continue
             patience = self.POLL_SECONDS if reached else pause(self.refusals).total_seconds()
             self.stopping.wait(min(patience, 60))
         logger.info("mail worker stopped")
@@ -97,6 +105,12 @@ class Worker:
             logger.exception("mail worker: it goes on")
         connection.close()
         return True
+
+    def survive_batch(self) -> bool:
+        """Work off one batch; whether there was one, and there may be more."""
+        worked = []
+        self.survive(lambda: worked.append(self.work_off()) if self.work_off else None)
+        return any(worked)
 
     def round(self, by: datetime | None = None) -> bool:
         """Decide on what was requested and send what is due, by turns, so that neither waits for

@@ -1,9 +1,12 @@
 """All that is stored on a person, as JSON: for themselves, and for whoever answers them by law."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from django.db.models import Model, Q, QuerySet
+from rest_framework.utils.encoders import JSONEncoder
 
+from accounts.history import emails_of
 from accounts.models import Consultant, User
 from assistants.models import Grant
 from audit.models import Record
@@ -11,13 +14,15 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from privacy.erasure import emails_ever_of
+from privacy.models import without_users
 from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
 from throttling.models import Lockout
 
 LINK = ["email", "language", "created_at", "expires_at", "used_at"]
 TRAIL = ["at", "kind", "actor_email", "subject", "address", "agent", "request_id", "detail"]
+MOST_EVENTS = 10_000  # in one answer
+PAGE = 1000
 
 GRANT = ["created_at", "redeemed_at", "used_at", "used_from", "ended_at"]
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
@@ -34,7 +39,7 @@ FIELDS: dict[type[Model], list[str]] = {
     UndoEmailChange: [*LINK, "new_email"],
     SignupLink: LINK,
     Invitation: [*LINK, "role", "account__name", "revoked_at", "invited_by_id"],
-    OutgoingMail: ["kind", "email", "language", "state", "created_at", "sent_at", "origin"],
+    OutgoingMail: ["kind", "email", "language", "state", "created_at", "sent_at"],
     Factors: ["totp_name", "totp_added_at", "totp_used_at"],
     Passkey: ["name", "created_at", "last_used_at"],
     Lockout: ["email", "device", "failures", "failed_at", "locked_until", "refusals"],
@@ -46,41 +51,84 @@ def rows(found: QuerySet) -> list[dict[str, object]]:
     return list(found.order_by("pk").values(*FIELDS[found.model]))
 
 
-def of_emails(
-    models: Iterable[type[Model]], emails: list[str]
-) -> dict[str, list[dict[str, object]]]:
-    """The rows of these models that bear one of the addresses."""
-    return {
-        str(model._meta.verbose_name_plural): rows(model._default_manager.filter(email__in=emails))
-        for model in models
-    }
+def by_kind(found: Iterable[QuerySet]) -> dict[str, list[dict[str, object]]]:
+    return {str(one.model._meta.verbose_name_plural): rows(one) for one in found}
 
 
-def export(user: User) -> dict[str, object]:
-    """The person's data, by what it is, also under addresses that they had before.
-    User.DoesNotExist for somebody who has been erased.
+def all_emails_of(user: User) -> set[str]:
+    """The user's email and those before it, but for those that somebody else has now."""
+    undone = UndoEmailChange.objects.filter(user=user).values_list("email", flat=True)
+    return emails_of(user) | without_users(set(undone))
+
+
+def stored_on(user: User, emails: set[str]) -> dict[str, object]:
+    """The user's data, by what it is, but for events; User.DoesNotExist for who was erased.
 
     Of e-mail changes only those that were made: the worker makes a link, and drops a mail, by
     whether the new address is taken, which is nobody's business. The log has what was asked for.
     """
-    own, (emails, _) = {"user": user}, emails_ever_of(user)
-    by_or_about = Q(actor_id=user.pk) | Q(subject__in=emails)
-    links = [SignupLink, Invitation]
-    theirs = [PasswordChange, UnlockLink, UndoEmailChange]
-    changes = EmailChange.objects.filter(user=user, used_at__isnull=False)
-    mails = OutgoingMail.objects.filter(email__in=emails)
+    own, of_emails = {"user": user}, {"email__in": emails}
+    links = [
+        SignupLink.objects.filter(**of_emails),
+        Invitation.objects.filter(**of_emails),
+        PasswordChange.objects.filter(**own),
+        UnlockLink.objects.filter(**own),
+        UndoEmailChange.objects.filter(**own),
+        EmailChange.objects.filter(**own, used_at__isnull=False),
+    ]
+    mails = OutgoingMail.objects.filter(**of_emails)
     return {
         "profile": User.objects.values(*PROFILE).get(pk=user.pk),
         "consultant": rows(Consultant.objects.filter(user=user)),
         "manages": rows(Consultant.objects.filter(manager=user)),
         "assistants": rows(Grant.objects.filter(**own)),
-        "links": of_emails(links, emails)
-        | {str(m._meta.verbose_name_plural): rows(m._default_manager.filter(**own)) for m in theirs}
-        | {str(EmailChange._meta.verbose_name_plural): rows(changes)},
+        "links": by_kind(links),
         "authenticator_apps": rows(Factors.objects.filter(**own, totp_id__isnull=False)),
         "passkeys": rows(Passkey.objects.filter(factors__user=user)),
         "invitations_sent": rows(Invitation.objects.filter(invited_by=user)),
         "mails": rows(mails.exclude(kind=EmailChange._meta.label_lower)),
-        "locks_and_devices": rows(Lockout.objects.filter(email__in=emails)),
-        "trail": rows(Record.objects.filter(by_or_about)),
+        "locks_and_devices": rows(Lockout.objects.filter(**of_emails)),
     }
+
+
+def events_of(user: User, emails: set[str], before: int | None = None) -> Iterator[Record]:
+    """The events by or about the user, the newest first, in pages; each page by index. What bears
+    no id is about the user by its exact address."""
+    others = Record.objects.exclude(actor_id=user.pk)
+    found = [Record.objects.filter(actor_id=user.pk), others.filter(subject_id=user.pk)]
+    found += [others.filter(subject_id=None, subject=email) for email in sorted(emails)]
+    while True:
+        older = Q() if before is None else Q(pk__lt=before)
+        newest = [one for part in found for one in part.filter(older).order_by("-pk")[:PAGE]]
+        page = sorted(newest, key=lambda event: event.pk, reverse=True)[:PAGE]
+        yield from user.hide_others(page)
+        if len(page) < PAGE:
+            return
+        before = page[-1].pk
+
+
+def export(user: User, before: int | None = None, most: int | None = None) -> Iterator[str]:
+    """The user's data as JSON text, in parts. With `most`, no more events than that, and `next`,
+    with which the older ones are asked for; they are those `before` an event.
+
+    User.DoesNotExist for somebody who has been erased, when it is called.
+    """
+    emails = all_emails_of(user)
+    stored = stored_on(user, emails) if before is None else {}
+    return in_parts(stored, events_of(user, emails, before), most)
+
+
+def in_parts(
+    stored: dict[str, object], events: Iterator[Record], most: int | None
+) -> Iterator[str]:
+    encode = JSONEncoder(ensure_ascii=False).encode
+    yield "{"
+    for name, value in stored.items():
+        yield f"{encode(name)}: {encode(value)}, "
+    yield '"trail": ['
+    last, count = None, 0
+    for event in islice(events, most):
+        yield (", " if last else "") + encode({name: getattr(event, name) for name in TRAIL})
+        last, count = event, count + 1
+    more = last.pk if last and count == most else None
+    yield f'], "next": {encode(more)}}}'

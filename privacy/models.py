@@ -1,7 +1,195 @@
-"""ExportBudget: how often somebody has had their data today."""
+"""Erasure: a user or company that is gone, and whose events are still being pseudonymised."""
 
-from audit.budget import Budget
+from datetime import timedelta
+from typing import Self
+from uuid import UUID
+
+from django.db import IntegrityError, models, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Account, Consultant, User
+from audit.models import Record
+from audit.pruning import delete_in_batches
+from audit.pseudonyms import (
+    BATCH,
+    Erased,
+    alias_of,
+    pseudonym_of,
+    pseudonymise,
+    pseudonymise_company,
+)
+from mail.links import KEPT_FOR, EmailedLink
+from mail.notices import FORGOTTEN
+from mail.outbox import OutgoingMail
+from throttling.models import Lockout
+
+# A request that was under way at the erasure, a log-in that waits for its hash, say, may still
+# write about the user. By then it has ended.
+SETTLED = timedelta(seconds=30)
+ERASURES_AT_ONCE = 1000
+EXPORT_ENDS = timedelta(minutes=2)
 
 
-class ExportBudget(Budget):
-    """The exports of one person in the present day."""
+def without_users(emails: set[str]) -> set[str]:
+    """Those of the emails that no user has: a former address may be somebody else's by now."""
+    return emails - set(User.objects.filter(email__in=emails).values_list("email", flat=True))
+
+
+def forget_emails(emails: set[str]) -> None:
+    """Delete what bears one of the emails and no foreign key: links, lockouts, mails."""
+    for model in EmailedLink.kinds():
+        model._default_manager.filter(email__in=emails).delete()
+    Lockout.objects.filter(email__in=emails).delete()
+    OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=FORGOTTEN).delete()
+
+
+class ErasureQuerySet(models.QuerySet["Erasure"]):
+    def pending(self) -> Self:
+        return self.filter(done_at=None)
+
+    def begin(self, users: list[User]) -> list["Erasure"]:
+        """Note that these users are erased, in the transaction that deletes them."""
+        profiles = {one.user_id: one for one in Consultant.objects.filter(user__in=users)}
+        erasures = []
+        for user in users:
+            one = Erasure(pseudonym=pseudonym_of(user.pk), alias=alias_of(user.pk))
+            one.ids, one.emails = [str(user.pk)], [user.email]
+            if profile := profiles.get(user.pk):
+                one.ids.append(str(profile.pk))
+                one.names = [profile.name] if profile.name else []
+            erasures.append(one)
+        return self.bulk_create(erasures, batch_size=500)
+
+    def begin_company(self, account: Account) -> "Erasure":
+        """The same for a company; its users are noted by `begin`."""
+        return self.create(
+            pseudonym=f"company {account.pk}",
+            alias=alias_of(account.pk),
+            account_id=account.pk,
+            ids=[str(account.pk)],
+            names=[account.name],
+        )
+
+    def work_off(self, *, wait: bool = False) -> int:
+        """Pseudonymise a batch of events; how many. Several processes may do so at once: they take
+        different erasures, or `wait` for each other.
+
+        An erasure of which no event is left is done, once what was under way then has ended.
+        """
+        with transaction.atomic():
+            free = self.pending().order_by("erased_at").select_for_update(skip_locked=not wait)
+            company = free.filter(account_id__isnull=False, is_walked=False).first()
+            if company is not None:
+                return company.walk()
+            return work_through(list(free[:ERASURES_AT_ONCE]))
+
+    def prune(self) -> int:
+        """Delete those that were done 30 days ago; how many."""
+        return delete_in_batches(self.filter(done_at__lte=timezone.now() - KEPT_FOR))
+
+
+def work_through(erasures: list["Erasure"]) -> int:
+    """Pseudonymise a batch of the events of these; how many."""
+    known = {email for one in erasures for email in one.emails}
+    free = without_users(known)
+    people = {one.pk: one.as_erased(free) for one in erasures}
+    changed = pseudonymise(people.values())
+    found = without_users({email for one in people.values() for email in one.found} - known)
+    for one in erasures:
+        if more := people[one.pk].found & found:
+            one.emails += sorted(more)
+            one.save(update_fields=["emails"])
+    settled = [one for one in erasures if one.erased_at <= timezone.now() - SETTLED]
+    if not changed and settled:
+        forget_emails(free & {email for one in settled for email in one.emails})
+        done = Erasure.objects.filter(pk__in=[one.pk for one in settled])
+        done.update(done_at=timezone.now(), ids=[], emails=[], names=[])
+    return changed
+
+
+class Erasure(models.Model):
+    """Who was erased, by pseudonym; until it is done also by what the log knows them.
+
+    `ids` are of the user and the consultant's profile, or of the company; `names` is what the
+    profile or company was called.
+    """
+
+    pseudonym = models.CharField(max_length=60, primary_key=True)
+    alias = models.UUIDField()
+    account_id = models.UUIDField("company (id)", null=True)  # of a company that was deleted
+    ids = models.JSONField(default=list)
+    emails = models.JSONField(default=list)
+    names = models.JSONField(default=list)
+    erased_at = models.DateTimeField(default=timezone.now)
+    done_at = models.DateTimeField(null=True)
+    # How far the events of a company have been walked through, by time and id.
+    is_walked = models.BooleanField(default=False)
+    walked_to = models.DateTimeField(null=True)
+    walked_to_id = models.BigIntegerField(default=0)
+
+    objects = ErasureQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-erased_at"]
+        indexes = [
+            models.Index(fields=["erased_at"], condition=Q(done_at=None), name="erasure_pending"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pseudonym)
+
+    def as_erased(self, emails: set[str]) -> Erased:
+        ids = {UUID(pk) for pk in self.ids}
+        known = emails & set(self.emails)
+        return Erased(self.alias, self.pseudonym, ids, known, set(self.names))
+
+    def walk(self) -> int:
+        """Pseudonymise the next batch of the company's own events; how many were looked at."""
+        events = Record.objects.filter(account_id=self.account_id)
+        if self.walked_to:
+            is_later = Q(at__gt=self.walked_to) | Q(pk__gt=self.walked_to_id)
+            events = events.filter(is_later, at__gte=self.walked_to)
+        batch = list(events.order_by("at", "pk")[:BATCH])
+        self.is_walked = not batch
+        if batch:
+            ids = {pk for one in batch for pk in (one.actor_id, one.subject_id) if pk}
+            people = User.objects.filter(pk__in=ids).values_list("pk", flat=True)
+            emails = {one.subject for one in batch}
+            existing = emails - without_users(emails)
+            pseudonymise_company(self.as_erased(set()), batch, set(people), existing)
+            self.walked_to, self.walked_to_id = batch[-1].at, batch[-1].pk
+        self.save(update_fields=["is_walked", "walked_to", "walked_to_id"])
+        return len(batch)
+
+
+class ExportUnderWayManager(models.Manager["ExportUnderWay"]):
+    def begin(self, user: User) -> bool:
+        """Whether the user may have an export now. The unique row decides between parallel calls;
+        that of a process which was killed counts for EXPORT_ENDS no longer."""
+        self.filter(user=user, begun_at__lte=timezone.now() - EXPORT_ENDS).delete()
+        made = ExportUnderWay(user_id=user.pk)
+        try:
+            with transaction.atomic():
+                made.save(force_insert=True)
+        except IntegrityError:
+            return False
+        return True
+
+    def end(self, user: User) -> None:
+        self.filter(user=user).delete()
+
+    def prune(self) -> int:
+        return delete_in_batches(self.filter(begun_at__lte=timezone.now() - EXPORT_ENDS))
+
+
+class ExportUnderWay(models.Model):
+    """A user's data is just being read."""
+
+    user = models.OneToOneField(User, models.CASCADE, primary_key=True)
+    begun_at = models.DateTimeField(default=timezone.now)
+
+    objects = ExportUnderWayManager()
+
+    def __str__(self) -> str:
+        return str(self.user_id)

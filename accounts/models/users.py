@@ -27,12 +27,14 @@ from audit import trail
 from audit.macs import mac
 from audit.models import SIGN_INS, Kind, Record
 from audit.pruning import pruning
+from audit.pseudonyms import is_pseudonym
 from mail.emails import CanonicalEmailField
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
 MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
+CONNECTION = {"claims", "first_address"}  # what events keep of it in their detail
 
 # Sent in the transaction in which `user` loses the right to invite; `actor` is None for a command.
 # Receivers end the user's open invitations and return the addresses that they were sent to.
@@ -408,6 +410,21 @@ class User(AbstractBaseUser, PermissionsMixin):
         if actor is None or actor.account_id != self.account_id:
             return ""
         return actor.get_full_name() or str(actor.email)
+
+    def hide_others(self, events: list[Record], *, of_company: bool = False) -> list[Record]:
+        """The events as the user may read them. Who did it is named within the company; operators
+        and other companies are not. From where it was done is shown of the user's own acts, in the
+        log `of_company` of those of the company's users."""
+        actors = {event.actor_id for event in events}
+        company = User.objects.filter(account=self.account_id, pk__in=actors)
+        colleagues = set(company.values_list("pk", flat=True))
+        for event in events:
+            if event.actor_id not in colleagues and not is_pseudonym(event.actor_email):
+                event.actor_email = ""
+            if event.actor_id not in (colleagues if of_company else {self.pk}):
+                event.address = event.agent = event.request_id = ""
+                event.detail = {k: v for k, v in event.detail.items() if k not in CONNECTION}
+        return events
 
     def different(self, changes: dict[str, object]) -> dict[str, object]:
         """The values that differ from the user's."""

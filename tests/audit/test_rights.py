@@ -1,69 +1,134 @@
-"""The audit log in PostgreSQL's hands: who may write what, and who becomes nobody else."""
+"""The audit log in PostgreSQL's hands: what each role may change, and that none becomes another."""
 
 import contextlib
 import re
+import uuid
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
+from tests import servers
 from tests.conftest import query
 
-# A table of the caller's own in the place of the log, whose trigger tells as whom it runs.
-SHADOW = """
-CREATE TEMPORARY TABLE audit_record (
-    id bigint, kind text, at timestamptz, actor_id uuid, actor_email text, subject text,
-    account_id uuid, address text, agent text, request_id text, shell_user text, detail jsonb
-);
-CREATE TEMPORARY TABLE ran_as (name text);
-GRANT ALL ON audit_record, ran_as TO PUBLIC;
-CREATE FUNCTION pg_temp.tell() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO pg_temp.ran_as VALUES (current_user);
-    RETURN NEW;
-END
-$$;
-CREATE TRIGGER tell BEFORE UPDATE ON audit_record FOR EACH ROW EXECUTE FUNCTION pg_temp.tell();
-INSERT INTO audit_record (id, subject, detail) VALUES (1, 'zeb', '{}');
+EVENT = """
+INSERT INTO audit_record (kind, at, actor_id, actor_email, subject, address, agent, detail)
+VALUES ('x', now(), %s, %s, %s, '', '', '{}')
 """
-CALL = """
-SELECT audit_pseudonymise(
-    gen_random_uuid(), gen_random_uuid(), 'erased-0123456789abcdef', '{zeb}', NULL, '{}')
-"""
+GONE, THERE = uuid.uuid4(), uuid.uuid4()
+ALIAS = uuid.uuid4()
+ERASED = "UPDATE audit_record SET actor_id = %s, actor_email = 'erased-0123456789abcdef'"
 
 
 @pytest.mark.parametrize("statement", ["TRUNCATE audit_record", "TRUNCATE audit_record CASCADE"])
-def test_owner_cannot_truncate_the_trail(new_database, statement):
-    url = new_database()
-
+def test_owner_cannot_truncate_the_log(new_database, statement):
     with pytest.raises(InsufficientPrivilege, match="append-only"):
+        query(new_database(), statement)
+
+
+@pytest.fixture
+def owner(new_database):
+    """A database with an event of a user who is there, and one of a user who is gone."""
+    url = new_database()
+    query(url, "INSERT INTO accounts_account (id, name, created_at) VALUES (%s, 'A', now())", THERE)
+    columns = "id, account_id, email, first_name, last_name, role, language, password, is_active"
+    query(
+        url,
+        f"INSERT INTO accounts_user ({columns}, is_staff, is_superuser, token_version, created_at)"
+        " VALUES (%s, %s, 'there@example.com', '', '', 'member', 'en', '', true, false, false, 1,"
+        " now())",
+        THERE,
+        THERE,
+    )
+    query(url, EVENT, THERE, "there@example.com", "there@example.com")
+    query(url, EVENT, GONE, "gone@example.com", "gone@example.com")
+    return url
+
+
+def as_role(owner, role):
+    """The database's address for a role that may log in, and has been granted nothing else."""
+    with contextlib.suppress(psycopg.errors.DuplicateObject):
+        query(owner, f"CREATE ROLE {role} LOGIN")
+    return re.sub(r"//[^@/]*@?", f"//{role}@", owner)
+
+
+@pytest.fixture
+def service(owner):
+    """The same database for the role of deploy/rights.sql."""
+    url = as_role(owner, "consulting_service")
+    rights = Path("deploy/rights.sql").read_text("utf-8")
+    query(owner, rights.replace("ROLE consulting IN", "ROLE postgres IN"))
+    return url
+
+
+def test_no_function_runs_with_the_rights_of_its_owner(owner):
+    definers = "SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace <> 11"
+
+    assert query(owner, definers) == []
+
+
+def test_role_without_rights_reads_and_writes_nothing(owner):
+    stranger = as_role(owner, "stranger")
+
+    for statement in (ERASED % "NULL", "SELECT * FROM accounts_user", "DELETE FROM audit_record"):
+        with pytest.raises(InsufficientPrivilege):
+            query(stranger, statement)
+
+
+def test_service_and_owner_put_pseudonyms_in_the_place_of_who_is_gone(owner, service):
+    query(service, f"{ERASED} WHERE actor_id = %s", ALIAS, GONE)
+
+    names = query(owner, "SELECT actor_email FROM audit_record ORDER BY id")
+    assert names == [("there@example.com",), ("erased-0123456789abcdef",)]
+    query(owner, "UPDATE audit_record SET subject_id = actor_id, subject = actor_email"
+                 " WHERE subject = 'gone@example.com'")  # fmt: skip
+
+
+TAKEN = ERASED % f"'{ALIAS}'"
+OF_GONE = f"WHERE actor_id = '{GONE}'"
+REFUSED = [
+    f"{TAKEN} WHERE actor_id = '{THERE}'",
+    f"UPDATE audit_record SET actor_email = 'eve@example.org' {OF_GONE}",
+    f"UPDATE audit_record SET subject = 'eve@example.org' {OF_GONE}",
+    'UPDATE audit_record SET detail = \'{"role": "admin"}\'',
+    f"UPDATE audit_record SET subject_id = '{ALIAS}', subject = 'erased-0123456789abcdef'"
+    " WHERE subject = 'there@example.com'",
+    f"UPDATE audit_record SET actor_id = '{THERE}' {OF_GONE}",
+    "UPDATE audit_record SET actor_email = 'erased-0123456789abcdef', detail = '{\"x\": 1}' "
+    f"{OF_GONE}",
+    f"UPDATE audit_record SET kind = 'y' {OF_GONE}",
+    f"UPDATE audit_record SET at = now() - interval '1 day' {OF_GONE}",
+    "DELETE FROM audit_record",
+    # A table of the role's own, in which nobody is there.
+    "CREATE TEMPORARY TABLE accounts_user (id uuid, email text);"
+    f"{TAKEN} WHERE actor_id = '{THERE}'",
+]
+
+
+@pytest.mark.parametrize("role", ["owner", "service"])
+@pytest.mark.parametrize("statement", REFUSED)
+def test_log_refuses_every_other_change(request, owner, service, role, statement):
+    url = request.getfixturevalue(role)
+    before = query(owner, "SELECT * FROM audit_record ORDER BY id")
+
+    with pytest.raises(InsufficientPrivilege):
         query(url, statement)
 
-
-def as_role(url, role):
-    """The database's address for a role that may log in, and has been granted nothing."""
-    with contextlib.suppress(psycopg.errors.DuplicateObject):
-        query(url, f"CREATE ROLE {role} LOGIN")
-    return re.sub(r"//[^@/]*@?", f"//{role}@", url)
+    assert query(owner, "SELECT * FROM audit_record ORDER BY id") == before
 
 
-@pytest.fixture(params=["stranger", "consulting_service"])
-def role(request, new_database):
-    """A connection as a role with no rights, and as the service's."""
-    owner = new_database()
-    url = as_role(owner, request.param)
-    if request.param == "consulting_service":
-        rights = Path("deploy/rights.sql").read_text("utf-8")
-        query(owner, rights.replace("ROLE consulting IN", "ROLE postgres IN"))
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
+# As an installation of before has it: the function as migration 0003 made it.
+def test_migration_repairs_an_installed_database(new_service):
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    servers.POSTGRES.execute(f"CREATE DATABASE {name}")
+    url = servers.POSTGRES.url(name)
+    service = new_service(DATABASE_URL=url)
+    as_role(url, "consulting_service")
+    service.manage("migrate", "-v0", "audit", "0003")
+    query(url, "GRANT SELECT, INSERT, DELETE ON audit_record TO consulting_service")
+    service.manage("migrate", "-v0")
 
-
-def test_nobody_runs_a_trigger_of_their_own_as_the_owner(role):
-    role.execute(SHADOW)
-    with contextlib.suppress(psycopg.Error):
-        role.execute(CALL)
-
-    others = role.execute("SELECT name FROM pg_temp.ran_as WHERE name <> current_user")
-    assert others.fetchall() == []
+    test_no_function_runs_with_the_rights_of_its_owner(url)
+    may = "has_column_privilege('consulting_service', 'audit_record', %s, 'UPDATE')"
+    assert query(url, f"SELECT {may}, {may}", "subject_id", "kind") == [(True, False)]

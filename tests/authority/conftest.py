@@ -3,14 +3,7 @@ from django.contrib.auth.models import Group
 
 from accounts.models import Account, Consultant, Role
 from invitations.models import Invitation
-from privacy import erasure
 from tests.authority.world import surround
-
-
-@pytest.fixture(autouse=True)
-def nobody_waits_for_what_is_under_way(monkeypatch):
-    """An erasure does, for those who act meanwhile."""
-    monkeypatch.setattr(erasure, "pause", lambda: None)
 
 
 @pytest.fixture

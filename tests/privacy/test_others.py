@@ -12,10 +12,9 @@ from audit.models import Record
 from emailchanges.models import change_by_operator
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
-from mail.worker import Worker
 from privacy.erasure import delete_company, erase
 from tests.conftest import bearer
-from tests.privacy.conftest import EMAIL, NAMES
+from tests.privacy.conftest import EMAIL, NAMES, finish
 from tests.privacy.test_erase import dump, found
 from throttling.models import Lockout
 
@@ -34,7 +33,7 @@ def test_mails_to_colleagues_that_were_not_sent_name_the_person_no_longer(
     OutgoingMail.objects.filter(email=bob.email).update(state=state)
     erase(zeb, actor=None)
     OutgoingMail.objects.filter(email=bob.email).update(state=State.READY)
-    Worker().round()
+    finish()
 
     assert found(zeb, dump()) == []
     (told,) = [message for message in mail.outbox if message.to == [bob.email]]
@@ -60,6 +59,7 @@ def test_operator_who_changed_a_colleagues_email_is_not_taken_for_them(new_user)
     Lockout.objects.create(email="theirs@example.com", failures=1, failed_at=timezone.now())
 
     erase(boss, actor=None)
+    finish()
 
     assert "former@example.com" not in dump()
     assert Record.objects.get(subject="another@example.com").detail["old"] == "theirs@example.com"
@@ -85,7 +85,7 @@ def test_log_of_the_back_office_forgets_the_profiles_name(operator, zeb):
     profile(operator, zeb.account, NAME, user=zeb.pk)
     assert LogEntry.objects.filter(object_repr=NAME).count() == 2
     erase(zeb, actor=None)
-    Worker().round()
+    finish()
 
     assert found(zeb, dump()) == []
 
@@ -118,7 +118,7 @@ def test_log_of_the_back_office_forgets_a_company_that_left(operator, ada, as_ad
     for rows in (Invitation.objects, OutgoingMail.objects):  # as they are pruned after a month
         rows.filter(email="out@example.net").delete()
     delete_company(Account.objects.get(pk=ada.account_id), actor=None)
-    Worker().round()
+    finish()
 
     words = ["Consultina", "Difference", "in@example.net", "out@example.net", ada.email]
     assert [line for line in dump().splitlines() if any(word in line for word in words)] == []
@@ -131,6 +131,7 @@ def test_trail_of_a_company_of_the_same_name_stays(operator, ada, as_eve, eve):
     operator.post(page, {"name": ada.account.name})
     kept = list(Record.objects.filter(account_id=eve.account_id).values())
     delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    finish()
 
     assert list(Record.objects.filter(account_id=eve.account_id).values()) == kept
     others = Record.objects.exclude(account_id=eve.account_id)
@@ -141,7 +142,7 @@ def test_mail_by_which_another_company_invites_the_same_address_is_sent(ada, eve
     for inviter in (ada, eve):
         Invitation.objects.invite(inviter, "wanted@example.net")
     delete_company(Account.objects.get(pk=ada.account_id), actor=None)
-    Worker().round()
+    finish()
 
     (told,) = [message for message in mail.outbox if message.to == ["wanted@example.net"]]
     assert "Eavesdroppers" in told.body

@@ -8,16 +8,19 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from mail.heartbeat import SILENT_AFTER, Heartbeat
-from mail.retention import prune
+from mail.retention import prune, work_off
 from mail.worker import Worker
 
 
 class Command(BaseCommand):
-    help = "Send the mails that were asked for, until stopped by SIGTERM or Ctrl-C."
+    help = (
+        "Send the mails that were asked for, and pseudonymise the events of erased users, until "
+        "stopped by SIGTERM or Ctrl-C."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--once", action="store_true", help="send what is due now, then end; 1 if refused"
+            "--once", action="store_true", help="do what is due now, then end; 1 if refused"
         )
         parser.add_argument(
             "--check", action="store_true", help="exit with 1 if no worker has run for ten minutes"
@@ -28,9 +31,12 @@ class Command(BaseCommand):
             if Heartbeat.objects.age("round") > SILENT_AFTER:
                 raise CommandError("No mail worker has run for ten minutes.")
             return
-        worker = Worker(hourly=prune)
+        worker = Worker(hourly=prune, work_off=work_off)
         if options["once"]:
-            if not worker.round(by=timezone.now()):
+            reached = worker.round(by=timezone.now())
+            while work_off():
+                pass
+            if not reached:
                 raise SystemExit(1)
             return
         signal.signal(signal.SIGTERM, worker.stop)

@@ -28,6 +28,11 @@ document.addEventListener("click", ({ target }) => {
   if (!button) return;
   attempt(button, async () => {
     const data = await call("GET", "/auth/me/data");
+    while (data.next) {
+      const older = await call("GET", `/auth/me/data?before=${data.next}`);
+      data.trail.push(...older.trail);
+      data.next = older.next;
+    }
     download("my-data.json", "application/json", JSON.stringify(data, null, 2));
   });
 });

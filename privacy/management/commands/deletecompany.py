@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accounts.models import Account
 from accounts.prompts import prompting
 from privacy.erasure import delete_company
+from privacy.management.commands.erase import show_progress
 
 
 class Command(BaseCommand):
@@ -28,4 +29,6 @@ class Command(BaseCommand):
         with prompting():
             if not options["yes"] and input(asked).strip() != account.name:
                 raise CommandError("Nothing was deleted.")
-        self.stdout.write(f"Deleted, with {delete_company(account, actor=None)} people.")
+        erasures = delete_company(account, actor=None)
+        self.stdout.write(f"Deleted, with {len(erasures) - 1} users.")
+        show_progress(self.stdout, erasures)

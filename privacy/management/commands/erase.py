@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 
 from accounts.errors import LastAdmin
 from accounts.models import User
 from accounts.prompts import prompting
 from privacy.erasure import erase
+from privacy.models import Erasure
 
 
 class Command(BaseCommand):
-    help = "Erase a user: rows, links, mails, devices, grants, locks. The trail keeps a pseudonym."
+    help = "Erase a user: rows, links, mails, devices, grants, locks. The log keeps a pseudonym."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="the user's e-mail address")
@@ -26,9 +27,21 @@ class Command(BaseCommand):
             if not options["yes"] and input(asked).strip().lower() != user.email:
                 raise CommandError("Nothing was erased.")
         try:
-            pseudonym = erase(user, actor=None)
+            erasure = erase(user, actor=None)
+        except User.DoesNotExist:
+            raise CommandError(f"{user.email} was erased meanwhile.") from None
         except LastAdmin as error:
             raise CommandError(
                 f"{user.email}: {error.detail}. Make somebody else an admin, or delete the company."
             ) from None
-        self.stdout.write(f"Erased. The audit trail says {pseudonym} from now on.")
+        self.stdout.write(f"Erased. The audit log says {erasure} from now on.")
+        show_progress(self.stdout, [erasure])
+
+
+def show_progress(out: OutputWrapper, erasures: list[Erasure]) -> None:
+    """Pseudonymise the log here and now. Stopping it does no harm: the mail worker goes on, and
+    looks once more for what was written at the same moment."""
+    own, total = Erasure.objects.filter(pk__in=[one.pk for one in erasures]), 0
+    while count := own.work_off(wait=True):
+        total += count
+        out.write(f"{total} events pseudonymised.")

@@ -1,10 +1,10 @@
 """`manage.py export`: all that is stored on a person, for whoever asks for their data."""
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from rest_framework.utils.encoders import JSONEncoder
 
 from accounts.models import User
 from audit import trail
@@ -22,22 +22,22 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         try:
             user = User.objects.get(email=options["email"])
-            data = export(user)
+            parts = export(user)
         except User.DoesNotExist:  # or no longer: erased meanwhile
             raise CommandError(f"{options['email']} is no user's address.") from None
-        text = JSONEncoder(indent=2, ensure_ascii=False).encode(data)
-        trail.record(Kind.DATA_EXPORTED, subject=user.email, account_id=user.account_id)
+        trail.record(Kind.DATA_EXPORTED, subject=user)
         if options["output"]:
-            write_private(options["output"], text)
+            write_private(options["output"], parts)
         else:
-            self.stdout.write(text)
+            self.stdout.write("".join(parts))
 
 
-def write_private(path: str, text: str) -> None:
+def write_private(path: str, parts: Iterable[str]) -> None:
     """Write a new file that nobody but its owner may read; CommandError where there is one."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}.") from None
     with os.fdopen(file, "w", encoding="utf-8") as out:
-        out.write(text + "\n")
+        out.writelines(parts)
+        out.write("\n")

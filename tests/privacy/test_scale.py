@@ -1,0 +1,207 @@
+"""Erasure and export at size: 200,000 events, by index, in batches, whatever is killed."""
+
+import json
+import signal
+import sqlite3
+import time
+import tracemalloc
+import uuid
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import User
+from audit.models import Kind, Record
+from privacy.erasure import delete_company, erase
+from privacy.export import MOST_EVENTS, export
+from privacy.models import Erasure
+from tests.conftest import PASSWORD, bearer, query
+from tests.privacy.conftest import finish
+
+EVENTS = 200_000
+FILL = """
+INSERT INTO audit_record (kind, at, actor_id, actor_email, subject_id, subject, account_id,
+    address, agent, detail)
+SELECT CASE n %% 3 WHEN 0 THEN 'login.succeeded' ELSE 'login.failed' END, now(),
+    CASE n %% 3 WHEN 0 THEN id WHEN 2 THEN gen_random_uuid() END,
+    CASE n %% 3 WHEN 1 THEN '' ELSE email END,
+    CASE n %% 3 WHEN 0 THEN id END, CASE n %% 3 WHEN 2 THEN n || email ELSE email END,
+    CASE n %% 3 WHEN 0 THEN account_id END, '192.0.2.1', '', '{}'
+FROM generate_series(1, %s) n, accounts_user WHERE email = %s
+"""
+
+
+def fill(user, events=EVENTS):
+    """A third of the events the user's own, a third about the address, a third of others."""
+    with connection.cursor() as cursor:
+        cursor.execute(FILL, [events, user.email])
+        cursor.execute("ANALYZE audit_record")
+
+
+def plan(sql):
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {sql}")
+        return "\n".join(line for (line,) in cursor.fetchall())
+
+
+def events_without_index(asked):
+    """The statements on the log that read it from end to end."""
+    selects = [one["sql"] for one in asked if 'FROM "audit_record"' in one["sql"]]
+    assert selects
+    return [sql for sql in selects if "Seq Scan on audit_record" in plan(sql)]
+
+
+@pytest.mark.django_db
+def test_export_finds_events_by_index_in_bounded_memory(bob):
+    fill(bob)
+    tracemalloc.start()
+    with CaptureQueriesContext(connection) as asked:
+        size = sum(len(part) for part in export(bob, most=MOST_EVENTS))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert events_without_index(asked) == []
+    assert size > 1_000_000
+    assert peak < 20_000_000
+
+
+@pytest.mark.django_db
+def test_older_events_follow_by_cursor(bob):
+    fill(bob, 36_000)
+    api, seen, before = bearer(bob), [], ""
+    while before is not None:
+        answer = api.get("/auth/me/data" + (f"?before={before}" if before else ""))
+        data = json.loads(answer.getvalue())
+        assert len(data["trail"]) <= MOST_EVENTS
+        seen += data["trail"]
+        before = data["next"]
+
+    kinds = [event["kind"] for event in seen]
+    assert kinds[0] == Kind.DATA_EXPORTED
+    assert sorted(set(kinds)) == ["login.failed", "login.succeeded", "person.exported"]
+    assert (kinds.count("login.succeeded"), kinds.count("login.failed")) == (12_000, 12_000)
+
+
+@pytest.mark.django_db
+def test_erasure_finds_events_by_index(bob, eve):
+    fill(bob)
+    with CaptureQueriesContext(connection) as asked:
+        bob.refresh_from_db()
+        call = erase_in_batches(bob)
+
+    assert call > EVENTS // 2
+    assert events_without_index(asked) == []
+
+
+def erase_in_batches(user):
+    erase(user, actor=None)
+    total = 0
+    while count := Erasure.objects.work_off():
+        assert count <= 1000
+        total += count
+    return total
+
+
+@pytest.mark.django_db
+def test_company_of_5000_is_deleted_in_one_pass(ada):
+    account = ada.account
+    User.objects.bulk_create(
+        User(email=f"u{n}@example.com", account=account, password="!") for n in range(5000)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO audit_record (kind, at, actor_id, actor_email, subject, account_id,"
+            " address, agent, detail) SELECT 'login.succeeded', now(), id, email, email,"
+            " account_id, '', '', '{}' FROM accounts_user"
+        )
+    began = time.monotonic()
+    with CaptureQueriesContext(connection) as asked:
+        delete_company(account, actor=None)
+    took = time.monotonic() - began
+    finish()
+
+    assert len(asked) < 700  # by hundreds, and not by the user
+    assert took < 20  # two seconds on an idle machine
+    assert not Record.objects.filter(actor_email__contains="@").exists()
+    assert (
+        Record.objects.filter(kind="login.succeeded", subject__startswith="erased-").count() == 5001
+    )
+
+
+def seconds_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+class OnPostgres:
+    def __init__(self, service):
+        self.url = service.environment["DATABASE_URL"]
+
+    def ask(self, statement):
+        return query(self.url, statement)[0][0]
+
+    def fill(self, user, events):
+        events_of = FILL.replace("%%", "%").replace("%s", "{}").format(events, f"'{user}'")
+        query(self.url, events_of)
+
+    def settle(self):
+        query(self.url, "UPDATE privacy_erasure SET erased_at = now() - interval '1 hour'")
+
+
+class OnSQLite:
+    def __init__(self, service):
+        self.path = service.environment["DATABASE_URL"].removeprefix("sqlite:///")
+
+    def ask(self, statement):
+        with sqlite3.connect(self.path, timeout=20) as database:
+            return database.execute(statement).fetchone()[0]
+
+    def fill(self, user, events):
+        with sqlite3.connect(self.path, timeout=20) as database:
+            (pk,) = database.execute("SELECT id FROM accounts_user").fetchone()
+            now = timezone.now().isoformat(" ")
+            rows = [(now, pk, user, pk, user) for _ in range(events)]
+            database.executemany(
+                "INSERT INTO audit_record (kind, at, actor_id, actor_email, subject_id, subject,"
+                " address, agent, detail) VALUES ('login.succeeded', ?, ?, ?, ?, ?, '', '', '{}')",
+                rows,
+            )
+
+    def settle(self):
+        with sqlite3.connect(self.path, timeout=20) as database:
+            database.execute("UPDATE privacy_erasure SET erased_at = '2026-01-01 00:00:00'")
+
+
+@pytest.mark.parametrize("kind", [OnPostgres, OnSQLite])
+def test_worker_that_is_killed_is_resumed(new_service, tmp_path, kind):
+    sqlite = {"DATABASE_URL": f"sqlite:///{tmp_path}/{uuid.uuid4().hex}.sqlite3"}
+    service = new_service(**(sqlite if kind is OnSQLite else {}))
+    service.manage("migrate", "-v0")
+    service.environment["DJANGO_SUPERUSER_EMAIL"] = "z@example.net"
+    service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
+    service.manage("createsuperuser", "--noinput")
+    database = kind(service)
+    database.fill("z@example.net", 100_000)
+    service.manage("shell", "-c", ERASE)
+    left = "SELECT count(*) FROM audit_record WHERE actor_email = 'z@example.net'"
+
+    worker = service.spawn("manage.py", "sendmail")
+    seconds_until(lambda: database.ask(left) < 90_000)
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    assert database.ask(left) > 0
+    database.settle()
+    service.manage("sendmail", "--once")
+
+    assert database.ask(left) == 0
+    assert database.ask("SELECT count(*) FROM privacy_erasure WHERE done_at IS NOT NULL") == 1
+
+
+ERASE = (
+    "from accounts.models import User; from privacy.erasure import erase; "
+    "User.objects.update(is_active=False); erase(User.objects.get(), actor=None)"
+)
