@@ -11,15 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import LastAdmin, NoFactorOfOnesOwn, NotAdmin
-from accounts.generics import (
-    AdminView,
-    Data,
-    IsAdmin,
-    ProtectedView,
-    SignedInRequest,
-    valid,
-    valid_query,
-)
+from accounts.generics import AdminView, IsAdmin, ProtectedView, SignedInRequest, valid, valid_query
 from accounts.models import User, UserQuerySet
 from accounts.serializers import (
     AccountResponse,
@@ -32,8 +24,6 @@ from accounts.serializers import (
     UserResponse,
     user_response,
 )
-from audit import trail
-from audit.models import Kind
 from throttling.openapi import Raises
 
 
@@ -53,10 +43,7 @@ class MeView(ProtectedView):
     def patch(self, request: SignedInRequest) -> Response:
         data = valid(ProfileSerializer, request)
         changes = data.pop("settings", {}) | data
-        with transaction.atomic():
-            changed = request.user.change_profile(**changes)
-            if changed:
-                trail.record(Kind.PROFILE_CHANGED, actor=request.user, fields=sorted(changed))
+        request.user.change_profile(**changes)
         return Response(user_response(request.user))
 
 
@@ -152,18 +139,9 @@ class UserView(AdminView):
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = valid(RoleOrActiveSerializer, request)
         user = self.colleague(user_id)
-        with transaction.atomic():
-            changed, revoked = user.update_role_or_active(request.user, **changes)
-            self.record(request.user, user, changed)
+        _, revoked = user.update_role_or_active(request.user, **changes)
         said = {"revoked_invitations": revoked} if revoked else {}
         return Response(CompanyUser(user).data | said)
-
-    def record(self, actor: User, user: User, changes: Data) -> None:
-        kinds = {"role": Kind.ROLE_CHANGED, "is_active": Kind.DEACTIVATED}
-        if changes.get("is_active"):
-            kinds["is_active"] = Kind.ACTIVATED
-        for name, value in changes.items():
-            trail.record(kinds[name], actor=actor, subject=user.email, **{name: value})
 
 
 class SignOutView(AdminView):

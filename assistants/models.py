@@ -291,7 +291,7 @@ class Grant(models.Model):
         if actor is not None and actor != user:
             actor.check_reach(user)
         about = self.detail() | detail
-        about |= {"subject": user.email, "account_id": user.account_id}
+        about |= {"subject": user}
         with transaction.atomic():
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)
             ended = bool(alive.update(ended_at=timezone.now()))

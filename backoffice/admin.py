@@ -12,7 +12,6 @@ from django.contrib.auth import logout
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -20,7 +19,6 @@ from django.shortcuts import redirect
 from accounts.errors import EmailTaken, LastAdmin
 from accounts.models import Account, Consultant, Role, User
 from audit.admin import OfficeAdmin, each, report
-from audit.models import Kind
 from backoffice import invitations, panels  # noqa: F401  (invitations registers its page)
 from backoffice.diagnosis import diagnose
 from backoffice.pages import PanelAdmin, caller
@@ -119,6 +117,13 @@ class UserAdmin(PanelAdmin):
     def erase(self, request: HttpRequest, row: User) -> str:
         erasure = erase(row, caller(request))
         return f"{called(row)} is deleted, and being erased from the audit log: {erasure}."
+
+    def erasure(self, row: User) -> list[tuple[str, str]]:
+        return panels.erasure_of_user(row)
+
+    def useless(self, request: HttpRequest, row: User) -> set[str]:
+        useless = {"make_admin" if row.role == Role.ADMIN else "make_member"}
+        useless |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
         if row == request.user:
             useless |= {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
         if not row.has_second_factor:
@@ -242,29 +247,28 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        step = self.changing(request, Kind.ROLE_CHANGED, role=Role.ADMIN)
+        step = self.changing(request, role=Role.ADMIN)
         self.take(request, queryset, step, "{} is now an admin.", "{} users are now admins.")
 
     @admin.action(description="Make member", permissions=["change"])
     def make_member(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        step = self.changing(request, Kind.ROLE_CHANGED, role=Role.MEMBER)
+        step = self.changing(request, role=Role.MEMBER)
         self.take(request, queryset, step, "{} is now a member.", "{} users are now members.")
 
     @admin.action(description="Deactivate", permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        step = self.changing(request, Kind.DEACTIVATED, is_active=False)
+        step = self.changing(request, is_active=False)
         one = "{} is deactivated and signed out."
         self.take(request, queryset, step, one, "{} users are deactivated and signed out.")
 
     @admin.action(description="Activate", permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        step = self.changing(request, Kind.ACTIVATED, is_active=True)
+        step = self.changing(request, is_active=True)
         one, many = "{} can sign in again.", "{} users can sign in again."
         self.take(request, queryset, step, one, many)
 
-    def changing(self, request: HttpRequest, kind: Kind, **change: Any) -> Any:
-        """A step that changes a user, except the caller, by the API's rule; it is recorded in the
-        transaction of the change."""
+    def changing(self, request: HttpRequest, **change: Any) -> Any:
+        """A step that changes a user, except the caller, by the API's rule."""
 
         def step(user: User) -> bool:
             if user == request.user:
@@ -272,10 +276,7 @@ class UserAdmin(PanelAdmin):
                 self.message_user(request, text, messages.ERROR)
                 return False
             try:
-                with transaction.atomic():
-                    changed, revoked = user.update_role_or_active(caller(request), **change)
-                    if changed:
-                        self.record(kind, request, user, **change)
+                changed, revoked = user.update_role_or_active(caller(request), **change)
             except LastAdmin as error:
                 self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
                 return False

@@ -6,13 +6,11 @@ from typing import Any, ClassVar, cast
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from accounts.models import Role, User
 from audit.admin import ReadOnlyAdmin, each, report
-from audit.models import Kind
 from backoffice.diagnosis import diagnose_invitation
 from backoffice.pages import PanelAdmin
 from backoffice.panels import last_mail
@@ -109,21 +107,20 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return changes or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
-        Invitation.objects.save_and_mail(obj)
+        Invitation.objects.save_and_mail(obj, cast(User, request.user))
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
-        obj.record(Kind.INVITATION_CREATED, request.user)
         return admin.ModelAdmin.log_addition(self, request, obj, message)
 
     @admin.action(description="Send again", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        done = self.each_open(request, queryset, Invitation.resend, Kind.INVITATION_RESENT)
+        done = self.each_open(request, queryset, Invitation.resend)
         one = "The invitation to {} will be sent again, with a new link."
         report(request, done, one, "{} invitations will be sent again, with new links.")
 
     @admin.action(description="Revoke", permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        done = self.each_open(request, queryset, Invitation.revoke, Kind.INVITATION_REVOKED)
+        done = self.each_open(request, queryset, Invitation.revoke)
         report(request, done, "The invitation to {} is revoked.", "{} invitations are revoked.")
 
     def each_open(
@@ -131,7 +128,6 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         request: HttpRequest,
         invitations: QuerySet[Invitation],
         step: Callable[[Invitation, User], None],
-        kind: Kind,
     ) -> list[str]:
         """Take the step with each invitation on its own, and say which were refused and why; the
         addresses of the others."""
@@ -139,9 +135,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
         def take(invitation: Invitation) -> bool:
             try:
-                with transaction.atomic():
-                    step(invitation, actor)
-                    invitation.record(kind, actor)
+                step(invitation, actor)
             except InvitationRefused as error:
                 refused = f"Refused for {invitation.email}: {error.detail}."
                 self.message_user(request, refused, messages.ERROR)

@@ -97,11 +97,12 @@ class InvitationQuerySet(LinkQuerySet):
         """Save a new invitation, and ask for its mail; raises as `check_and_count`."""
         with transaction.atomic():
             self.check_and_count(invitation, actor)
-            self.save_and_mail(invitation)
+            self.save_and_mail(invitation, actor)
 
-    def save_and_mail(self, invitation: "Invitation") -> None:
+    def save_and_mail(self, invitation: "Invitation", actor: User | None) -> None:
         """Save an invitation that `check_and_count` let pass in this transaction, and mail it."""
         invitation.save(force_insert=True)
+        invitation.record(Kind.INVITATION_CREATED, actor)
         OutgoingMail.objects.announce(invitation)
 
     def check_and_count(self, invitation: "Invitation", actor: User | None) -> None:
@@ -251,6 +252,7 @@ class Invitation(EmailedLink):
             count_mail(self.account_id, self.email)
             if not same.update(generation=F("generation") + 1, expires_at=expiry()):
                 raise InvitationClosed
+            self.record(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.announce(self)
         self.refresh_from_db()
         vars(self).pop("mail", None)
@@ -259,8 +261,10 @@ class Invitation(EmailedLink):
         """End the invitation; one conditional UPDATE decides against an acceptance that races.
         Raises PermissionDenied or InvitationClosed."""
         actor.check_reach(self)
-        if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
-            raise InvitationClosed
+        with transaction.atomic():
+            if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
+                raise InvitationClosed
+            self.record(Kind.INVITATION_REVOKED, actor)
 
     def accept(self, first_name: str, last_name: str, password: str, language: str) -> User:
         """Use the link up and make the user; `password` is a hash. In the caller's transaction.

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
@@ -72,9 +71,7 @@ class InvitationsView(AdminView, ListAPIView):
         """Invite whom the body says: InvitationSerializer. Raises what the call answers."""
         checked = InviteSerializer(data=body)
         checked.is_valid(raise_exception=True)
-        with transaction.atomic():
-            invitation = Invitation.objects.invite(request.user, **checked.validated_data)
-            invitation.record(Kind.INVITATION_CREATED, request.user)
+        invitation = Invitation.objects.invite(request.user, **checked.validated_data)
         return dict(InvitationSerializer(invitation).data)
 
     def outcome(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
@@ -116,10 +113,7 @@ class InvitationView(AdminView):
         responses={204: None, 409: Raises(InvitationClosed)},
     )
     def delete(self, request: SignedInRequest, invitation_id: UUID) -> Response:
-        invitation = self.invitation(request, invitation_id)
-        with transaction.atomic():
-            invitation.revoke(request.user)
-            invitation.record(Kind.INVITATION_REVOKED, request.user)
+        self.invitation(request, invitation_id).revoke(request.user)
         return Response(status=204)
 
     def invitation(self, request: SignedInRequest, invitation_id: UUID) -> Invitation:
@@ -146,9 +140,7 @@ class ResendView(InvitationView):
     )
     def post(self, request: SignedInRequest, invitation_id: UUID) -> Response:
         invitation = self.invitation(request, invitation_id)
-        with transaction.atomic():
-            invitation.resend(request.user)
-            invitation.record(Kind.INVITATION_RESENT, request.user)
+        invitation.resend(request.user)
         return Response(InvitationSerializer(invitation).data)
 
 

@@ -38,7 +38,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
             actor.check_reach(user)
         with transaction.atomic():
             OutgoingMail.objects.announce(self.make(user))
-            trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user.email)
+            trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: User) -> None:
         """Ask for the mail that the user could ask for, out of the same budget: what is beyond it
@@ -48,7 +48,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
             actor.check_reach(user)
         with transaction.atomic():
             OutgoingMail.objects.request(PasswordChange, user.email, user.language)
-            trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user.email)
+            trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def make(self, user: User) -> "PasswordChange":
         """A new link, instead of those whose mail has not been sent yet."""
@@ -84,7 +84,7 @@ class PasswordChange(EmailedLink):
         if user is None:
             return None
         origin = Origin.read(mail.origin)
-        trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user.email, origin=origin)
+        trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, origin=origin)
         return cls.objects.make(user)
 
     def mail_was_sent(self, now: datetime) -> None:

@@ -309,9 +309,7 @@ class User(AbstractBaseUser, PermissionsMixin):
             users = User.objects.filter(pk=self.pk)
             if not (users if actor == self else users.within_reach(actor)).sign_out():
                 raise PermissionDenied
-            trail.record(
-                Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self.email, account_id=self.account_id
-            )
+            trail.record(Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self)
 
     def get_session_auth_hash(self) -> str:
         """Sessions of the admin site end with all others: the hash includes the token version."""
@@ -331,22 +329,23 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Whether the user may invite, which keeps the invitations they have sent valid."""
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
-    def change_profile(self, **changes: object) -> dict[str, object]:
-        """Change the user's names or language; the values that have changed, for the audit log.
+    def change_profile(self, **changes: object) -> None:
+        """Change the user's own names or language.
 
         The UPDATE decides between requests that race: only one of them has changed something.
         """
         news = self.different(changes)
-        changed = news and User.objects.filter(pk=self.pk).exclude(**news).update(**news)
+        with transaction.atomic():
+            if news and User.objects.filter(pk=self.pk).exclude(**news).update(**news):
+                trail.record(Kind.PROFILE_CHANGED, actor=self, fields=sorted(news))
         vars(self).update(changes)
-        return news if changed else {}
 
     def update_role_or_active(
         self, actor: "User | None", **changes: object
     ) -> tuple[dict[str, object], list[str]]:
         """Change `role`, `is_active` or both; deactivating ends all sessions. The values that have
-        changed, for the audit log, and the addresses whose invitations are revoked because the user
-        may no longer invite.
+        changed, and the addresses whose invitations are revoked because the user may no longer
+        invite.
 
         Mails the user what was done, and the other admins what was revoked. Raises PermissionDenied
         if the actor may not act on the user, and LastAdmin if the company would be left without an
@@ -367,6 +366,11 @@ class User(AbstractBaseUser, PermissionsMixin):
             if not User.objects.filter(account=self.account_id).active_admins().exists():
                 raise LastAdmin
             self.refresh_from_db(fields=[*news, *ends])
+            for name, value in news.items():
+                kind = Kind.ACTIVATED if value else Kind.DEACTIVATED
+                kind = Kind.ROLE_CHANGED if name == "role" else kind
+                detail: dict[str, Any] = {name: value}
+                trail.record(kind, actor=actor, subject=self, **detail)
             revoked = self.revoke_sent(actor) if could_invite and not self.may_invite else []
             self.tell_of(news, actor)
             self.tell_admins(revoked, actor)

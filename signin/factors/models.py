@@ -88,9 +88,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
                 return False
             users.update(has_second_factor=False)
             users.sign_out()
-            trail.record(
-                Kind.FACTORS_RESET, actor=actor, subject=user.email, account_id=user.account_id
-            )
+            trail.record(Kind.FACTORS_RESET, actor=actor, subject=user)
             user.tell("factors_reset")
         return True
 
@@ -257,7 +255,7 @@ class Factors(models.Model):
             own.update(wrong_codes=F("wrong_codes") + 1)
             count = own.values_list("wrong_codes", flat=True).first() or 0
             if count == MOST_WRONG_CODES:
-                trail.record(Kind.CODES_STOPPED, subject=self.user.email)
+                trail.record(Kind.CODES_STOPPED, subject=self.user)
             quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - DAY))
             if count >= WARNED_AT and quiet.update(warned_at=now):
                 self.user.tell("wrong_codes", count=count)
@@ -305,9 +303,7 @@ class Passkey(models.Model):
                 return False
             if count <= self.sign_count and (count or self.sign_count):
                 user = self.factors.user
-                trail.record(
-                    Kind.PASSKEY_COUNT_FELL, subject=user.email, account_id=user.account_id
-                )
+                trail.record(Kind.PASSKEY_COUNT_FELL, subject=user)
             self.factors.forget_wrong_codes()
         return True
 

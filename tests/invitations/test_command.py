@@ -40,4 +40,4 @@ def test_refuses_in_words(invitation, company, email, problem):
 
     with pytest.raises(CommandError, match=problem):
         call_command("invite", company, email)
-    assert not Record.objects.exists()
+    assert Record.objects.count() == 1  # that of the invitation before

@@ -3,12 +3,9 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
 
 from accounts.errors import LastAdmin
 from accounts.models import Role, User
-from audit import trail
-from audit.models import Kind
 
 
 class Command(BaseCommand):
@@ -24,12 +21,7 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"{email} is no user's address.")
         try:
-            with transaction.atomic():
-                changed, revoked = user.update_role_or_active(None, role=role)
-                if changed:
-                    trail.record(
-                        Kind.ROLE_CHANGED, subject=user.email, account_id=user.account_id, role=role
-                    )
+            _, revoked = user.update_role_or_active(None, role=role)
         except LastAdmin as error:
             raise CommandError(f"{user.email}: {error.detail}.") from None
         self.stdout.write(f"{user.email} is {role} of {user.account}")

@@ -18,6 +18,6 @@ class Command(changepassword.Command):
         with prompting(), transaction.atomic():
             said = super().handle(*args, **options)
             user = User.objects.get(email=options["username"])
-            trail.record(Kind.PASSWORD_CHANGED, subject=user.email, account_id=user.account_id)
+            trail.record(Kind.PASSWORD_CHANGED, subject=user)
             user.tell("password_changed", operator=True)
         return said

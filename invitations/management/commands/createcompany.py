@@ -52,4 +52,3 @@ def create(account: Account, invitation: Invitation) -> None:
             Kind.COMPANY_CREATED, subject=invitation.email, account_id=account.pk, name=account.name
         )
         Invitation.objects.add(invitation, None)
-        invitation.record(Kind.INVITATION_CREATED)

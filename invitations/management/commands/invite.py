@@ -6,10 +6,8 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
 
 from accounts.models import Account, Role
-from audit.models import Kind
 from invitations.exceptions import InvitationRefused
 from invitations.models import Invitation
 
@@ -33,9 +31,7 @@ class Command(BaseCommand):
         )
         try:
             invitation.clean_fields()
-            with transaction.atomic():
-                Invitation.objects.add(invitation, None)
-                invitation.record(Kind.INVITATION_CREATED)
+            Invitation.objects.add(invitation, None)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         except InvitationRefused as error:
