@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from http.client import HTTPResponse
 
 import pytest
+from django.conf import settings as django_settings
 from django.db import connection
 from django.urls import resolve
 from django_redis import get_redis_connection
@@ -164,6 +165,7 @@ def shared_service(folder, **environment):
     environment = {
         "DATABASE_URL": servers.POSTGRES.url(connection.settings_dict["NAME"]),
         "DATA_DIR": os.environ["DATA_DIR"],
+        "SECRET_KEY": django_settings.SECRET_KEY,
     } | environment
     return Service(folder, **environment)
 
