@@ -34,6 +34,7 @@ from tests import servers
 from throttling.limiter import limiter
 
 PASSWORD = "correct horse battery"  # every member of the cast's
+SECRET_KEY = "the secret of all the tests' services"
 # The body of the credential tier's 429, and of a lock's.
 TOO_MANY_ATTEMPTS = {"error": "too many attempts; please try again later"}
 
@@ -237,7 +238,7 @@ class Service:
         self.environment = os.environ | {
             "PORT": str(self.port),
             "DATA_DIR": str(folder / "data"),
-            "SECRET_KEY": "the secret of all the tests' services",
+            "SECRET_KEY": SECRET_KEY,
             "COOKIE_SECURE": "false",
             "DJANGO_SETTINGS_MODULE": "config.settings",
             "EMAIL_URL": f"filemail:///{folder}/mails",  # not into the log, which is searched

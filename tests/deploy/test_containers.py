@@ -17,6 +17,7 @@ import yaml
 
 from config import settings
 from tests import servers
+from tests.conftest import SECRET_KEY
 from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
@@ -207,7 +208,7 @@ def root(new_database):
         copy = shutil.copytree if Path(name).is_dir() else shutil.copy
         copy(name, root / "srv" / name, **{"ignore": skip} if Path(name).is_dir() else {})
     secrets = {
-        "secret_key": "x" * 50,
+        "secret_key": SECRET_KEY,
         "database_url": new_database(),
         "redis_url": servers.REDIS.url,
         "email_url": f"filemail:///{root}/tmp/mails",
