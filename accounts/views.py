@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -12,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.errors import LastAdmin, NoFactorOfOnesOwn, NotAdmin
 from accounts.generics import AdminView, IsAdmin, ProtectedView, SignedInRequest, valid, valid_query
-from accounts.models import User, UserQuerySet
+from accounts.models import Account, User, UserQuerySet
 from accounts.serializers import (
     AccountResponse,
     AccountSerializer,
@@ -139,7 +140,10 @@ class UserView(AdminView):
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = valid(RoleOrActiveSerializer, request)
         user = self.colleague(user_id)
-        _, revoked = user.update_role_or_active(request.user, **changes)
+        try:
+            _, revoked = user.update_role_or_active(request.user, **changes)
+        except (User.DoesNotExist, Account.DoesNotExist):  # erased meanwhile
+            raise Http404 from None
         said = {"revoked_invitations": revoked} if revoked else {}
         return Response(CompanyUser(user).data | said)
 

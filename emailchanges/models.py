@@ -63,7 +63,8 @@ def end_links(email: str) -> None:
 def change_by_operator(user: User, email: str, actor: User | None) -> None:
     """Give the user another address at once, and tell both; `actor` is a superuser, None a command.
 
-    No link undoes it: that the old mailbox is no longer the person's may be why it is done.
+    Their sessions and all their links end, also those that would undo an earlier change: that the
+    old mailbox is no longer the person's may be why it is done.
     Raises EmailTaken, or ValidationError for what is no address.
     """
     email = canonical_email(email)
@@ -72,7 +73,8 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
         old = str(user.email)
         if email == old:
             return
-        set_email(user, email)
+        set_email(user, email, token_version=next_token_version())
+        EmailedLink.end_all_of(user.pk)
         trail.record(Kind.EMAIL_CHANGED, actor=actor, subject=user, old=old)
         news = {"old": old, "new": email, "operator": True}
         for mailbox in (old, email):

@@ -109,6 +109,14 @@ class EmailedLink(models.Model):
         """Every kind of link."""
         return [model for model in apps.get_models() if issubclass(model, EmailedLink)]
 
+    @staticmethod
+    def end_all_of(user_id: UUID) -> None:
+        """End every open link of a user, in the transaction of what makes their mailbox, or whoever
+        reads it, no proof of them. One that is just being used is waited for."""
+        for model in EmailedLink.kinds():
+            if any(field.name == "user" for field in model._meta.fields):
+                model._default_manager.filter(user=user_id).end_all()
+
     @classmethod
     def life(cls) -> timedelta:
         return timedelta(seconds=getattr(settings, cls.seconds_setting))

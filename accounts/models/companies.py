@@ -109,6 +109,7 @@ class Account(models.Model):
             others = Account.objects.filter(pk=self.pk).exclude(second_factor=wanted)
             if others.update(second_factor=wanted):
                 if wanted == SecondFactor.REQUIRED:
-                    self.users.filter(has_second_factor=False).sign_out()
+                    without: Any = self.users.filter(has_second_factor=False)
+                    without.within_reach(actor).sign_out()
                 trail.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=wanted)
         self.second_factor = wanted

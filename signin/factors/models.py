@@ -20,6 +20,7 @@ from accounts.models import Account, User
 from audit import trail
 from audit.models import Kind
 from audit.pruning import delete_in_batches
+from mail.links import EmailedLink
 from metrics import series
 from signin.errors import (
     FactorStillRequired,
@@ -88,6 +89,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
                 return False
             users.update(has_second_factor=False)
             users.sign_out()
+            EmailedLink.end_all_of(user.pk)
             trail.record(Kind.FACTORS_RESET, actor=actor, subject=user)
             user.tell("factors_reset")
         return True

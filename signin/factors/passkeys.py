@@ -111,6 +111,9 @@ def read(client_data: CollectedClientData, *purposes: str) -> Challenge:
     return read_challenge(client_data.challenge, *purposes)
 
 
+LONGEST_ID = 1023  # octets: WebAuthn level 3, §4, Credential ID
+
+
 def new_passkey(user: User, response: Any) -> dict[str, object]:
     """The fields of a new passkey from a RegistrationResponseJSON; uses the challenge up.
 
@@ -131,7 +134,10 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
             challenge=challenge,
         )
         data = server().register_complete(state, answer)
-        if data.credential_data is None or data.credential_data.public_key[3] not in ALGORITHMS:
+        made = data.credential_data
+        if made is None or made.public_key[3] not in ALGORITHMS:
+            raise WrongPasskey
+        if len(made.credential_id) > LONGEST_ID:
             raise WrongPasskey
         return data, found
 

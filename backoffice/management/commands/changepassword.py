@@ -9,15 +9,17 @@ from accounts.models import User
 from accounts.prompts import prompting
 from audit import trail
 from audit.models import Kind
+from mail.links import EmailedLink
 
 
 class Command(changepassword.Command):
-    help = "Set a user's password at a prompt: every session ends, and the user is mailed."
+    help = "Set a user's password at a prompt: every session and link ends, and the user is mailed."
 
     def handle(self, *args: object, **options: Any) -> str | None:
         with prompting(), transaction.atomic():
             said = super().handle(*args, **options)
             user = User.objects.get(email=options["username"])
+            EmailedLink.end_all_of(user.pk)
             trail.record(Kind.PASSWORD_CHANGED, subject=user)
             user.tell("password_changed", operator=True)
         return said

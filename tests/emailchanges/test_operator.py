@@ -1,0 +1,58 @@
+"""What an operator does for a user who has lost a mailbox keeps out whoever reads that mailbox."""
+
+import pytest
+from django.core.management import call_command
+
+from accounts.models import Account, User
+from emailchanges.models import EmailChange, UndoEmailChange
+from passwords.models import PasswordChange
+from signin.factors.models import Factors
+from tests.conftest import API, bearer
+
+pytestmark = pytest.mark.django_db
+
+
+def links_of(user):
+    return [
+        UndoEmailChange.objects.create(user=user, email="before@example.com", new_email=user.email),
+        EmailChange.objects.create(user=user, email="next@example.com", old_email=user.email),
+        PasswordChange.objects.create(user=user, email=user.email),
+    ]
+
+
+def test_changeemail_ends_links_and_sessions(bob):
+    as_bob, links = bearer(bob), links_of(bob)
+    call_command("changeemail", bob.email, "new@example.com")
+
+    assert not any(type(link).objects.get(pk=link.pk).is_live() for link in links)
+    assert API().post("/email-changes/undo", {"token": links[0].token}).status_code == 400
+    assert as_bob.get("/auth/me").status_code == 401
+    assert User.objects.get(pk=bob.pk).email == "new@example.com"
+
+
+def test_factor_reset_ends_links(bob):
+    links = links_of(bob)
+    Factors.objects.create(user=bob)
+    Factors.objects.reset(bob)
+
+    assert not any(type(link).objects.get(pk=link.pk).is_live() for link in links)
+
+
+def test_required_factor_signs_out_no_superuser(ada, bob, new_user):
+    boss = new_user("boss@example.com", account=ada.account, is_superuser=True, is_staff=True)
+    User.objects.filter(pk=ada.pk).update(has_second_factor=True)
+    sessions = bearer(boss), bearer(bob)
+    Account.objects.get(pk=ada.account_id).change_second_factor(
+        User.objects.get(pk=ada.pk), "required"
+    )
+
+    assert [session.get("/auth/me").status_code for session in sessions] == [200, 401]
+
+
+def test_patch_of_a_user_who_is_being_erased_is_a_404(as_ada, bob, monkeypatch):
+    def gone(*args, **options):
+        raise User.DoesNotExist
+
+    monkeypatch.setattr(User, "refresh_from_db", gone)
+
+    assert as_ada.patch(f"/users/{bob.pk}", {"role": "admin"}).status_code == 404
