@@ -26,11 +26,12 @@ def canonical_email(value: str) -> str:
 
     Raises ValidationError for what is no address, and for compatibility characters and letters
     outside ASCII before the @: two spellings that look or fold alike must never become one
-    person, or one of them could ask for the other's mail or lock the other out.
+    person, or one of them could ask for the other's mail or lock the other out. Likewise for quoted
+    local parts, which spell one mailbox in many ways.
     """
     value = value.translate(INVISIBLE).strip(" ")
     local, _, domain = value.rpartition("@")
-    if len(value) > MAX_LENGTH or not local.isascii():
+    if len(value) > MAX_LENGTH or not local.isascii() or '"' in local:
         raise ValidationError(validate.message, code="invalid")
     if unicodedata.normalize("NFKC", domain) != domain:
         raise ValidationError(validate.message, code="invalid")

@@ -115,7 +115,8 @@ class EmailedLink(models.Model):
         reads it, no proof of them. One that is just being used is waited for."""
         for model in EmailedLink.kinds():
             if any(field.name == "user" for field in model._meta.fields):
-                model._default_manager.filter(user=user_id).end_all()
+                links: Any = model._default_manager
+                links.filter(user=user_id).end_all()
 
     @classmethod
     def life(cls) -> timedelta:
