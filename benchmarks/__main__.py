@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks import calls, floors, scale, servers, silent, spread, storm
+from benchmarks import calls, floors, scale, servers, spread, storm
 
 DRF = "floor: DRF view"
 MCP = "POST /mcp whoami"
@@ -33,7 +33,6 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument("--spread", action="store_true", help="how evenly processes share instead")
     parser.add_argument("--storm", action="store_true", help="what a crowd at the log-in does")
-    parser.add_argument("--silent", action="store_true", help="beside connections that say nothing")
     parser.add_argument("--scale", action="store_true", help="what more processes and hosts serve")
     return parser.parse_args()
 
@@ -162,7 +161,7 @@ def report(rows: list[dict[str, Any]], as_json: bool) -> int:
 def main() -> int:
     chosen = options()
     servers.set_up()
-    benches = {"spread": spread, "storm": storm, "silent": silent, "scale": scale}
+    benches = {"spread": spread, "storm": storm, "scale": scale}
     for name, bench in benches.items():
         if getattr(chosen, name):
             return report(bench.measure(), chosen.json)

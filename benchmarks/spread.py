@@ -53,22 +53,20 @@ def measure(tries: int = 5, seconds: int = 6) -> list[dict[str, Any]]:
 
     from tests.conftest import Service
     from tests.deploy.conftest import Nginx, Sockets
-    from tests.servers import free_port
 
     me = next(call for call in calls.cast() if call.name == "GET /auth/me")
     token = me.requests[0][2]["Authorization"]
     folder = Path(tempfile.mkdtemp(prefix="consulting-spread-"))
     (folder / "counts").mkdir()
-    sockets = Sockets(free_port())
+    sockets = Sockets(folder)
     service = Service(
         folder,
         ALLOWED_HOSTS="api.example.com,127.0.0.1",
         COUNTS=f"{folder}/counts",
     )
-    service.url = f"http://127.0.0.1:{sockets.ports[0]}"
-    nginx = Nginx(folder, sockets.ports) if shutil.which("nginx") else None
-    direct = [f"http://127.0.0.1:{port}/auth/me" for port in sockets.ports]
-    ways = {"directly, half to each": direct}
+    service.url = f"http://127.0.0.1:{sockets.port}"
+    nginx = Nginx(folder, sockets.path) if shutil.which("nginx") else None
+    ways = {"directly": [f"http://127.0.0.1:{sockets.port}/auth/me"]}
     if nginx:
         ways["through nginx"] = [f"https://127.0.0.1:{nginx.start().port}/auth/me"]
     rows = []
