@@ -1,8 +1,9 @@
-"""In what state the service is: each part looked at on its own, so that one that is down hides
-none of the others."""
+"""The state of the service, as `/health`, `/metrics` and `check --deploy` know it. Each part is
+examined on its own, so that one that is down hides none of the others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from keys.cache import states
 from keys.clock import MOST_SECONDS, seconds_ahead
+from mail.heartbeat import SILENT_AFTER, Heartbeat
 from mail.outbox import STUCK_AFTER, OutgoingMail
 from throttling.limiter import limiter
 from throttling.models import Lockout
@@ -21,7 +23,7 @@ State = Literal["ok", "degraded", "down"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one part of the service, in words."""
+    """The state of one part of the service."""
 
     part: str
     state: State
@@ -29,7 +31,7 @@ class Finding:
 
 
 def find() -> list[Finding]:
-    """All parts, in the order in which somebody who is woken at night would ask."""
+    """All parts, in the order in which an operator would ask during an incident."""
     parts: dict[str, Callable[[], tuple[State, str]]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
         "database": database,
@@ -38,6 +40,7 @@ def find() -> list[Finding]:
         "store": limiter_store,
         "keys": signing_keys,
         "mail": mail_queue,
+        "worker": mail_worker,
         "locks": locks,
         "settings": deployment_checks,
     }
@@ -101,9 +104,8 @@ def signing_keys() -> tuple[State, str]:
     words = ", ".join(f"{key} {state}" for key, state in found)
     if not any(state == "signing" for _, state in found):
         return "down", words or "no key"
-    return (
-        "degraded" if {"missing", "unreadable"} & {state for _, state in found} else "ok"
-    ), words
+    lost = {"missing", "unreadable"} & {state for _, state in found}
+    return ("degraded" if lost else "ok"), words
 
 
 def mail_queue() -> tuple[State, str]:
@@ -111,8 +113,16 @@ def mail_queue() -> tuple[State, str]:
     longest = f"{mails.longest.total_seconds():.0f} s"
     words = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
     words += f", {mails.put_off} put off" if mails.put_off else ""
-    words += f", {mails.unknown} of a kind that this release does not know" if mails.unknown else ""
+    words += f", {mails.unknown} of a kind unknown to this release" if mails.unknown else ""
     return ("degraded" if mails.longest > STUCK_AFTER or mails.unknown else "ok"), words
+
+
+def mail_worker() -> tuple[State, str]:
+    last = Heartbeat.objects.age("round")
+    if last == timedelta.max:
+        return "degraded", "has never run"
+    words = f"last round {last.total_seconds():.0f} s ago"
+    return ("degraded" if last > SILENT_AFTER else "ok"), words
 
 
 def locks() -> tuple[State, str]:
@@ -122,5 +132,5 @@ def locks() -> tuple[State, str]:
 def deployment_checks() -> tuple[State, str]:
     messages = checks.run_checks(include_deployment_checks=True)
     amiss = [str(found.id) for found in messages if not found.is_silenced()]
-    words = f"check --deploy dislikes {', '.join(amiss)}" if amiss else "check --deploy is content"
+    words = f"check --deploy warns: {', '.join(amiss)}" if amiss else "check --deploy finds nothing"
     return ("degraded" if amiss else "ok"), words

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from backoffice import status
 from keys.models import SigningKey
+from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail
 from tests import servers
 from tests.conftest import query
@@ -33,6 +34,7 @@ def states():
 
 def test_all_is_well(settings):
     SigningKey.objects.make_first()
+    Heartbeat.objects.beat("round")
     found = states()
 
     # The tests' settings are not fit for production, and their role owns the tables.
@@ -68,8 +70,17 @@ def test_mails_that_are_put_off_or_not_known_are_told():
     OutgoingMail.objects.create(kind="later.link", email="new@example.com")
     found = {finding.part: finding for finding in status.find()}["mail"]
 
-    words = "0 waiting, 1 put off, 1 of a kind that this release does not know"
+    words = "0 waiting, 1 put off, 1 of a kind unknown to this release"
     assert (found.state, found.words) == ("degraded", words)
+
+
+def test_silent_mail_worker_is_told(time_machine):
+    time_machine.move_to("2026-11-21T12:00:00Z", tick=False)
+    assert states()["worker"] == "degraded"
+    Heartbeat.objects.beat("round")
+    assert states()["worker"] == "ok"
+    time_machine.shift(601)
+    assert states()["worker"] == "degraded"
 
 
 def test_lost_store_is_told(settings):

@@ -15,8 +15,8 @@ EXITS = {"ok": 0, "degraded": 1, "down": 2}
 class Command(BaseCommand):
     help = (
         "Show the state of the database, this host's clock, the limiter's store, keys, mail, "
-        "locks, migrations and settings. Ends with 0 when all is well, 1 when something is "
-        "degraded, 2 when it is down."
+        "the mail worker, locks, migrations and settings. Exits with 0 when all is well, 1 when a "
+        "part is degraded, 2 when one is down."
     )
     requires_system_checks = []  # it reports them
 
