@@ -44,8 +44,10 @@ def post_fork(server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     from keys.cache import signing_keys
+    from throttling.limiter import limiter
 
     signing_keys.watch()
+    limiter.state()  # connects before the first request
 
 
 def worker_exit(server: Any, worker: Any) -> None:

@@ -32,7 +32,9 @@ logger = logging.getLogger("throttling")
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 TIERS = ("authenticated", "public", "credential")
 RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
-CLUSTER_THREADS, CLUSTER_SECONDS = 8, 0.25  # that a request waits for a Cluster at most
+# A request waits at most so long for a Cluster. Few threads, since each makes connections of its
+# own to every node, and over TLS each new one takes some 50 ms of CPU.
+CLUSTER_SECONDS, CLUSTER_THREADS = 0.25, 2
 Count = tuple[int, float]  # requests in the window, this one included; seconds until it ends
 
 

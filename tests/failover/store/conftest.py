@@ -265,6 +265,7 @@ def counted(store_servers, settings):
     settings.REDIS_URL = store_servers.url
     settings.REDIS_SERVERS = environment.redis_servers("REDIS_URL", store_servers.url)
     limiter.reset()
+    until(lambda: limiter.state() == "ok", 10)
     yield
     limiter.client.close()
 
