@@ -23,6 +23,7 @@ def fill():
     from invitations.models import Invitation
     from mail.outbox import OutgoingMail, State
     from passwords.models import PasswordChange
+    from privacy.models import Erasure
     from signin.factors.models import Factors
     from signin.models import SignupLink, UnlockLink
     from throttling.models import Lockout
@@ -72,6 +73,7 @@ def fill():
         Lockout.objects.get(email=user.email),
         Record.objects.first(),
         Group.objects.first(),
+        Erasure.objects.create(pseudonym="erased-0123456789abcdef", alias=user.pk, done_at=now),
     ]
     return {row._meta.label: str(row.pk) for row in made if row}
 
