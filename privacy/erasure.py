@@ -1,6 +1,5 @@
 """Erasing users and companies: their rows go at once, and the log forgets them soon after."""
 
-from collections import ChainMap
 from collections.abc import Collection
 from typing import cast
 
@@ -97,8 +96,8 @@ def delete_users(users: list[User]) -> list[Erasure]:
         *UndoEmailChange.objects.filter(user__in=users).values_list("email", flat=True),
     }
     end_sessions_in_the_back_office(users)
-    names = [names_in_admin_log(one) for one in erasures]
-    forget_in_admin_log(dict(ChainMap(*names)), {str(user.pk) for user in users})
+    names = {name: text for one in erasures for name, text in names_in_admin_log(one).items()}
+    forget_in_admin_log(names, {str(user.pk) for user in users})
     User.objects.filter(pk__in=[user.pk for user in users]).delete()
     forget_emails(without_users(former | {user.email for user in users}))
     OutgoingMail.objects.tell_all(Notice("erased", one.email, one.language) for one in users)
@@ -119,8 +118,7 @@ def forget_in_admin_log(pseudonyms: dict[str, str], ids: Collection[str]) -> Non
 
 def names_in_admin_log(erasure: Erasure) -> dict[str, str]:
     """By what Django's log may know a user: as the row, or by what was mailed to them."""
-    with translation.override(None):  # the log is in no reader's language
-        kinds = [str(kind._meta.verbose_name) for kind in EmailedLink.kinds()]
+    kinds = [kind._meta.verbose_name for kind in EmailedLink.kinds()]
     mailed = [f"{kind} for {email}" for kind in kinds for email in erasure.emails]
     return dict.fromkeys([*erasure.ids, *erasure.emails, *mailed], erasure.pseudonym)
 

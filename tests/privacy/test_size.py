@@ -18,7 +18,6 @@ from privacy.erasure import delete_company, erase
 from privacy.export import MOST_EVENTS, export
 from privacy.models import Erasure
 from tests.conftest import PASSWORD, bearer, query
-from tests.privacy.conftest import finish
 
 EVENTS = 200_000
 FILL = """
@@ -120,7 +119,8 @@ def test_company_of_5000_is_deleted_in_one_pass(ada):
     with CaptureQueriesContext(connection) as asked:
         delete_company(account, actor=None)
     took = time.monotonic() - began
-    finish()
+    while Erasure.objects.work_off():
+        pass
 
     assert len(asked) < 700  # by hundreds, and not by the user
     assert took < 20  # two seconds on an idle machine
@@ -130,7 +130,7 @@ def test_company_of_5000_is_deleted_in_one_pass(ada):
     )
 
 
-def seconds_until(condition, seconds=60):
+def seconds_until(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -145,8 +145,7 @@ class OnPostgres:
         return query(self.url, statement)[0][0]
 
     def fill(self, user, events):
-        events_of = FILL.replace("%%", "%").replace("%s", "{}").format(events, f"'{user}'")
-        query(self.url, events_of)
+        query(self.url, FILL, 3 * events, user)  # a third are the user's own
 
     def settle(self):
         query(self.url, "UPDATE privacy_erasure SET erased_at = now() - interval '1 hour'")
@@ -187,7 +186,7 @@ def test_worker_that_is_killed_is_resumed(new_service, tmp_path, kind):
     database = kind(service)
     database.fill("z@example.net", 100_000)
     service.manage("shell", "-c", ERASE)
-    left = "SELECT count(*) FROM audit_record WHERE actor_email = 'z@example.net'"
+    left = f"SELECT count(*) FROM audit_record WHERE actor_email = 'z@example.net' AND {OWN}"
 
     worker = service.spawn("manage.py", "sendmail")
     seconds_until(lambda: database.ask(left) < 90_000)
@@ -201,6 +200,7 @@ def test_worker_that_is_killed_is_resumed(new_service, tmp_path, kind):
     assert database.ask("SELECT count(*) FROM privacy_erasure WHERE done_at IS NOT NULL") == 1
 
 
+OWN = "kind = 'login.succeeded'"
 ERASE = (
     "from accounts.models import User; from privacy.erasure import erase; "
     "User.objects.update(is_active=False); erase(User.objects.get(), actor=None)"
