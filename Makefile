@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts lint schema messages lock bench
+.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts lint schema settings messages lock bench
 .DEFAULT_GOAL := run
 
 run: .venv/.installed
@@ -42,6 +42,10 @@ test-hosts: .venv/.installed-tests
 # The schema as a file; a test fails while it differs from what the code says.
 schema: .venv/.installed
 	$(BIN)/python manage.py shell --no-imports -c "from config.schema import document; print(document().decode(), end='')" > docs/openapi.json
+
+# The settings' values and defaults in docs/configuration.md; a test fails while they differ from the code's.
+settings: .venv/.installed
+	$(BIN)/python -m tests.config.settings_table
 
 # Compile every translation, after a change of a .po file; a test fails while they differ.
 messages: .venv/.installed-tests

@@ -44,11 +44,3 @@ def test_walk(tmp_path):
     assert output.count('"email":"ada@example.com"') == 4
     assert "HTTP/1.1 204 No Content" in output
     assert output.rstrip().endswith('{"error":"invalid or expired refresh token"}')
-
-
-def test_settings_table_names_every_variable_that_is_read():
-    settings = Path("config/settings.py").read_text()
-    read = set(re.findall(r'(?:env|servers)\.\w+\(\s*"([A-Z_]+)"', settings))
-    documented = set(re.findall(r"^\| `([A-Z_]+)`", Path("README.md").read_text(), re.MULTILINE))
-
-    assert read == documented

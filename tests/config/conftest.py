@@ -1,4 +1,4 @@
-"""An installation as the guide makes it, for the tests of its commands."""
+"""An installation as docs/install.md makes it, for the tests of its commands."""
 
 import pytest
 
@@ -12,8 +12,8 @@ def shells(tmp_path_factory):
     folder = tmp_path_factory.mktemp("consulting")
     server = servers.PostgresServer(folder.name)
     made = Shells(server, folder)
-    made.as_postgres(block("as `postgres`, the role that owns the tables"))
-    made.as_operator(block("The owner's address stands in no file"))
+    made.as_postgres(block("install", "As `postgres`, make two roles"))
+    made.as_operator(block("install", "Type the owner's address"))
     made.manage("createsuperuser --noinput", **OPERATOR)
     yield made
     server.stop()

@@ -1,23 +1,25 @@
-"""The commands of docs/production.md, and the shells that they are typed into."""
+"""The commands of the operators' pages, and the shells that they are typed into."""
 
 import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 from tests import servers
 from tests.config.test_checks import PRODUCTION
 from tests.conftest import PASSWORD
 
-GUIDE = Path("docs/production.md").read_text(encoding="utf-8")
 OPERATOR = {"DJANGO_SUPERUSER_EMAIL": "op@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
 
 
-def block(words):
-    """The first block of shell commands after these words of the guide."""
-    assert GUIDE.count(words) == 1, words
-    return re.findall(r"```sh\n(.*?)```", GUIDE.partition(words)[2], re.DOTALL)[0]
+def block(page, words):
+    """The first block of shell commands after these words of a page in docs/."""
+    text = Path(f"docs/{page}.md").read_text(encoding="utf-8")
+    assert text.count(words) == 1, words
+    found = re.search(r"^ *```sh\n(.*?)^ *```", text.partition(words)[2], re.DOTALL | re.MULTILINE)
+    return textwrap.dedent(found[1])
 
 
 class Shells:

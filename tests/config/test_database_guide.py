@@ -1,4 +1,4 @@
-"""The database's commands of docs/production.md, as `postgres`, as the owner and as the service."""
+"""The database's commands of the operators' pages, as `postgres`, the owner and the service."""
 
 import re
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_service_works_with_its_rights(shells):
 
 def test_backup_is_whole_private_and_dated(shells):
     before = dumps(shells)
-    shells.as_operator(block("by the role that serves (a dump only reads)"))
+    shells.as_operator(block("operations", "## Back up"))
 
     (made,) = set(dumps(shells)) - set(before)
     assert re.fullmatch(r"consulting-\d{4}-\d\d-\d\d-\d{6}\.dump", made.name)
@@ -60,14 +60,14 @@ def test_backup_that_fails_leaves_the_older_ones_alone(undone):
     query(undone.owner, "REVOKE SELECT ON accounts_user FROM consulting_service")
     before = {path: path.stat() for path in dumps(undone)}
 
-    done = undone.as_operator(block("by the role that serves (a dump only reads)"), check=False)
+    done = undone.as_operator(block("operations", "## Back up"), check=False)
 
     assert done.returncode != 0
     assert {path: path.stat() for path in dumps(undone)} == before
 
 
 def test_backup_is_restored_by_its_commands(shells):
-    shells.as_operator(block("by the role that serves (a dump only reads)"))
+    shells.as_operator(block("operations", "## Back up"))
     tables = "SELECT count(*) FROM accounts_user", "SELECT max(id) FROM audit_record"
     before = [query(shells.owner, statement) for statement in tables]
     version = query(shells.owner, "SELECT token_version FROM accounts_user")
@@ -76,8 +76,10 @@ def test_backup_is_restored_by_its_commands(shells):
     used = "trail.record(trail.Kind.RECOVERY_CODE_USED, subject='op@example.com')"
     shells.manage(f'shell -c "from audit import trail; {used}"')
 
-    shells.as_postgres(block("set aside what is there"))
-    shells.as_operator(block("in the operators' shell of the release"), dump=str(dumps(shells)[-1]))
+    shells.as_postgres(block("operations", "## Restore"))
+    shells.as_operator(
+        block("operations", "with the release that made the backup"), dump=str(dumps(shells)[-1])
+    )
 
     assert query(shells.service, tables[0]) == before[0]
     assert query(
@@ -95,7 +97,9 @@ def test_backup_is_restored_by_its_commands(shells):
     assert query(kept, "SELECT count(*) FROM audit_record WHERE kind = 'logout.everywhere'") == [
         (1,)
     ]
-    assert shells.run(block("**A restored backup**"), **shells.local).stdout == ("op@example.com\n")
+    assert shells.run(block("operations", "the returned factors"), **shells.local).stdout == (
+        "op@example.com\n"
+    )
     shells.as_postgres("dropdb consulting_before")
 
 
@@ -105,12 +109,12 @@ def test_tables_of_later_migrations_are_open_to_the_service(undone):
     query(undone.service, "INSERT INTO later (word) VALUES ('x'); UPDATE later SET word = 'y'")
 
     assert not undone.can_rewrite_audit_log()
-    undone.as_operator(block("by the role that serves (a dump only reads)"))
+    undone.as_operator(block("operations", "## Back up"))
 
 
 def test_rights_that_a_dump_brings_back_are_named(shells):
     """What the restore's own commands leave out, and why: `--clean` with the dump's rights."""
-    shells.as_operator(block("by the role that serves (a dump only reads)"))
+    shells.as_operator(block("operations", "## Back up"))
     restore = f'pg_restore --clean --if-exists --no-owner -d "{shells.owner}" {dumps(shells)[-1]}'
     shells.as_operator(restore, check=False)
 

@@ -1,4 +1,4 @@
-"""The embedded database by docs/production.md: copied while it serves, and moved to PostgreSQL."""
+"""The embedded database by docs/operations.md: copied while it serves, and moved to PostgreSQL."""
 
 import itertools
 import sqlite3
@@ -12,7 +12,7 @@ from tests.config.guide import OPERATOR, Shells, block
 from tests.conftest import PASSWORD, Service, query
 from tests.requests import ask
 
-COPY = block("Python's `sqlite3` asks SQLite itself for a copy")
+COPY = block("operations", "## The embedded database")
 MADE_BY_MIGRATE = {"django_content_type", "auth_permission", "keys_signingkey"}
 LOG_IN = {"email": "op@example.com", "password": PASSWORD}
 
@@ -84,16 +84,14 @@ def test_copy_is_whole_while_the_service_writes(embedded, tmp_path):
 def test_copy_is_restored(embedded, tmp_path):
     embedded.start()
     before = embedded.log_in().json()
-    Shells(servers.POSTGRES, tmp_path).run(
-        block("Python's `sqlite3` asks SQLite itself for a copy")
-    )
+    Shells(servers.POSTGRES, tmp_path).run(COPY)
     embedded.manage("createcompany", "Engines", "ada@example.com")
     embedded.server.terminate()
     embedded.server.wait(20)
 
     (copy,) = tmp_path.glob("db-*.sqlite3")
     Shells(servers.POSTGRES, tmp_path).run(
-        block("without\nthe `-wal` and `-shm` files"), copy=str(copy)
+        block("operations", "To restore, end `make run`"), copy=str(copy)
     )
     embedded.start()
 
@@ -112,7 +110,7 @@ def test_it_moves_to_postgresql(embedded, shells, tmp_path):
     there = Shells(shells.server, tmp_path, "moved")
     there.as_postgres("createdb --owner consulting moved")
 
-    there.run(block("**To PostgreSQL**"), OWNER_URL=there.owner)
+    there.run(block("operations", "To move to PostgreSQL"), OWNER_URL=there.owner)
 
     before_it = counts(tmp_path)
     rows = {it: query(there.service, f"SELECT count(*) FROM {it}")[0][0] for it in before_it}

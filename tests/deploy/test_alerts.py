@@ -184,8 +184,17 @@ def test_rules_are_well_formed():
 def test_rules_ask_for_series_that_there_are():
     every = rules().values()
 
-    assert all(rule["annotations"].keys() == {"summary", "action"} for rule in every)
     assert set().union(*(asked(rule["expr"]) for rule in every)) <= known() | MADE_BY_PROMETHEUS
+
+
+def test_every_alert_names_its_heading_among_the_incidents():
+    page = Path("docs/incidents.md").read_text(encoding="utf-8")
+    headings = set(re.findall(r"^### ([A-Z][A-Za-z]+)$", page, re.MULTILINE))
+
+    assert headings == rules().keys()
+    for alert, rule in rules().items():
+        assert rule["annotations"].keys() == {"summary", "action", "runbook_url"}
+        assert rule["annotations"]["runbook_url"] == f"docs/incidents.md#{alert.lower()}"
 
 
 def test_every_alert_has_its_outage_and_its_quiet_night():

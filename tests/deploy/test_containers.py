@@ -17,6 +17,8 @@ import yaml
 
 from config import settings
 from tests import servers
+from tests.config.guide import block
+from tests.config.settings_table import declared
 from tests.conftest import SECRET_KEY
 from tests.requests import ask
 
@@ -57,8 +59,7 @@ def config_map():
     [IMAGE_ENVIRONMENT, config_map(), *(made["environment"] for made in OURS.values())],
 )
 def test_variables_are_settings(environment):
-    table = Path("README.md").read_text(encoding="utf-8")
-    known = set(re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE))
+    known = set(declared())
     secrets = {
         "SECRET_KEY",
         "SECRET_KEY_FALLBACKS",
@@ -103,6 +104,18 @@ def test_secrets_are_mounted_where_they_are_looked_for():
         mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
         files = [v for k, v in config_map().items() if k.endswith("_FILE")]
         assert mounts == {"/tmp", *(str(Path(path).parent) for path in files)}
+
+
+def test_secrets_are_made_by_the_guide(tmp_path):
+    made = block("install", "Make the secrets")
+    subprocess.run(["bash", "-euc", made], cwd=tmp_path, check=True)
+
+    files = {path.name: path for path in (tmp_path / "deploy/secrets").iterdir()}
+    assert files.keys() == COMPOSE["secrets"].keys()
+    assert {path.stat().st_mode & 0o777 for path in files.values()} == {0o444}
+    assert (tmp_path / "deploy/secrets").stat().st_mode & 0o777 == 0o700
+    password = files["postgres_password"].read_text().strip()
+    assert f"consulting:{password}@postgres:" in files["database_url"].read_text()
 
 
 def test_nobody_has_rights_or_a_tree_to_write_to():

@@ -64,7 +64,7 @@ def pgbouncer(request):
 
 @pytest.fixture(scope="module")
 def direct(pgbouncer):
-    """The address of the database itself, which is set up as docs/production.md says."""
+    """The address of the database itself, which is set up as docs/configuration.md says."""
     name = f"pooled_by_{pgbouncer.mode}"
     servers.POSTGRES.execute(f"CREATE DATABASE {name}")
     servers.POSTGRES.execute(f"ALTER DATABASE {name} SET client_connection_check_interval = '1s'")

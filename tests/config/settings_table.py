@@ -1,0 +1,89 @@
+"""Writes the columns "values" and "default" of docs/configuration.md from config/settings.py."""
+
+import ast
+import re
+from pathlib import Path
+
+PAGE = Path("docs/configuration.md")
+ROW = re.compile(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
+VALUES = {
+    "boolean": "`true`, `false`",
+    "breach_file": "path",
+    "commit": "text",
+    "database": "`postgres://`, `sqlite://`",
+    "email": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, `consolemail://`",
+    "host_names": "list of host names",
+    "http_url": "http(s) URL",
+    "https_link": "https URL",
+    "ip_address": "IP address",
+    "names": "list of `authenticated`, `public`",
+    "network_limits": "list of `NETWORK=LIMIT`",
+    "origins": "list of origins",
+    "passkeys": "domain",
+    "redis_url": "[address](#redis-addresses)",
+    "schemes": "list of schemes",
+    "secret_key": "secret",
+    "secret_keys": "list of secrets",
+    "sender": "e-mail address",
+    "text": "text",
+    "token": "secret",
+}
+MADE = {  # defaults that are no values
+    "COMMIT": "what git says",
+    "PASSKEYS_RP_ID": "host of `$FRONTEND_URL`",
+    "SECRET_KEY": "generated in `$DATA_DIR/secret_key`",
+}
+
+
+def declared():
+    """The columns "values" and "default" of each setting that config/settings.py reads."""
+    found = {}
+    for node in ast.walk(ast.parse(Path("config/settings.py").read_text("utf-8"))):
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).startswith("env."):
+            continue
+        kind = ast.unparse(node.func).removeprefix("env.")
+        if kind in {"stop", "is_own_url", "redis_servers"}:  # read no variable of their own
+            continue
+        name = "COMMIT" if kind == "commit" else ast.literal_eval(node.args[0])
+        found[name] = values(kind, node), MADE.get(name) or default(node)
+    return found
+
+
+def values(kind, node):
+    if kind == "choice":
+        return ", ".join(f"`{one}`" for one in ast.literal_eval(node.args[2]))
+    if kind != "integer":
+        return VALUES[kind]
+    bounds = {word.arg: ast.unparse(word.value) for word in node.keywords}
+    low, high = bounds.get("low", "1"), bounds.get("high")
+    return f"{low} to {eval(high)}" if high else f"{low} or more"
+
+
+def default(call):
+    """A setting's default; another setting in it as $NAME."""
+    if len(call.args) < 2 or ast.unparse(call.args[1]) == "''":
+        return "none"
+    node = call.args[1]
+    if isinstance(node, ast.Constant):
+        return f"`{str(node.value).lower() if isinstance(node.value, bool) else node.value}`"
+    text = "".join(
+        part.value if isinstance(part, ast.Constant) else ast.unparse(part.value)
+        for part in node.values
+    )
+    text = re.sub(r"\b([A-Z_]{4,})\b", r"$\1", text)
+    return "`{}`".format(re.sub(r" / '([^']*)'", r"/\1", text).replace("$BASE_DIR/", ""))
+
+
+def filled(page):
+    """The page with both columns as the code says, and the names of its rows."""
+    known = declared()
+
+    def row(match):
+        name, meaning = match.groups()
+        return f"| `{name}` | {' | '.join(known.get(name, ('', '')))} | {meaning} |"
+
+    return ROW.sub(row, page), [match[1] for match in ROW.finditer(page)]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(filled(PAGE.read_text("utf-8"))[0], "utf-8")
