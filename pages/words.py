@@ -11,69 +11,70 @@ from audit.models import Kind
 WORDS = {
     # Said of a limit and of a lock alike, and true of both: nobody shall tell one from the other.
     "too many attempts": _(
-        "Too many attempts. Wait a minute and try again; if that does not help, wait {lock}. "
-        "Forgotten your password? Ask for a link meanwhile; it works after that."
+        "Too many attempts. Wait a minute and try again. If that doesn't work, wait {lock} or "
+        "reset your password."
     ),
     "too many attempts: link": _(
-        "Too many attempts. Wait a minute and try again; if that does not help, wait {lock}. "
-        "Your link is not used up: it stays good for as long as its mail says."
+        "Too many attempts. Wait a minute and try again. If that doesn't work, wait {lock}. "
+        "Your link still works."
     ),
-    "goes on by itself": _("Too many requests just now. This goes on by itself in a moment."),
+    "goes on by itself": _("Too many requests. This continues automatically in a moment."),
     "goes on by itself: long": _(
-        "Still too many attempts. This goes on by itself; it can take {lock}. What works "
-        "meanwhile: a passkey, other devices on which you are signed in, and asking for a new "
-        "password."
+        "Still too many attempts. This continues automatically, but may take {lock}. Meanwhile "
+        "you can use a passkey, use a device where you're signed in, or reset your password."
     ),
     "a quarter": _("a quarter of an hour"),
     "minutes": _("{count} minutes"),
-    "log in": _("Log in"),
-    "new password": _("Ask for a new password"),
+    "log in": _("Sign in"),
+    "new password": _("Reset your password"),
     "signed in as somebody else": _(
-        "You are signed in as {email}. If you go on, that ends in this browser."
+        "You're signed in as {email}. If you continue, you'll be signed out of that account."
     ),
     "busy": _("One moment…"),
     "try again": _("Try again"),
-    "unreachable": _("The service cannot be reached. Please try again in a moment."),
-    "unlocked": _("You can log in again."),
+    "unreachable": _("We can't reach the service. Try again in a moment."),
+    "unlocked": _("You can sign in again."),
     "saved": _("Saved."),
-    "signed out": _("You are signed out."),
-    "welcome": _("Welcome! You are signed in."),
+    "signed out": _("You're signed out."),
+    "welcome": _("Welcome! You're signed in."),
     "password changed": _("Password changed."),
-    "your role has changed": _("Your role has changed."),
-    "sent again": _("It has been sent again."),
-    "no link": _("This page needs the link from your e-mail. Please open that link again."),
+    "your role has changed": _("Your role was changed."),
+    "sent again": _("Sent again."),
+    "no link": _("Open the link in your e-mail again to use this page."),
     "join": _("Join {company}"),
     "too short": _("At least {count} characters."),
-    "more characters": _("{count} more to go."),
-    "long enough": _("Long enough."),
+    "more characters": _("{count} more characters"),
+    "long enough": _("Long enough"),
     "sign out everywhere: sure": _("Sign out everywhere?"),
-    "sign out everywhere: then": _("You will have to log in again on every device, here too."),
+    "sign out everywhere: then": _(
+        "You'll need to sign in again on every device, including this one."
+    ),
     # Second factors
     "totp": _("Authenticator app"),
-    "totp: label": _("Code"),
-    "totp: hint": _("The six digits that your authenticator app shows."),
+    "totp: label": _("Authentication code"),
+    "totp: hint": _("Enter the 6-digit code from your authenticator app."),
     "passkey": _("Passkey"),
     "recovery_code: label": _("Recovery code"),
-    "recovery_code: hint": _("One of the codes that you have kept. Each works once."),
+    "recovery_code: hint": _("Enter one of your saved recovery codes. Each works once."),
     "qr": _("QR code for the authenticator app"),
     "copied": _("Copied."),
     "codes left": _("Recovery codes left: {count}"),
     "added on": _("Added on {date}"),
     "remove: sure": _("Remove {name}?"),
-    "remove: done": _("{name} has been removed."),
-    "enrolment over": _("That took too long. Please log in again."),
-    "rule: optional": _("Everybody may set one up; nobody has to."),
-    "rule: required": _("Everybody needs one beside the password."),
-    "require: sure": _("Require a second factor of everybody?"),
+    "remove: done": _("{name} was removed."),
+    "enrolment over": _("That took too long. Sign in again."),
+    "rule: optional": _("Two-factor authentication is optional."),
+    "rule: required": _("Two-factor authentication is required for everyone."),
+    "require: sure": _("Require two-factor authentication for everyone?"),
     "require: then": _(
-        "Whoever has none is signed out at once, and sets one up at the next log-in."
+        "People without it are signed out now and asked to set it up when they next sign in."
     ),
-    "reset factors: sure": _("Reset the second factors of {name}?"),
+    "reset factors: sure": _("Reset two-factor authentication for {name}?"),
     "reset factors: then": _(
-        "Apps, passkeys and recovery codes are removed, and {name} is signed out. Make sure that "
-        "it is really {name} who asks."
+        "This removes all apps, passkeys and recovery codes and signs {name} out. Make sure "
+        "it's really {name} who is asking."
     ),
-    "reset factors: done": _("{name} has no second factor any more."),
+    "reset factors: done": _("Two-factor authentication was reset for {name}."),
     # People
     "admin": _("Admin"),
     "member": _("Member"),
@@ -81,47 +82,49 @@ WORDS = {
     "deactivated": _("Deactivated"),
     "pending": _("Pending"),
     "expired": _("Expired"),
-    "open until": _("Works until {date}"),
+    "open until": _("Expires on {date}"),
     "expired on": _("Expired on {date}"),
     "actions": _("Actions for {name}"),
     "last used on": _("Last used on {date}"),
-    "end access: sure": _("Let {name} act for you no longer?"),
-    "end access: then": _("Its access ends at once. You can connect it again."),
-    "end access: done": _("{name} acts for you no longer."),
-    "invited": _("The invitation to {email} is on its way."),
+    "end access: sure": _("Disconnect {name}?"),
+    "end access: then": _("Its access ends immediately. You can connect it again later."),
+    "end access: done": _("{name} was disconnected."),
+    "invited": _("Invitation sent to {email}."),
     "make admin: sure": _("Make {name} an admin?"),
     "make admin: then": _("Admins invite people, change roles and deactivate accounts."),
-    "make admin: done": _("{name} is an admin now."),
+    "make admin: done": _("{name} is now an admin."),
     "make member: sure": _("Make {name} a member?"),
-    "make member: then": _("{name} will no longer see this page."),
+    "make member: then": _("{name} won't be able to open this page."),
     "make member: sure, yourself": _("Give up your own admin role?"),
     "make member: then, yourself": _(
-        "You will no longer see this page. Only another admin can give the role back to you."
+        "You won't be able to open this page. Only another admin can make you an admin again."
     ),
-    "make member: done": _("{name} is a member now."),
+    "make member: done": _("{name} is now a member."),
     "deactivate: sure": _("Deactivate {name}?"),
-    "deactivate: then": _("{name} is signed out at once and cannot log in until reactivated."),
-    "deactivate: sure, yourself": _("Deactivate yourself?"),
-    "deactivate: then, yourself": _(
-        "You are signed out at once. Only another admin can reactivate you."
+    "deactivate: then": _(
+        "{name} will be signed out immediately and can't sign in until you reactivate the account."
     ),
-    "deactivate: done": _("{name} has been deactivated."),
-    "activate: done": _("{name} can log in again."),
+    "deactivate: sure, yourself": _("Deactivate your own account?"),
+    "deactivate: then, yourself": _(
+        "You'll be signed out immediately. Only another admin can reactivate your account."
+    ),
+    "deactivate: done": _("{name} was deactivated."),
+    "activate: done": _("{name} can sign in again."),
     "last signed in on": _("Last signed in on {date}"),
-    "mail password: done": _("A link to a new password is on its way to {email}."),
-    "sign out: sure": _("Sign {name} out?"),
-    "sign out: then": _("Every session of {name} ends at once, assistants' too."),
-    "sign out: done": _("{name} is signed out."),
-    "resend: done": _("The invitation to {email} has been sent again."),
+    "mail password: done": _("Password reset sent to {email}."),
+    "sign out: sure": _("Sign out {name}?"),
+    "sign out: then": _("{name} will be signed out on all devices and in all connected apps."),
+    "sign out: done": _("{name} was signed out."),
+    "resend: done": _("Invitation sent to {email} again."),
     "revoke: sure": _("Revoke the invitation to {email}?"),
-    "revoke: then": _("The link in the mail stops working."),
-    "revoke: done": _("The invitation to {email} has been revoked."),
+    "revoke: then": _("The link in the e-mail will stop working."),
+    "revoke: done": _("The invitation to {email} was revoked."),
     # What has happened
     "signup.completed": _("Signed up"),
-    "login.succeeded": _("Logged in"),
+    "login.succeeded": _("Signed in"),
     "logout.everywhere": _("Signed out everywhere"),
     "profile.changed": _("Profile changed"),
-    "password.changed": _("New password set"),
+    "password.changed": _("Password changed"),
     "password.link": _("Password link requested"),
     "invitation.created": _("Invited"),
     "invitation.resent": _("Invitation sent again"),
@@ -130,76 +133,79 @@ WORDS = {
     "user.role": _("Role changed"),
     "user.deactivated": _("Deactivated"),
     "user.activated": _("Reactivated"),
-    "assistant.let_in": _("Assistant let in"),
-    "assistant.ended": _("Assistant's access ended"),
-    "assistant.elsewhere": _("An assistant's token came from two addresses"),
+    "assistant.let_in": _("App connected"),
+    "assistant.ended": _("App disconnected"),
+    "assistant.elsewhere": _("App used from two networks"),
     "company.created": _("Company created"),
-    "admin.added": _("Added by operators"),
-    "admin.changed": _("Changed by operators"),
-    "admin.deleted": _("Deleted by operators"),
-    "email.link": _("Another e-mail address asked for"),
+    "admin.added": _("Added by support"),
+    "admin.changed": _("Changed by support"),
+    "admin.deleted": _("Deleted by support"),
+    "email.link": _("E-mail change requested"),
     "email.changed": _("E-mail address changed"),
-    "email.undone": _("Change of the e-mail address undone"),
-    "factor.added": _("Second factor added"),
-    "factor.renamed": _("Second factor renamed"),
-    "factor.removed": _("Second factor removed"),
-    "factor.reset": _("Second factors reset"),
-    "factor.codes": _("Recovery codes made"),
+    "email.undone": _("E-mail change undone"),
+    "factor.added": _("Two-factor method added"),
+    "factor.renamed": _("Two-factor method renamed"),
+    "factor.removed": _("Two-factor method removed"),
+    "factor.reset": _("Two-factor authentication reset"),
+    "factor.codes": _("Recovery codes created"),
     "factor.code_used": _("Recovery code used"),
-    "factor.count": _("The count of a passkey went back"),
-    "lock.mailed": _("Unlocked by mail"),
-    "lock.cleared": _("Unlocked by operators"),
-    "device.known": _("Device made known"),
+    "factor.count": _("Possible copied passkey"),
+    "lock.mailed": _("Unlocked by e-mail"),
+    "lock.cleared": _("Unlocked by support"),
+    "device.known": _("Device recognised"),
     "company.changed": _("Company changed"),
-    "person.exported": _("Data exported"),
-    "person.erased": _("Person erased"),
-    "mail.retried": _("Mail tried again"),
+    "person.exported": _("Personal data exported"),
+    "person.erased": _("Account deleted"),
+    "mail.retried": _("E-mail resent"),
     "of person": _("Only {name}"),
-    "invite again: done": _("The invitation to {email} is on its way."),
-    "is invited": _("is invited."),
-    "mail refused": _("The mail was refused: is the address right?"),
+    "invite again: done": _("Invitation sent to {email}."),
+    "is invited": _("was invited."),
+    "mail refused": _("The e-mail bounced. Check the address."),
     "revoked": _("Revoked"),
-    "email change asked": _("If the address can be used, a link is on its way to {email}."),
-    "email changed": _("Your e-mail address is changed."),
-    "email change undone": _("Your e-mail address is the old one again. Change your password now."),
-    "log in with": _("From now on you log in with {email}."),
+    "email change asked": _("If that address can be used, we've sent a link to {email}."),
+    "email changed": _("Your e-mail address was changed."),
+    "email change undone": _("Your previous e-mail address is back. Now choose a new password."),
+    "log in with": _("From now on, sign in with {email}."),
     # The API's own words
-    "wrong password": _("The password is wrong."),
-    "A name cannot hold a link.": _("A name cannot hold a link."),
-    "This name is taken by the operators.": _("This name is taken by the operators."),
-    "rate_limited": _("Too many requests just now. Try this one again in a minute."),
-    "invalid request": _("Please check what you have entered."),
-    "invalid or expired token": _("This link has been used, has expired or was replaced."),
-    "wrong e-mail or password": _("The e-mail address or the password is wrong."),
+    "wrong password": _("Incorrect password."),
+    "A name cannot hold a link.": _("Names can't contain links."),
+    "This name is taken by the operators.": _("This name is reserved. Choose another."),
+    "rate_limited": _("Too many requests. Try again in a minute."),
+    "invalid request": _("Check what you've entered."),
+    "invalid or expired token": _(
+        "This link is no longer valid. It may have expired or already been used."
+    ),
+    "wrong e-mail or password": _("Incorrect e-mail or password."),
     "not permitted for your role": _("Only admins can do this."),
     "e-mail already registered": _("This e-mail address is already registered."),
     "the last admin cannot be removed": _("A company needs at least one admin."),
-    "already a member": _("This person is a member already."),
-    "already invited": _("This person has been invited already."),
+    "already a member": _("This person is already a member."),
+    "already invited": _("This person has already been invited."),
     "invitation is no longer open": _("This invitation is no longer open."),
-    "too many mails to this address": _("This address has had many mails just now. Wait an hour."),
-    "no more invitations today": _("That is all the invitations of today. Go on tomorrow."),
-    "wrong code": _(
-        "The code or the passkey was not accepted. A code works once: wait for the app's next one."
+    "too many mails to this address": _(
+        "We've sent this address several e-mails already. Try again in an hour."
     ),
-    "wrong passkey": _("The passkey was not accepted."),
-    "too many factors": _("You have one app, or ten passkeys: that is as many as there can be."),
+    "no more invitations today": _("You've reached today's invitation limit. Try again tomorrow."),
+    "wrong code": _("That code or passkey wasn't accepted. Enter the current code from your app."),
+    "wrong passkey": _("That passkey wasn't accepted."),
+    "too many factors": _("You've reached the limit: one app and ten passkeys."),
     "your company requires a second factor": _(
-        "Your company requires a second factor: add another before you remove the last."
+        "Your company requires two-factor authentication. Add another method before you remove "
+        "the last one."
     ),
     "set up a second factor yourself first": _(
-        "Set up a second factor for yourself first, on your account page."
+        "Set up two-factor authentication for your own account first."
     ),
-    "not found": _("This is no longer there. Please begin again."),
+    "not found": _("This no longer exists. Start again."),
     "NotAllowedError": _("No passkey was used."),  # WebAuthn's words, by which browsers say it
-    "InvalidStateError": _("There is a passkey of yours on this device already."),
-    "service unavailable": _("The service is unavailable. Please try again in a moment."),
-    "internal error": _("Something went wrong on our side. Please try again."),
+    "InvalidStateError": _("You already have a passkey on this device."),
+    "service unavailable": _("The service is unavailable. Try again in a moment."),
+    "internal error": _("Something went wrong on our side. Try again."),
     "Enter a valid email address.": _("Enter a valid e-mail address."),
     "This field is required.": _("This field is required."),
-    "This field may not be blank.": _("This field may not be blank."),
-    "Control characters are not allowed.": _("Control characters are not allowed."),
-    Common.message: _("This password is too common."),
+    "This field may not be blank.": _("This field can't be blank."),
+    "Control characters are not allowed.": _("Control characters aren't allowed."),
+    Common.message: _("This password is too easy to guess."),
     Personal.message: _(
         "This password is too close to your name, your e-mail address or a company's name."
     ),

@@ -103,7 +103,7 @@ def page(server, **changes):
 def test_client_gets_in_by_its_document(api, ada, server):
     person = Person(query(server))
     shown = person.page.content.decode()
-    assert "<strong>localhost</strong> asks to be let in" in shown
+    assert "<strong>localhost</strong> wants access to your account" in shown
     assert "<strong>Claudia</strong>" in shown
     person.sign_in(ada.email)
     code = answered(person.decide("allow"))["code"]

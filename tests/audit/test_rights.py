@@ -16,8 +16,7 @@ EVENT = """
 INSERT INTO audit_record (kind, at, actor_id, actor_email, subject, address, agent, detail)
 VALUES ('x', now(), %s, %s, %s, '', '', '{}')
 """
-GONE, THERE = uuid.uuid4(), uuid.uuid4()
-ALIAS = uuid.uuid4()
+GONE, THERE, ALIAS = (uuid.UUID(int=number) for number in (1, 2, 3))
 ERASED = "UPDATE audit_record SET actor_id = %s, actor_email = 'erased-0123456789abcdef'"
 
 

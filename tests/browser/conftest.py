@@ -235,7 +235,7 @@ def invited(site, email):
     heading(page, "Your account")
     page.get_by_role("link", name="People").click()
     fill(page, email=email)
-    says(page, f"The invitation to {email} is on its way.")
+    says(page, f"Invitation sent to {email}.")
     return page
 
 

@@ -25,7 +25,7 @@ def let_in(site):
     page.route(f"{CALLBACK}**", lambda route: route.fulfill(body="Back at the assistant"))
     page.get_by_label("E-mail address").fill("ada@example.com")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Allow").click()
     page.get_by_text("Back at the assistant").wait_for()
     site.hosts.discard(urlsplit(CALLBACK).netloc)
@@ -42,12 +42,12 @@ def test_assistant_is_listed_and_its_access_ended(site_of_ada):
     heading(page, "Your account")
 
     page.get_by_label("Actions for Claudia").click()
-    page.get_by_role("button", name="End access").click()
-    page.get_by_role("heading", name="Let Claudia act for you no longer?").wait_for()
+    page.get_by_role("button", name="Disconnect").click()
+    page.get_by_role("heading", name="Disconnect Claudia?").wait_for()
     page.locator("dialog [value=yes]").click()
 
-    says(page, "Claudia acts for you no longer.")
-    page.get_by_text("None acts for you.").wait_for()
+    says(page, "Claudia was disconnected.")
+    page.get_by_text("No apps connected.").wait_for()
 
 
 def test_sign_out_everywhere_is_asked_and_ends_the_other_browser(site_of_ada):
@@ -60,6 +60,6 @@ def test_sign_out_everywhere_is_asked_and_ends_the_other_browser(site_of_ada):
     page.get_by_role("heading", name="Sign out everywhere?").wait_for()
     page.locator("dialog [value=yes]").click()
 
-    heading(page, "Log in")
+    heading(page, "Sign in")
     other.reload()
-    heading(other, "Log in")
+    heading(other, "Sign in")

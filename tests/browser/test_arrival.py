@@ -9,13 +9,13 @@ from tests.conftest import PASSWORD
 pytestmark = pytest.mark.browser
 
 LANGUAGES = pytest.mark.parametrize("language", ["en", "de", "sv"])
-ASKS = {"en": "Ask for a new password", "de": "Neues Passwort anfordern", "sv": "Be om ett nytt"}
+ASKS = {"en": "Reset your password", "de": "Passwort zurücksetzen", "sv": "Återställ ditt lösenord"}
 CAPS = {"en": "Caps lock is on.", "de": "Die Feststelltaste ist an.", "sv": "Caps Lock är på."}
 MISSING = {"en": "Page not found", "de": "Seite nicht gefunden", "sv": "Sidan "}
 PRODUCT = {
-    "en": "for companies that sell the work of consultants",
-    "de": "für Unternehmen, die die Arbeit von Beratern verkaufen",
-    "sv": "för företag som säljer konsulters arbete",
+    "en": "one place for your consulting company",
+    "de": "alles für Ihr Beratungsunternehmen an einem Ort",
+    "sv": "allt för ditt konsultföretag på ett ställe",
 }
 LINKS = {
     "LINKS_TERMS": "https://www.example.com/terms",
@@ -126,9 +126,9 @@ def test_links_of_the_operators_are_on_every_page(new_site):
             assert look(page, f"{path}-links-{device}") == []
     site.log_in(page)
     heading(page, "Your account")
-    assert page.get_by_role("link", name="Imprint").is_visible()
+    assert page.get_by_role("link", name="Legal notice").is_visible()
     page.goto("/admin/login/")  # a phone's, 320 px wide: nothing touches its edge
-    first, last = (page.get_by_role("link", name=name) for name in ("Terms", "Imprint"))
+    first, last = (page.get_by_role("link", name=name) for name in ("Terms", "Legal notice"))
     edges = first.bounding_box()["x"], last.bounding_box()["x"] + last.bounding_box()["width"]
     assert edges[0] >= 16
     assert edges[1] <= 304
@@ -160,6 +160,6 @@ def test_password_that_is_shown_is_hidden_before_it_is_sent(site_of_ada):
     page.route("**/auth/login", lambda route: None)
 
     page.keyboard.press("Tab")
-    page.get_by_role("button", name="Log in", exact=True).click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
 
     assert page.locator("[name=password]").get_attribute("type") == "password"

@@ -42,7 +42,7 @@ def open_page(site, path, **options):
 def sign_in(page, password=PASSWORD):
     page.get_by_label("E-mail address").fill("ada@example.com")
     page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
 
 
 def told(site, page):
@@ -101,7 +101,7 @@ LANGUAGES = pytest.mark.parametrize("language", ["en", "de", "sv"])
 CAPS = {"en": "Caps lock is on.", "de": "Die Feststelltaste ist an.", "sv": "Caps Lock är på."}
 SHOW = {"en": "Show password", "de": "Anzeigen Passwort", "sv": "Visa lösenord"}
 NAMES = {"en": "English", "de": "Deutsch", "sv": "Svenska"}
-TITLES = {"en": "Connect an assistant", "de": "Einen Assistenten verbinden", "sv": "Anslut en"}
+TITLES = {"en": "Connect an app", "de": "App verbinden", "sv": "Anslut en"}
 
 
 @LANGUAGES
@@ -144,7 +144,7 @@ def test_forgotten_password_is_asked_for_in_another_tab(site_of_ada):
     with page.expect_popup() as popup:
         page.get_by_role("link", name="Forgot your password?").click()
 
-    heading(popup.value, "Ask for a new password")
+    heading(popup.value, "Reset your password")
     sign_in(page)  # the page is still there
     page.get_by_role("button", name="Allow").wait_for()
 

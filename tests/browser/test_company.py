@@ -17,24 +17,26 @@ pytestmark = pytest.mark.browser
 WORDS = {
     "en": {
         "people": "Active people", "admins": "Admins", "invitations": "Open invitations",
-        "without_factor": "Without a second factor", "absent": "Not signed in for 90 days",
+        "without_factor": "Without two-factor authentication",
+        "absent": "Not signed in for 90 days",
         "since": "Last sign-in", "what": "What", "role": "Role changed", "history":
-        "What has happened", "actions": "Actions for Ada Lovelace", "alone": "Only Ada Lovelace",
-        "everybody": "Show everybody", "empty": "Nobody is found.", "rename": "Rename",
+        "Activity", "actions": "Actions for Ada Lovelace", "alone": "Only Ada Lovelace",
+        "everybody": "Show everyone", "empty": "No people match your search.", "rename": "Rename",
     },
     "de": {
         "people": "Aktive Personen", "admins": "Admins", "invitations": "Offene Einladungen",
-        "without_factor": "Ohne zweiten Faktor", "absent": "Seit 90 Tagen nicht angemeldet",
+        "without_factor": "Ohne Zwei-Faktor-Authentifizierung",
+        "absent": "Seit 90 Tagen nicht angemeldet",
         "since": "Letzte Anmeldung", "what": "Was", "role": "Rolle geändert", "history":
-        "Was geschehen ist", "actions": "Aktionen für Ada Lovelace", "alone": "Nur Ada Lovelace",
-        "everybody": "Alle anzeigen", "empty": "Niemand gefunden.", "rename": "Umbenennen",
+        "Aktivitäten", "actions": "Aktionen für Ada Lovelace", "alone": "Nur Ada Lovelace",
+        "everybody": "Alle anzeigen", "empty": "Keine Treffer.", "rename": "Umbenennen",
     },
     "sv": {
         "people": "Aktiva personer", "admins": "Administratörer", "invitations":
-        "Öppna inbjudningar", "without_factor": "Utan andra faktor", "absent":
+        "Öppna inbjudningar", "without_factor": "Utan tvåstegsverifiering", "absent":
         "Inte inloggade på 90 dagar", "since": "Senaste inloggning", "what": "Vad", "role":
-        "Rollen ändrad", "history": "Vad som har hänt", "actions": "Åtgärder för Ada Lovelace",
-        "alone": "Bara Ada Lovelace", "everybody": "Visa allas", "empty": "Ingen hittades.",
+        "Rollen ändrad", "history": "Aktivitet", "actions": "Åtgärder för Ada Lovelace",
+        "alone": "Bara Ada Lovelace", "everybody": "Visa alla", "empty": "Inga träffar.",
         "rename": "Byt namn",
     },
 }  # fmt: skip

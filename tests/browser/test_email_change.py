@@ -1,4 +1,4 @@
-"""Another e-mail address, asked for on the own page: with a second factor where there is one."""
+"""Change e-mail address, asked for on the own page: with a second factor where there is one."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def page(site_of_ada):
     """Ada's account."""
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
-    page.get_by_text("You have none yet.").wait_for()
+    page.get_by_text("Not set up yet.").wait_for()
     return page
 
 
@@ -30,7 +30,7 @@ def ask_for(page, email, password=PASSWORD):
 def test_without_a_second_factor_the_password_is_enough(site_of_ada, page):
     ask_for(page, "lovelace@example.com")
 
-    says(page, "a link is on its way to lovelace@example.com")
+    says(page, "we've sent a link to lovelace@example.com")
     page.goto(site_of_ada.mailed_link())
     page.get_by_role("button", name="Use this address").click()
     page.locator("dd", has_text="lovelace@example.com").wait_for()
@@ -44,7 +44,7 @@ def test_code_of_the_app_is_asked_for_in_a_second_step(page):
 
     page.locator("#email-code").fill(code(secret, 1))
 
-    says(page, "a link is on its way to lovelace@example.com")
+    says(page, "we've sent a link to lovelace@example.com")
     page.locator("[name=own-email]:visible").wait_for()  # ready for the next time
     assert not page.locator("#email-code").is_visible()
     assert page.locator("[name=own-password]").input_value() == ""
@@ -54,13 +54,13 @@ def test_wrong_code_is_said_and_a_recovery_code_taken(page):
     _, codes = add_app(page)
     ask_for(page, "lovelace@example.com")
     page.locator("#email-code").fill("000000")
-    says(page, "The code or the passkey was not accepted.")
+    says(page, "That code or passkey wasn't accepted.")
 
     page.locator(FORM).get_by_role("button", name="Use a recovery code").click()
     page.locator("#email-code").fill(codes[0])
     page.locator(f"{FORM} button[type=submit]").click()
 
-    says(page, "a link is on its way to lovelace@example.com")
+    says(page, "we've sent a link to lovelace@example.com")
 
 
 def test_passkey_is_shown_beside_the_password(page):
@@ -69,14 +69,14 @@ def test_passkey_is_shown_beside_the_password(page):
 
     page.locator(FORM).get_by_role("button", name="Use a passkey").click()
 
-    says(page, "a link is on its way to lovelace@example.com")
+    says(page, "we've sent a link to lovelace@example.com")
 
 
 def test_wrong_password_begins_again(page):
     add_app(page)
     ask_for(page, "lovelace@example.com", "wrong guess")
 
-    says(page, "The password is wrong.")
+    says(page, "Incorrect password.")
     page.locator("[name=own-password]:focus").wait_for()
     assert not page.locator("#email-code").is_visible()
 

@@ -21,7 +21,7 @@ LISTEN = """() => {
     window.asked = [];
     navigator.credentials.get = (options) => (asked.push(options.mediation), get(options));
 }"""
-SENTENCE = "At this address browsers allow no passkeys"
+SENTENCE = "Passkeys aren't available here"
 
 
 class Key:
@@ -95,7 +95,7 @@ def add_app(page):
     secret = page.locator("[data-secret]").inner_text()
     page.locator("#app-code").fill(code(secret))
     codes = read_codes(page)
-    press(page, "I have kept them")
+    press(page, "I've saved my codes")
     says(page, "Saved.")
     return secret, codes
 
@@ -105,14 +105,14 @@ def add_passkey(page):
     press(page, "Add a passkey")
     prove(page)
     read_codes(page)
-    press(page, "I have kept them")
+    press(page, "I've saved my codes")
     says(page, "Saved.")
     return key
 
 
 def leave(page):
     press(page, "Sign out")
-    heading(page, "Log in")
+    heading(page, "Sign in")
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def page(site_of_ada):
     """Ada's account."""
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
-    page.get_by_text("You have none yet.").wait_for()
+    page.get_by_text("Not set up yet.").wait_for()
     return page
 
 
@@ -176,13 +176,13 @@ def test_removed_passkey_signs_nobody_in(page):
     page.get_by_role("heading", name="Remove Passkey?").wait_for()
     page.locator("#proof-password").fill(PASSWORD)
     press(page, "Use a passkey")
-    says(page, "Passkey has been removed.")
-    page.get_by_text("You have none yet.").wait_for()
+    says(page, "Passkey was removed.")
+    page.get_by_text("Not set up yet.").wait_for()
     key.leave_unseen(leave)
 
     press(page, "Use a passkey")
 
-    says(page, "The passkey was not accepted.")
+    says(page, "That passkey wasn't accepted.")
     key.touch(False)
     fill(page, password=PASSWORD)
     heading(page, "Your account")
@@ -222,7 +222,7 @@ def test_code_of_the_app_works_once(page):
 
     page.locator("#proof-code").fill(code(secret))  # the one that confirmed it
 
-    says(page, "The code or the passkey was not accepted.")
+    says(page, "That code or passkey wasn't accepted.")
     page.locator("#proof-code:focus").wait_for()
 
 
@@ -269,11 +269,11 @@ def test_new_recovery_codes_are_copied_downloaded_and_printed(page):
 def test_wrong_password_and_cancel_change_nothing(page):
     press(page, "Add an authenticator app")
     prove(page, password="wrong guess")
-    says(page, "The password is wrong.")
+    says(page, "Incorrect password.")
 
     press(page, "Cancel")
 
-    page.get_by_text("You have none yet.").wait_for()
+    page.get_by_text("Not set up yet.").wait_for()
     assert page.locator("#proof-password").input_value() == ""
 
 
@@ -283,7 +283,7 @@ def test_mailed_link_alone_does_not_suffice(site_of_ada, page):
     page.goto("/forgot-password")
     fill(page, email="ada@example.com")
     page.goto(site_of_ada.mailed_link())
-    heading(page, "Set a new password")
+    heading(page, "Choose a new password")
     fill(page, password="another fine password")
 
     page.locator("#proof-code").fill(code(secret, 1))
@@ -330,8 +330,8 @@ def log_in_as_bob(site, **options):
 def require(page):
     """Ada requires a second factor of her company."""
     page.get_by_role("link", name="People").click()
-    press(page, "Require it")
-    page.get_by_role("heading", name="Require a second factor of everybody?").wait_for()
+    press(page, "Require for everyone")
+    page.get_by_role("heading", name="Require two-factor authentication for everyone?").wait_for()
     page.locator("dialog [value=yes]").click()
 
 
@@ -340,19 +340,19 @@ def test_company_requires_one_and_a_member_sets_it_up(site_of_ada, bob, page):
     other = log_in_as_bob(site_of_ada)
     heading(other, "Your account")
     require(page)
-    page.get_by_text("Everybody needs one beside the password.").wait_for()
+    page.get_by_text("Two-factor authentication is required for everyone.").wait_for()
     other.reload()
-    heading(other, "Log in")
+    heading(other, "Sign in")
 
     fill(other, email="bob@example.com", password=PASSWORD)
-    heading(other, "Set up a second factor")
+    heading(other, "Set up two-factor authentication")
     Key(other)
     press(other, "Passkey")
     read_codes(other)
-    press(other, "I have kept them")
+    press(other, "I've saved my codes")
 
     heading(other, "Your account")
-    other.get_by_text("Your company requires one.").wait_for()
+    other.get_by_text("Your company requires it.").wait_for()
     other.locator("#factors").get_by_text("Passkey").first.wait_for()
 
 
@@ -367,38 +367,43 @@ def test_member_sets_an_app_up_at_the_log_in(site_of_ada, bob, page):
     other.locator("#app-code").fill(code(other.locator("[data-secret]").inner_text()))
 
     read_codes(other)
-    press(other, "I have kept them")
+    press(other, "I've saved my codes")
     heading(other, "Your account")
-    says(other, "Welcome! You are signed in.")
+    says(other, "Welcome! You're signed in.")
 
 
 def test_enrolment_is_nothing_without_a_log_in(site_of_ada):
     page = site_of_ada.tab("/second-factor")
 
-    heading(page, "Log in")
+    heading(page, "Sign in")
 
 
 def test_admin_without_one_cannot_require_it(page):
     require(page)
 
-    says(page, "Set up a second factor for yourself first")
-    page.get_by_text("Everybody may set one up; nobody has to.").wait_for()
+    says(page, "Set up two-factor authentication for your own account first")
+    page.get_by_text("Two-factor authentication is optional.").wait_for()
 
 
 def test_admin_sees_who_has_none_and_resets_a_colleague(site_of_ada, bob, page):
     other = log_in_as_bob(site_of_ada)
     add_app(other)
     page.get_by_role("link", name="People").click()
-    press(page, "Show who")
+    press(page, "Show people")
     page.locator("#without").get_by_text("ada@example.com").wait_for()
     assert not page.locator("#without").get_by_text("bob@example.com").is_visible()
 
-    act(page, "Bob Boole", "Reset second factors", confirm="Reset the second factors of Bob Boole?")
+    act(
+        page,
+        "Bob Boole",
+        "Reset two-factor authentication",
+        confirm="Reset two-factor authentication for Bob Boole?",
+    )
 
-    says(page, "Bob Boole has no second factor any more.")
+    says(page, "Two-factor authentication was reset for Bob Boole.")
     page.locator("#without").get_by_text("bob@example.com").wait_for()
     other.reload()
-    heading(other, "Log in")
+    heading(other, "Sign in")
 
 
 # ---- How they look ----
@@ -409,7 +414,7 @@ def test_admin_sees_who_has_none_and_resets_a_colleague(site_of_ada, bob, page):
 def test_no_barrier_on_the_way(site_of_ada, bob, device, viewport, scheme):
     page = site_of_ada.tab("/login", viewport=viewport, color_scheme=scheme)
     site_of_ada.log_in(page)
-    page.get_by_text("You have none yet.").wait_for()
+    page.get_by_text("Not set up yet.").wait_for()
     found = {}
     press(page, "Add an authenticator app")
     found["proof"] = look(page, f"factors-proof-{device}-{scheme}")
@@ -419,19 +424,19 @@ def test_no_barrier_on_the_way(site_of_ada, bob, device, viewport, scheme):
     page.locator("#app-code").fill(code(page.locator("[data-secret]").inner_text()))
     read_codes(page)
     found["codes"] = look(page, f"factors-codes-{device}-{scheme}")
-    press(page, "I have kept them")
+    press(page, "I've saved my codes")
     page.locator("#factors").get_by_text("Authenticator app").wait_for()
     found["list"] = look(page, f"factors-list-{device}-{scheme}")
     require(page)
     says(page, "Saved.")
-    press(page, "Show who")
+    press(page, "Show people")
     found["rule"] = look(page, f"factors-rule-{device}-{scheme}")
     leave(page)
     fill(page, email="ada@example.com", password=PASSWORD)
-    page.get_by_label("Code").wait_for()
+    page.get_by_label("Authentication code").wait_for()
     found["step"] = look(page, f"factors-step-{device}-{scheme}")
     other = log_in_as_bob(site_of_ada, viewport=viewport, color_scheme=scheme)
-    heading(other, "Set up a second factor")
+    heading(other, "Set up two-factor authentication")
     found["enrolment"] = look(other, f"factors-enrolment-{device}-{scheme}")
 
     assert not any(found.values()), found

@@ -25,7 +25,7 @@ def test_form_is_dead_until_its_script_has_come(site):
     page = context.new_page()
     page.goto("/login")
 
-    page.get_by_role("button", name="Log in").click(force=True)
+    page.get_by_role("button", name="Sign in").click(force=True)
 
     assert page.locator("main [name=password]").is_disabled()
     assert page.url.endswith("/login")
@@ -35,7 +35,7 @@ def test_token_of_a_link_outlives_reload_and_language(site_of_ada):
     page = site_of_ada.tab("/forgot-password")
     fill(page, email="ada@example.com")
     page.goto(site_of_ada.mailed_link())
-    heading(page, "Set a new password")
+    heading(page, "Choose a new password")
     assert "#" not in page.url
     page.reload()
     page.get_by_role("button", name="Svenska").click()
@@ -50,10 +50,10 @@ def test_token_of_a_link_outlives_reload_and_language(site_of_ada):
 def test_dead_link_is_said_before_the_form_is_filled_in(site):
     page = site.tab(DEAD)
 
-    heading(page, "This link does not work")
+    heading(page, "This link doesn't work")
     assert not page.locator("[name=password]").is_visible()
-    page.get_by_role("link", name="Ask for a new link").click()
-    heading(page, "Ask for a new password")
+    page.get_by_role("link", name="Get a new link").click()
+    heading(page, "Reset your password")
 
 
 def test_link_that_dies_meanwhile_is_said_on_sending(site_of_ada):
@@ -67,14 +67,14 @@ def test_link_that_dies_meanwhile_is_said_on_sending(site_of_ada):
 
     fill(page, password=PASSWORD)
 
-    heading(page, "This link does not work")
+    heading(page, "This link doesn't work")
 
 
 def test_page_of_a_link_without_one_says_so(site):
     page = site.tab("/accept-invitation")
 
-    heading(page, "This link does not work")
-    page.get_by_text("This page needs the link from your e-mail.").wait_for()
+    heading(page, "This link doesn't work")
+    page.get_by_text("Open the link in your e-mail again").wait_for()
 
 
 def test_lost_network_looks_like_a_failure(site):
@@ -82,12 +82,12 @@ def test_lost_network_looks_like_a_failure(site):
     page.context.set_offline(True)
     fill(page, email="ada@example.com", password=PASSWORD)
 
-    says(page, "The service cannot be reached.")
+    says(page, "We can't reach the service.")
     assert page.locator("#status").get_attribute("data-kind") == "bad"
-    page.get_by_role("link", name="Sign up", exact=True).click()
-    says(page, "The service cannot be reached.")
+    page.get_by_role("link", name="Sign up your company").click()
+    says(page, "We can't reach the service.")
     page.context.set_offline(False)
-    page.get_by_role("link", name="Sign up", exact=True).click()
+    page.get_by_role("link", name="Sign up your company").click()
     heading(page, "Sign up your company")
     assert page.locator("#status").inner_text() == ""
 
@@ -97,7 +97,7 @@ def test_page_that_could_not_load_offers_another_try(site_of_ada):
     heading(page, "Your account")
     page.route("**/users?*", lambda route: route.abort())
     page.get_by_role("link", name="People").click()
-    says(page, "The service cannot be reached.")
+    says(page, "We can't reach the service.")
     assert page.locator("main form [name]").first.is_disabled()
 
     page.unroute("**/users?*")
@@ -120,7 +120,7 @@ def test_field_is_judged_when_it_is_left(site):
 def test_empty_form_is_refused_in_the_pages_own_words(site):
     page = site.tab("/login")
 
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
 
     assert page.get_by_text("This field is required.").count() == 2
     assert page.evaluate("document.activeElement.name") == "email"
@@ -132,7 +132,7 @@ def test_fields_say_what_the_service_finds_wrong(site_of_ada):
 
     fill(page, first_name="   ")
 
-    page.get_by_text("This field may not be blank.").wait_for()
+    page.get_by_text("This field can't be blank.").wait_for()
     assert page.locator("[name=first_name]").get_attribute("aria-invalid") == "true"
     assert page.evaluate("document.activeElement.name") == "first_name"
 
@@ -143,14 +143,14 @@ def test_password_is_shown_counted_and_hidden_again(site_of_ada):
     page.goto(site_of_ada.mailed_link())
     password = page.locator("[name=password]")
     password.fill("short")
-    page.get_by_text("3 more to go.").wait_for()
+    page.get_by_text("3 more characters").wait_for()
     password.fill(PASSWORD)
-    page.get_by_text("Long enough.").wait_for()
+    page.get_by_text("Long enough").wait_for()
 
     page.get_by_role("button", name="Show").click()
 
     assert password.get_attribute("type") == "text"
-    page.get_by_role("button", name="Set the password").click()
+    page.get_by_role("button", name="Save password").click()
     heading(page, "Your account")
 
 
@@ -176,12 +176,12 @@ def test_busy_button_says_so_and_sends_once(site_of_ada):
 def test_mail_is_asked_for_again_and_for_another_address(site):
     page = site.tab("/signup")
     fill(page, email="ada@example.com")
-    heading(page, "Check your mail")
+    heading(page, "Check your inbox")
     page.get_by_text("ada@example.com").wait_for()
     with page.expect_response("**/auth/signup") as sent:
         page.get_by_role("button", name="Send again").click()
     assert sent.value.ok
-    says(page, "It has been sent again.")
+    says(page, "Sent again.")
 
     page.get_by_role("button", name="Use another address").click()
 
@@ -196,7 +196,7 @@ def test_address_is_known_on_the_next_page(site_of_ada):
 
     page.get_by_role("link", name="Forgot your password?").click()
 
-    heading(page, "Ask for a new password")
+    heading(page, "Reset your password")
     assert page.locator("[name=email]").input_value() == "ada@example.com"
 
 
@@ -206,5 +206,5 @@ def test_password_managers_are_led_to_the_change(site_of_ada):
 
     page.goto("/.well-known/change-password")
 
-    heading(page, "Ask for a new password")
+    heading(page, "Reset your password")
     page.wait_for_function("document.querySelector('[name=email]').value === 'ada@example.com'")

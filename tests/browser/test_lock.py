@@ -11,19 +11,19 @@ from tests.requests import ask
 pytestmark = pytest.mark.browser
 
 ADVICE = {
-    "en": "wait a quarter of an hour. Forgotten your password? Ask for a link meanwhile; it works",
-    "de": "warten Sie eine Viertelstunde. Passwort vergessen? Fordern Sie inzwischen einen Link an",
-    "sv": "vänta en kvart. Glömt lösenordet? Be om en länk under tiden; den fungerar efteråt",
+    "en": "wait a quarter of an hour or reset your password.",
+    "de": "warten Sie eine Viertelstunde oder setzen Sie Ihr Passwort zurück.",
+    "sv": "vänta en kvart eller återställ lösenordet.",
 }
 NOT_USED_UP = {
-    "en": "Your link is not used up: it stays good",
-    "de": "Ihr Link ist nicht verbraucht: Er gilt",
-    "sv": "Din länk är inte förbrukad: den gäller",
+    "en": "Your link still works.",
+    "de": "Ihr Link funktioniert weiterhin.",
+    "sv": "Länken fungerar fortfarande.",
 }
 LONG = {
-    "en": ("it can take a quarter of an hour.", "Ask for a new password"),
-    "de": ("das kann eine Viertelstunde dauern.", "Neues Passwort anfordern"),
-    "sv": ("det kan ta en kvart.", "Be om ett nytt lösenord"),
+    "en": ("may take a quarter of an hour.", "Reset your password"),
+    "de": ("kann aber eine Viertelstunde dauern.", "Passwort zurücksetzen"),
+    "sv": ("kan ta en kvart.", "Återställ ditt lösenord"),
 }
 
 
@@ -92,11 +92,11 @@ def test_passkey_works_while_the_address_is_locked(new_site):
     site = new_site(RATE_LIMIT_CREDENTIAL="100", RATE_LIMIT_WINDOW_SECONDS="2")
     site.operator()
     page = site.log_in(site.tab())
-    page.get_by_text("You have none yet.").wait_for()
+    page.get_by_text("Not set up yet.").wait_for()
     key = add_passkey(page)
     lock(site)
     page.reload()
-    key.leave_unseen(lambda page: page.locator("#status a", has_text="Log in").click())
+    key.leave_unseen(lambda page: page.locator("#status a", has_text="Sign in").click())
 
     page.get_by_role("button", name="Use a passkey").click()
 
@@ -112,5 +112,5 @@ def test_first_wait_is_said_to_be_short(new_site):
 
     page.reload()
 
-    says(page, "This goes on by itself in a moment.")
+    says(page, "This continues automatically in a moment.")
     assert page.locator("#status a").count() == 0

@@ -44,7 +44,7 @@ def test_pages_for_strangers(site, device, viewport, scheme):
         found[name] = look(page, f"{shot}-{device}-{scheme}")
     page.goto("/forgot-password")
     fill(page, email="ada@example.com")
-    page.get_by_text("No mail?").click()
+    page.get_by_text("Didn't get the e-mail?").click()
     found["sent"] = look(page, f"sent-{device}-{scheme}")
 
     assert not any(found.values()), found
@@ -56,14 +56,14 @@ def test_pages_for_members(site_of_ada, device, viewport, scheme):
     page = site_of_ada.log_in(
         site_of_ada.tab("/login", viewport=viewport, color_scheme=scheme), password="wrong guess"
     )
-    says(page, "The e-mail address or the password is wrong.")
+    says(page, "Incorrect e-mail or password.")
     found = {"refused": look(page, f"refused-{device}-{scheme}")}
     site_of_ada.log_in(page)
     page.get_by_text("ada@example.com").wait_for()
     found["account"] = look(page, f"account-{device}-{scheme}")
     page.goto("/people")
     fill(page, email="somebody.with.a.long.name@example.com")
-    says(page, "is on its way")
+    says(page, "Invitation sent to")
     found["people"] = look(page, f"people-{device}-{scheme}")
     page.get_by_label("Actions for somebody.with.a.long.name@example.com").click()
     page.get_by_role("button", name="Revoke").click()
@@ -105,7 +105,7 @@ def test_documentation_opens_at_its_top_lists_its_calls_and_leads_back(site):
 
 
 def test_documentation_can_be_tried(site):
-    operation = opened(site.tab("/docs"), "service-getHealth")
+    operation = opened(site.tab("/docs"), "health-getHealth")
 
     operation.get_by_role("button", name="Execute").click()
 
@@ -149,7 +149,7 @@ def test_admin_site_lives_under_the_policy(site_of_ada):
     page.locator("[name=password]").fill("correct horse battery")
     page.keyboard.press("Enter")
 
-    page.get_by_role("link", name="Users", exact=True).click()
+    page.get_by_role("link", name="People", exact=True).click()
 
     page.get_by_role("link", name="ada@example.com").click()
     page.locator("[name=_save]").wait_for()

@@ -27,7 +27,7 @@ def focused(page):
 def test_role_changes_after_a_question_and_the_focus_stays(people):
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
 
-    says(people, "Bob Boole is an admin now.")
+    says(people, "Bob Boole is now an admin.")
     assert focused(people) == "Actions for Bob Boole"
     row_of(people, "Bob Boole").locator("td", has_text="Admin").first.wait_for()
 
@@ -44,12 +44,12 @@ def test_nothing_is_done_when_the_answer_is_no(people):
 
 def test_admin_who_gives_up_the_role_leaves_the_page(people):
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
-    says(people, "Bob Boole is an admin now.")
+    says(people, "Bob Boole is now an admin.")
 
     act(people, "Ada Lovelace", "Make member", confirm="Give up your own admin role?")
 
     heading(people, "Your account")
-    says(people, "Your role has changed.")
+    says(people, "Your role was changed.")
     assert not people.get_by_role("link", name="People").is_visible()
 
 
@@ -76,12 +76,12 @@ def test_member_is_told_that_the_page_is_for_admins(people):
 def test_somebody_is_deactivated_and_reactivated(people):
     row = row_of(people, "Bob Boole")
     act(people, "Bob Boole", "Deactivate", confirm="Deactivate Bob Boole?")
-    says(people, "Bob Boole has been deactivated.")
+    says(people, "Bob Boole was deactivated.")
     row.locator(".badge", has_text="Deactivated").wait_for()
 
     act(people, "Bob Boole", "Reactivate")
 
-    says(people, "Bob Boole can log in again.")
+    says(people, "Bob Boole can sign in again.")
     row.locator(".badge", has_text="Active").wait_for()
 
 
@@ -91,18 +91,23 @@ def test_people_are_searched(people):
     people.get_by_text("Ada Lovelace").wait_for(state="detached")
     assert people.get_by_text("Bob Boole").is_visible()
     people.get_by_label("Search people").fill("nobody at all")
-    people.get_by_text("Nobody is found.").wait_for()
+    people.get_by_text("No people match your search.").wait_for()
 
 
 def test_invitation_is_sent_again_and_revoked(people):
     fill(people, email="cleo@example.com")
     act(people, "cleo@example.com", "Send again")
-    says(people, "The invitation to cleo@example.com has been sent again.")
+    says(people, "Invitation sent to cleo@example.com again.")
 
-    act(people, "cleo@example.com", "Revoke", confirm="Revoke the invitation to cleo@example.com?")
+    act(
+        people,
+        "cleo@example.com",
+        "Revoke",
+        confirm="Revoke the invitation to cleo@example.com?",
+    )
 
-    says(people, "The invitation to cleo@example.com has been revoked.")
-    people.get_by_text("There is none.").first.wait_for()
+    says(people, "The invitation to cleo@example.com was revoked.")
+    people.get_by_text("Nothing here yet.").first.wait_for()
 
 
 def test_expired_invitation_is_listed(site_of_ada):
@@ -127,17 +132,17 @@ def test_menu_closes_on_escape(people):
 
 
 def test_colleague_is_signed_out_after_a_question(people):
-    act(people, "Bob Boole", "End sessions", confirm="Sign Bob Boole out?")
+    act(people, "Bob Boole", "Sign out everywhere", confirm="Sign out Bob Boole?")
 
-    says(people, "Bob Boole is signed out.")
+    says(people, "Bob Boole was signed out.")
     people.bob.reload()
-    heading(people.bob, "Log in")
+    heading(people.bob, "Sign in")
 
 
 def test_colleague_is_mailed_a_password_link(people):
-    act(people, "Bob Boole", "Mail a password link")
+    act(people, "Bob Boole", "Send password reset")
 
-    says(people, "A link to a new password is on its way to bob@example.com.")
+    says(people, "Password reset sent to bob@example.com.")
 
 
 def test_page_tells_what_has_happened(people):

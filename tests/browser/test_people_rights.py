@@ -29,21 +29,21 @@ def people(account):
 def test_address_is_changed_by_a_link_and_given_back_by_another(site_of_ada, account):
     account.get_by_label("New e-mail address").fill(NEW)
     account.get_by_label("Password", exact=True).fill("not the password")
-    account.get_by_role("button", name="Send the link").click()
-    says(account, "The password is wrong.")
+    account.get_by_role("button", name="Send link").click()
+    says(account, "Incorrect password.")
     account.get_by_label("Password", exact=True).fill(PASSWORD)
-    account.get_by_role("button", name="Send the link").click()
-    says(account, f"a link is on its way to {NEW}")
+    account.get_by_role("button", name="Send link").click()
+    says(account, f"we've sent a link to {NEW}")
     account.goto(site_of_ada.mailed_link(NEW))
-    account.get_by_text(f"From now on you log in with {NEW}.").wait_for()
+    account.get_by_text(f"From now on, sign in with {NEW}.").wait_for()
     account.get_by_role("button", name="Use this address").click()
-    says(account, "Your e-mail address is changed.")
+    says(account, "Your e-mail address was changed.")
     account.locator("dd", has_text=NEW).wait_for()
 
     account.goto(site_of_ada.mailed_link("ada@example.com"))
-    account.get_by_role("button", name="Keep this address").click()
-    says(account, "Your e-mail address is the old one again.")
-    heading(account, "Log in")
+    account.get_by_role("button", name="Restore this address").click()
+    says(account, "Your previous e-mail address is back.")
+    heading(account, "Reset your password")
     url = site_of_ada.service.environment["DATABASE_URL"]
     assert query(url, "SELECT email FROM accounts_user") == [("ada@example.com",)]
 
@@ -66,10 +66,10 @@ def test_team_is_invited_and_told_of_each(people):
     lines = people.locator("[data-outcome] li")
     lines.nth(3).wait_for()
     assert lines.all_text_contents() == [
-        "bob@example.com: is invited.",
-        "carl@example.com: is invited.",
+        "bob@example.com: was invited.",
+        "carl@example.com: was invited.",
         "nobody: Enter a valid e-mail address.",
-        "ada@example.com: This person is a member already.",
+        "ada@example.com: This person is already a member.",
     ]
     assert people.get_by_label("E-mail addresses").input_value() == "nobody\nada@example.com"
     people.locator("#pending tr", has_text="carl@example.com").wait_for()
@@ -114,7 +114,7 @@ def test_revoked_invitation_is_sent_anew_by_one_click(people):
     people.locator("#revoked summary").click()
     people.get_by_role("button", name="Invite again").click()
 
-    says(people, "The invitation to bob@example.com is on its way.")
+    says(people, "Invitation sent to bob@example.com.")
     people.locator("#pending tr", has_text="bob@").wait_for()
 
 

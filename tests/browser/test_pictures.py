@@ -39,7 +39,7 @@ def test_pages_of_a_company(site):
     fill(page, email="grace@example.com", password=PASSWORD)
     page.get_by_role("link", name="People").click()
     fill(page, email="augusta@example.com")
-    says(page, "is on its way")
+    says(page, "Invitation sent to")
     page.goto("/people")
 
     page.get_by_text("Charles Babbage").wait_for()

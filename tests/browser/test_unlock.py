@@ -19,7 +19,7 @@ def test_owner_of_a_locked_address_gets_in_by_the_mailed_link(new_site):
     page.get_by_role("button", name="Unlock").wait_for()
     page.screenshot(path=SCREENSHOTS / "unlock.png")
     page.get_by_role("button", name="Unlock").click()
-    page.get_by_text("You can log in again.").wait_for()
+    page.get_by_text("You can sign in again.").wait_for()
     page.locator("[name=email]").fill("ada@example.com")
     page.locator("[name=password]").fill(PASSWORD)
     page.keyboard.press("Enter")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 def test_person_signs_up_and_stays_signed_in(site):
     page = site.tab("/signup")
     fill(page, email="ada@example.com")
-    page.get_by_text("Check your mail").wait_for()
+    page.get_by_text("Check your inbox").wait_for()
     page.goto(site.mailed_link())
     assert "#" not in page.url
     person = {"first_name": "Ada", "last_name": "Lovelace", "password": PASSWORD}
@@ -48,10 +48,10 @@ def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada):
 
     first.get_by_role("button", name="Sign out", exact=True).click()
 
-    heading(first, "Log in")
-    heading(second, "Log in")
+    heading(first, "Sign in")
+    heading(second, "Sign in")
     second.reload()
-    heading(second, "Log in")
+    heading(second, "Sign in")
     assert first.context.cookies() == []
 
 
@@ -65,15 +65,15 @@ def test_page_that_is_being_made_while_another_tab_signs_out_leads_to_the_log_in
         second.wait_for_timeout(20)
 
     first.get_by_role("button", name="Sign out", exact=True).click()
-    heading(first, "Log in")
+    heading(first, "Sign in")
     held[0].continue_()
 
-    heading(second, "Log in")
+    heading(second, "Sign in")
 
 
 def test_log_in_leads_to_the_page_that_was_wanted(site_of_ada):
     page = site_of_ada.tab("/people")
-    heading(page, "Log in")
+    heading(page, "Sign in")
 
     fill(page, email="ada@example.com", password=PASSWORD)
 
@@ -93,7 +93,7 @@ def test_colleague_is_invited_and_accepts(site_of_ada):
     assert other.get_by_role("link", name="People").count() == 0
     page.reload()
     page.get_by_text("Bob Boole").wait_for()
-    page.get_by_text("There is none.").first.wait_for()
+    page.get_by_text("Nothing here yet.").first.wait_for()
 
 
 def test_new_password_ends_the_other_session(site_of_ada):
@@ -101,7 +101,7 @@ def test_new_password_ends_the_other_session(site_of_ada):
     heading(other, "Your account")
     page = site_of_ada.tab("/forgot-password")
     fill(page, email="ada@example.com")
-    page.get_by_text("Check your mail").wait_for()
+    page.get_by_text("Check your inbox").wait_for()
     page.goto(site_of_ada.mailed_link())
 
     fill(page, password="a new and better one")
@@ -109,7 +109,7 @@ def test_new_password_ends_the_other_session(site_of_ada):
     says(page, "Password changed.")
     heading(page, "Your account")
     other.get_by_role("link", name="People").click()
-    heading(other, "Log in")
+    heading(other, "Sign in")
 
 
 def test_throttled_person_tries_again_and_is_let_in(new_site):
@@ -132,7 +132,7 @@ def test_locked_person_reads_the_same_words(new_site):
     site.operator()
     page = site.tab("/login")
     fill(page, email="ada@example.com", password="wrong guess")
-    says(page, "The e-mail address or the password is wrong.")
+    says(page, "Incorrect e-mail or password.")
 
     fill(page, email="ada@example.com", password=PASSWORD)
 
@@ -150,7 +150,7 @@ def test_signed_in_person_at_the_limit_waits_and_goes_on(new_site):
 
     page.reload()
 
-    says(page, "This goes on by itself")
+    says(page, "This continues automatically")
     assert page.get_by_role("link", name="People").is_visible()
     assert page.locator("main [name=first_name]").is_disabled()
     page.get_by_text("ada@example.com").wait_for()

@@ -83,10 +83,10 @@ def test_password_managers_find_the_change(api):
 @pytest.mark.parametrize(
     ("headers", "word"),
     [
-        ({}, "Log in"),
+        ({}, "Sign in"),
         ({"accept-language": "de-AT,de;q=0.9"}, "Anmelden"),
         ({"accept-language": "de", "cookie": "django_language=sv"}, "Logga in"),
-        ({"accept-language": "fr"}, "Log in"),
+        ({"accept-language": "fr"}, "Sign in"),
     ],
 )
 def test_page_speaks_the_readers_language(api, headers, word):
