@@ -1,4 +1,4 @@
-"""Errors about users and companies: a status and the words of decisions §3; `config.errors` shapes
+"""Errors about users and companies: a status and the words of the contract; `config.errors` shapes
 the answers."""
 
 from django.utils.translation import gettext_noop

@@ -1,6 +1,6 @@
 """The bases of all views: who may call, by whom a call is counted, and how requests are read.
 
-The contract: interface §8, decisions §4.
+The contract: interface §8.
 """
 
 from collections.abc import Sequence

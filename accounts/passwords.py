@@ -1,6 +1,6 @@
 """Which passwords are refused where one is set (AUTH_PASSWORD_VALIDATORS), each with its code.
 
-They are not consulted at log-in. The contract: interface §8, decisions §2.
+They are not consulted at log-in. The contract: interface §8.
 """
 
 import logging

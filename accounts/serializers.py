@@ -1,6 +1,6 @@
 """Requests and responses about users and companies.
 
-The contract: interface §2, decisions §3.
+The contract: interface §2.
 """
 
 from rest_framework import serializers

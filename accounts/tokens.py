@@ -8,7 +8,7 @@ sign-in can be prolonged. `token_version` is the user's: raising it ends all ses
 Only this service accepts its refresh tokens: their `kid` is not among the published ones, and a
 verifier that tries every key meets an `aud` that it does not know.
 
-The contract: interface §5, decisions §3.
+The contract: interface §5.
 """
 
 import functools

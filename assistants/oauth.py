@@ -2,7 +2,7 @@
 
 Metadata (RFC 9728, RFC 8414), registration (RFC 7591), the token endpoint (RFC 6749 §3.2) and
 revocation (RFC 7009). The page where a user decides is in `consent`; why this is not a library's is
-in `docs/decisions/oauth-server.md`. The contract: decisions §11.
+in `docs/decisions/oauth-server.md`.
 """
 
 from collections.abc import Callable

@@ -6,8 +6,6 @@ agree. Before, an `initialize` came first; nothing of it is kept, as no later ca
 
 Messages are checked and written with `mcp_types`, the official models. They take a third of a
 second and 23 MB to load, so `assistants.views` imports this file when the first message comes.
-
-The contract: decisions §10.
 """
 
 import base64

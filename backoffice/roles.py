@@ -2,8 +2,6 @@
 
 Neither holds what would give somebody more than they have: no role, no right, no company, no new
 way in. Groups themselves are for superusers, and staff act on no operator.
-
-The contract: decisions §9.
 """
 
 from collections.abc import Iterable

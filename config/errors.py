@@ -1,6 +1,6 @@
 """The one place that shapes an error answer: `{"error": string}` as JSON, Django's own included.
 
-The contract: interface §7, decisions §3.
+The contract: interface §7.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """GET /health: whether the service can serve, for load balancers; exempt from every limit.
 
-The contract: interface §4, decisions §3.
+The contract: interface §4.
 """
 
 from django.db import Error, connection

@@ -1,6 +1,6 @@
 """Pages of a list: `page` and `per_page` in, `items`, `page`, `per_page` and `total` out.
 
-The contract: interface §8, decisions §3.
+The contract: interface §8.
 """
 
 from typing import Any

@@ -1,7 +1,4 @@
-"""`make run`: prepare the service, then serve it with the mail worker beside it until Ctrl-C.
-
-The contract: decisions §1.
-"""
+"""`make run`: prepare the service, then serve it with the mail worker beside it until Ctrl-C."""
 
 import os
 import signal

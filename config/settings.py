@@ -1,7 +1,4 @@
-"""Settings of the service: first the environment, then Django's settings made from it.
-
-The contract: decisions §2.
-"""
+"""Settings of the service: first the environment, then Django's settings made from it."""
 
 import tomllib
 from datetime import timedelta

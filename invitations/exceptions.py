@@ -1,4 +1,4 @@
-"""Errors of inviting: a status and the words of decisions §3; config.errors shapes them."""
+"""Errors of inviting: a status and the words of the contract; config.errors shapes them."""
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException, ValidationError

@@ -1,7 +1,4 @@
-"""Invitations: a company's admin brings a colleague in by an e-mailed link.
-
-The contract: decisions §3.
-"""
+"""Invitations: a company's admin brings a colleague in by an e-mailed link."""
 
 from datetime import datetime
 from typing import ClassVar, Self

@@ -1,7 +1,4 @@
-"""E-mailed one-time links: a token that is stored nowhere, an expiry, and exactly one use.
-
-The contract: decisions §3.
-"""
+"""E-mailed one-time links: a token that is stored nowhere, an expiry, and exactly one use."""
 
 import base64
 import re

@@ -5,8 +5,6 @@ The mail of a link that exists already is *announced*, in the transaction that m
 mail without a link *tells* of what was done, asked for in the transaction that does it. The worker
 can be killed at any point: the mail is due again when its lease ends. Only a kill between the mail
 server's acceptance and our note of it sends a mail twice, with the same link and Message-ID.
-
-The contract: decisions §7.
 """
 
 import contextlib

@@ -1,7 +1,4 @@
-"""The /password-changes calls.
-
-The contract: decisions §3 and §6.
-"""
+"""The /password-changes calls."""
 
 from uuid import UUID
 

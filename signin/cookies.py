@@ -1,7 +1,7 @@
 """Cookies: which ones are trusted, and the refresh cookie. It is set and cleared with the same
 attributes, or browsers would keep it.
 
-The contract: interface §5, decisions §3.
+The contract: interface §5.
 """
 
 import time

@@ -5,8 +5,6 @@ guess passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Atta
 Cookies"). The cookie signs nobody in. An entry holds a random id, the day it was made, and a MAC
 over both, the address and the user's token version, so it ends with the user's sessions: by a
 log-out everywhere, a password change or a deactivation.
-
-The contract: decisions §5.
 """
 
 import base64

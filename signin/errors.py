@@ -1,4 +1,4 @@
-"""Errors of signing in and of second factors: a status and the words of decisions §3 and §12.
+"""Errors of signing in and of second factors: a status and the words of the contract.
 
 `config.errors` shapes the answers. Where a call carries a bearer token, `ProofView` answers
 `FactorNeeded` and `WrongPasskey` with 403: a 401 would have the client refresh and guess again.

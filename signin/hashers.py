@@ -1,7 +1,4 @@
-"""How passwords are hashed.
-
-The contract: decisions §8.
-"""
+"""How passwords are hashed."""
 
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from nacl.exceptions import InvalidkeyError

@@ -1,6 +1,6 @@
 """Sign-up, refresh, log-out and unlocking.
 
-The contract: interface §4, decisions §3.
+The contract: interface §4.
 """
 
 from django.db import transaction

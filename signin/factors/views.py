@@ -1,7 +1,5 @@
 """The calls about second factors: sign in by passkey, list and change one's own, and, for admins,
 reset those of another user.
-
-The contract: decisions §12.
 """
 
 from collections.abc import Callable
