@@ -52,7 +52,7 @@ function callItem(call) {
     event.preventDefault();
     if (!call.classList.contains("is-open")) call.querySelector(".opblock-summary-control").click();
     call.querySelector(".opblock-summary-control").focus({ preventScroll: true });
-    requestAnimationFrame(() => call.scrollIntoView()); // once it is open
+    setTimeout(() => call.scrollIntoView(), 200); // once it is open
   });
   item.append(link);
   return item;
