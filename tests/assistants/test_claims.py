@@ -4,10 +4,9 @@ import pytest
 
 from accounts.models import User
 from assistants.models import Client
-from audit import models
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
-from tests.assistants.conftest import META, REDIRECT, let_in, message, modern, redeem, use
+from tests.assistants.conftest import META, REDIRECT, let_in, message, modern, redeem
 from tests.conftest import API
 
 pytestmark = pytest.mark.django_db
@@ -87,13 +86,3 @@ def test_claim_in_a_request_for_a_mail_is_cut(api):
 
     agent = OutgoingMail.objects.get().origin["agent"]
     assert agent == ("Browser/1" + "x" * 100)[:100]
-
-
-def test_every_way_to_a_change_shares_the_bound(as_ada, assistant, monkeypatch):
-    monkeypatch.setitem(models.PER_HOUR, Kind.PROFILE_CHANGED, 2)
-    for n in range(3):
-        as_ada.patch("/auth/me", {"last_name": f"Lovelace {n}"})
-        use(as_ada, "update_profile", last_name=f"Byron {n}")
-        use(assistant, "update_profile", last_name=f"King {n}")
-
-    assert Record.objects.filter(kind=Kind.PROFILE_CHANGED).count() == 3

@@ -167,7 +167,7 @@ def test_document_that_does_not_hold_is_refused(server, changes):
     refused = page(server)
 
     assert refused.status_code == 400
-    assert "could not be looked up" in refused.content.decode()
+    assert "look up this app" in refused.content.decode()
     assert not Client.objects.exists()
 
 

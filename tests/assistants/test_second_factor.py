@@ -111,4 +111,4 @@ def test_who_must_set_one_up_first_is_told(person, ada):
     page = person.sign_in(ada.email)
 
     assert page.status_code == 401
-    assert "requires a second factor" in page.content.decode()
+    assert "requires two-factor authentication" in page.content.decode()

@@ -220,7 +220,9 @@ def test_without_a_yes_nothing_ends(as_ada, monkeypatch, answer):
         return answer
 
     monkeypatch.setattr("builtins.input", ask)
-    with pytest.raises(CommandError, match="--yes" if answer is None else "Nothing was ended"):
+    with pytest.raises(
+        CommandError, match="nothing was done" if answer is None else "Nothing was ended"
+    ):
         call_command("afterrestore")
 
     assert as_ada.get("/auth/me").status_code == 200

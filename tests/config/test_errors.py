@@ -32,7 +32,7 @@ def test_unknown_path_is_a_page_for_a_person_in_a_browser(api):
         answer = api.call(method, "/nope/at/all", headers=headers)
 
         assert (answer.status_code, answer["Content-Type"][:9]) == (404, "text/html")
-        assert "There is no page at this address." in answer.content.decode()
+        assert "This page doesn't exist." in answer.content.decode()
         assert "x-ratelimit-remaining" in answer.headers
 
 

@@ -32,9 +32,9 @@ def test_first_admin_is_invited_for_a_week_and_comes_in(capsys, api):
 @pytest.mark.parametrize(
     ("language", "words", "life"),
     [
-        ("en", "welcome: your company “Engines” has been set up.", "7 days."),
-        ("de", "willkommen: Ihr Unternehmen „Engines“ ist eingerichtet.", "7 Tage."),
-        ("sv", "välkommen: ditt företag ”Engines” är upplagt.", "7 dagar."),
+        ("en", "Your company “Engines” is set up.", "expires in 7 days."),
+        ("de", "Ihr Unternehmen „Engines“ ist eingerichtet.", "7 Tage gültig"),
+        ("sv", "Ditt företag ”Engines” är klart.", "i 7 dagar"),
     ],
 )
 def test_mail_welcomes(db, language, words, life):

@@ -120,7 +120,7 @@ def test_back_office_names_what_it_revoked(operator, ada, mallory):
 
     page = operator.post("/admin/accounts/user/", data, follow=True).content.decode()
 
-    assert "now revoked: private@example.net" in page
+    assert "are revoked: private@example.net" in page
     assert Invitation.objects.get().status == "revoked"
 
 
