@@ -52,7 +52,9 @@ def make_filled(users: int) -> None:
 def gunicorn(name: str) -> "Gunicorn":
     """Start the server of that name: `floor`, `service`, `filled`, `metrics` or `before`."""
     if name == "floor":
-        return Gunicorn("benchmarks.floor.wsgi", servers.FOLDER)
+        return Gunicorn(
+            "benchmarks.floor.wsgi", servers.FOLDER, "benchmarks/floor/gunicorn_conf.py"
+        )
     if name == "before":
         # By the wheel, whatever bindings PYTHONPATH has for the others.
         settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.before", "PYTHONPATH": ""}
@@ -64,13 +66,19 @@ def gunicorn(name: str) -> "Gunicorn":
 
 
 class Gunicorn:
-    """`gunicorn <application>` as `gunicorn.conf.py` says, with `PROCESSES` workers."""
+    """`gunicorn <application>` as its configuration says, with `PROCESSES` workers."""
 
-    def __init__(self, application: str, folder: Path, **environment: str) -> None:
+    def __init__(
+        self,
+        application: str,
+        folder: Path,
+        configuration: str = "gunicorn.conf.py",
+        **environment: str,
+    ) -> None:
         self.port = servers.free_port()
         with (folder / f"{application}.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "gunicorn", application],
+                [sys.executable, "-m", "gunicorn", "-c", configuration, application],
                 env=os.environ | {"PORT": str(self.port)} | environment,
                 stdout=log,
                 stderr=log,
