@@ -301,7 +301,7 @@ def let_through(service, address):
     return sum(answer.status_code == 400 for answer in answers)
 
 
-def counts_exactly(service, network, tries=3):
+def counts_exactly(service, network, tries=8):
     """Whether LIMIT is let through from an address of the network. The log tells of a machine that
     was too busy to answer within 0.1 s; the count is tried again then."""
     for host in range(1, tries + 1):
