@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from typing import Any
 
@@ -53,6 +54,9 @@ def post_worker_init(worker: Any) -> None:
 def worker_exit(server: Any, worker: Any) -> None:
     from config import logs
 
+    # Ctrl-C sends SIGINT, then the master SIGQUIT; the second would interrupt the exit.
+    for ending in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(ending, signal.SIG_IGN)
     logs.write_the_rest(worker.log_listener)
 
 
