@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts lint schema settings messages lock bench
+.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock bench
 .DEFAULT_GOAL := run
 
 run: .venv/.installed
@@ -50,6 +50,10 @@ settings: .venv/.installed
 # Compile every translation, after a change of a .po file; a test fails while they differ.
 messages: .venv/.installed-tests
 	$(BIN)/python -c "import pathlib, polib; [polib.pofile(str(po)).save_as_mofile(str(po.with_suffix('.mo'))) for top in ('locale', 'pages', 'assistants') for po in pathlib.Path(top).rglob('*.po')]"
+
+# Every text of the mails and pages in three languages, side by side, for proofreading.
+texts: .venv/.installed-tests
+	@$(BIN)/python -m tests.texts
 
 # Pin what pyproject.toml asks for, and what that needs, with hashes.
 lock: .venv/.installed-tests
