@@ -61,7 +61,6 @@ RUN = {
     "joserfc": "InvalidKeyIdError",
     "jose": "ERR_JWKS_NO_MATCHING_KEY",
 }
-READ = ["github.com/MicahParks/keyfunc/v3", "Spring", "ASP.NET", "nginx:", "Envoy,"]
 
 
 @dataclass
@@ -188,5 +187,5 @@ def test_sample_refuses_a_foreign_issuer_s_tokens(service, verifier):
     assert [one == "ok" for one in said] == [True, False, False, True], said
 
 
-def test_every_sample_is_run_or_known_not_to_be():
-    assert list(samples()) == [*RUN, *READ]
+def test_every_sample_is_run():
+    assert list(samples()) == list(RUN)
