@@ -83,6 +83,9 @@ class UserFilterSerializer(serializers.Serializer):
     search = TextField(required=False, allow_blank=True)
     role = RoleField(required=False)
     is_active = FlagInQueryField(required=False)
+    second_factor = FlagInQueryField(
+        source="has_second_factor", required=False, help_text="Whether they have one."
+    )
     not_signed_in_since = serializers.DateTimeField(
         required=False,
         help_text="Those who have not signed in since then (ISO 8601), or never.",

@@ -32,9 +32,7 @@ register_converter(PageConverter, "page")
 
 calls = [
     path("link", views.LinkView.as_view()),
-    path("company", views.CompanyView.as_view()),
     path("overview", overview.OverviewView.as_view()),
-    path("without-second-factor", views.WithoutFactorView.as_view()),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -1,5 +1,5 @@
 """The pages: each a template, counted in the public tier. All else is done by their script, with
-the API's calls and four of the pages' own."""
+the API's calls and two of the pages' own."""
 
 from typing import NoReturn
 
@@ -9,14 +9,11 @@ from django.shortcuts import render
 from django.templatetags.static import static
 from django.utils import translation
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
-from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest, valid
-from accounts.models import User, UserQuerySet
-from accounts.serializers import CompanyUser
+from accounts.generics import CredentialView, valid
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from pages import words
@@ -115,30 +112,3 @@ class LinkView(CredentialView):
         link = LINKS[data["page"]].objects.find(data["token"])
         company = link.account.name if isinstance(link, Invitation) else None
         return Response({"email": link.email, "company": company})
-
-
-class CompanyView(ProtectedView):
-    """GET /pages/company -> {name}: the signed-in person's, for the pages' header."""
-
-    schema = None
-    http_method_names = ["get", "head"]
-
-    def get(self, request: SignedInRequest) -> Response:
-        return Response({"name": request.user.account.name})
-
-
-class WithoutFactorView(AdminView, ListAPIView):
-    """GET /pages/without-second-factor: as GET /users, but those alone who have none yet: whom
-    their company would keep out until they set one up."""
-
-    schema = None
-    http_method_names = ["get", "head"]
-    serializer_class = CompanyUser
-
-    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
-        return self.list(request)
-
-    def get_queryset(self) -> UserQuerySet:
-        company: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
-        without = company.filter(is_active=True, has_second_factor=False)
-        return without.with_profile().with_last_sign_in()

@@ -77,7 +77,7 @@ def test_per_page_over_100_counts_as_100(as_ada):
 @pytest.mark.parametrize(
     "query",
     ["page=0", "page=-1", "page=x", "page=", "per_page=0", "per_page=1.5", "role=boss", "role=",
-     "is_active=", "is_active=1", "is_active=True",
+     "is_active=", "is_active=1", "is_active=True", "second_factor=1",
      "search=%00", "search=a%0ab"],
 )  # fmt: skip
 def test_bad_query_names_its_field(as_ada, query):
@@ -113,6 +113,13 @@ def test_is_active_filter(as_ada, ada, bob):
 
     assert (inactive["email"], inactive["is_active"]) == (bob.email, False)
     assert emails(as_ada.get("/users?is_active=true")) == [ada.email]
+
+
+def test_second_factor_filter(as_ada, ada, bob):
+    User.objects.filter(pk=ada.pk).update(has_second_factor=True)
+
+    assert emails(as_ada.get("/users?second_factor=true")) == [ada.email]
+    assert emails(as_ada.get("/users?second_factor=false")) == [bob.email]
 
 
 def test_sorted_by_name_or_last_sign_in(api, as_ada, bob, people):

@@ -87,7 +87,8 @@ def test_arguments_stand_side_by_side():
         "whoami": set(),
         "update_profile": {"first_name", "last_name", "language"},
         "list_users": {
-            "search", "role", "is_active", "not_signed_in_since", "page", "per_page"
+            "search", "role", "is_active", "second_factor", "not_signed_in_since",
+            "page", "per_page",
         },
         "get_user": {"user_id"},
         "update_user": {"user_id", "role", "is_active"},

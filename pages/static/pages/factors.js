@@ -256,7 +256,7 @@ async function rule(button) {
 /* Who has none yet; asked for when somebody wants to know. */
 function showWho(button) {
   const list = document.getElementById(button.dataset.who);
-  list.dataset.list = "/pages/without-second-factor";
+  list.dataset.list = "/users?second_factor=false&is_active=true";
   return attempt(button, () => load(list));
 }
 

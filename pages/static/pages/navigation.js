@@ -141,7 +141,7 @@ async function drawCompany() {
   if (company !== sessionStorage.getItem(COMPANY_ID)) sessionStorage.removeItem(COMPANY);
   place.textContent = sessionStorage.getItem(COMPANY) ?? "";
   if (!client.user || place.textContent) return;
-  const { name } = await client.call("GET", "/pages/company");
+  const { name } = await client.call("GET", "/account");
   sessionStorage.setItem(COMPANY, name);
   sessionStorage.setItem(COMPANY_ID, client.user.account_id);
   place.textContent = name;
