@@ -1,28 +1,14 @@
 """Assistants in the admin site: which clients there are, whom they act for, and how to end that."""
 
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from accounts.models import User
-from assistants.models import Client, Grant, GrantQuerySet
+from assistants.models import Client, Grant
 from audit.admin import ReadOnlyAdmin, each, report
-
-
-class LiveFilter(admin.SimpleListFilter):
-    title = "status"
-    parameter_name = "status"
-
-    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
-        return [("live", "active"), ("over", "ended, or never used")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[Grant]:
-        grants = cast(GrantQuerySet, queryset)
-        if self.value() == "live":
-            return grants.live()
-        return grants.exclude(pk__in=Grant.objects.live()) if self.value() else grants
 
 
 def end_all(request: HttpRequest, grants: QuerySet[Grant]) -> list[Grant]:
@@ -38,7 +24,6 @@ class GrantAdmin(ReadOnlyAdmin):
 
     list_display = ["user", "client", "host", "created_at", "redeemed_at", "used_at", "ended_at"]
     list_select_related = ["user", "client"]
-    list_filter = [LiveFilter]
     search_fields = ["user__email", "=client__name"]
     search_help_text = "Part of an address, or a client's full name."
     fields = ["user", "client", "redirect_uri", "created_at", "redeemed_at", "used_at", "ended_at"]

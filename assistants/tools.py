@@ -58,9 +58,6 @@ def acting_client(request: CountedRequest, message: Message) -> origin.Origin:
 
 
 PAGE_ARGUMENTS = {"per_page": "20 unless given, at most 100."}
-A_USER = "A user as in list_users."
-USER = "A user as whoami answers, with is_active and last_sign_in_at (null: never)."
-INVITATION = "An invitation as list_invitations answers."
 ASK = "Ask the person before."
 MOMENT = "ISO 8601."
 
@@ -80,8 +77,7 @@ TOOLS = {
             MeView,
             "PATCH /auth/me",
             "Changes the profile of the person you act for. Give only what is to change.",
-            about={"language": "Of mails to this person."},
-            like="The profile then, as whoami answers.",
+            about={"settings": "The language of mails to this person."},
         ),
         Tool(
             "list_users",
@@ -95,7 +91,6 @@ TOOLS = {
                 "search": "Words in names and e-mail addresses.",
                 "not_signed_in_since": f"Those who have not since then, or never. {MOMENT}",
             },
-            like=USER,
             without=frozenset({"sort"}),
         ),
         Tool(
@@ -105,7 +100,6 @@ TOOLS = {
             "GET /users/{user_id}",
             "One user of the company.",
             about={"user_id": "From list_users."},
-            like=A_USER,
             ids_from="list_users",
         ),
         Tool(
@@ -116,7 +110,6 @@ TOOLS = {
             "Admins manage people and invitations, members do not. A deactivated user is signed "
             f"out at once and cannot sign in. The last active admin stays one. {ASK}",
             about={"is_active": "false deactivates, true reactivates."},
-            like=A_USER,
             ids_from="list_users",
             destructive=True,
         ),
@@ -140,7 +133,6 @@ TOOLS = {
                 "role": "member unless given.",
                 "consultant_id": "A consultant profile to link.",
             },
-            like=INVITATION,
             open_world=True,
             without=frozenset({"language"}),
         ),
@@ -151,7 +143,6 @@ TOOLS = {
             "POST /invitations/{invitation_id}/resend",
             "Mails an open or expired invitation again, with a new link; the older one stops "
             f"working. {ASK}",
-            like=INVITATION,
             ids_from="list_invitations",
             open_world=True,
         ),

@@ -18,13 +18,6 @@ def test_lists_and_pages_show_no_token(operator, client, pair):
         assert grant.tokens()["refresh_token"] not in page
 
 
-@pytest.mark.parametrize(("status", "shown"), [("live", True), ("over", False)])
-def test_grants_are_filtered_by_status(operator, pair, status, shown):
-    page = operator.get(f"/admin/assistants/grant/?status={status}").content.decode()
-
-    assert ("field-client" in page) is shown
-
-
 @pytest.mark.parametrize(("model", "action"), [(Grant, "end"), (Client, "end_grants")])
 def test_operator_ends_a_grant(operator, assistant, model, action):
     row = model.objects.get()

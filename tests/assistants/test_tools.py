@@ -31,12 +31,11 @@ OF_USERS = ["get_user", "update_user", "sign_out_user", "send_password_mail"]
 NOBODY = str(uuid.uuid4())
 
 
-def succeeded(tool, result):
-    """The answer of a call that went well: as text, and as its output schema says."""
+def succeeded(result):
+    """The answer of a call that went well, which is also there as text."""
     answer = result["structuredContent"]
     assert result["isError"] is False
     assert json.loads(result["content"][0]["text"]) == answer
-    jsonschema.validate(answer, tools.TOOLS[tool].output_schema)
     return answer
 
 
@@ -71,7 +70,6 @@ def test_members_are_shown_what_is_theirs(as_bob):
 def test_every_tool_is_fully_described(as_ada):
     for tool in send(as_ada, "tools/list").json()["result"]["tools"]:
         jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
-        jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
         assert tool["inputSchema"]["additionalProperties"] is False
         assert tool["title"]
         assert tool["description"]
@@ -80,12 +78,12 @@ def test_every_tool_is_fully_described(as_ada):
         }  # fmt: skip
 
 
-def test_arguments_stand_side_by_side():
+def test_arguments_are_those_of_the_calls():
     arguments = {name: set(tool.input_schema["properties"]) for name, tool in tools.TOOLS.items()}
 
     assert arguments == {
         "whoami": set(),
-        "update_profile": {"first_name", "last_name", "language"},
+        "update_profile": {"first_name", "last_name", "settings"},
         "list_users": {
             "search", "role", "is_active", "second_factor", "not_signed_in_since",
             "page", "per_page",
@@ -111,19 +109,18 @@ def test_members_cannot_use_what_they_are_not_shown(as_bob, tool):
 
 
 def test_profile_is_changed(as_bob):
-    answer = succeeded("update_profile", use(as_bob, "update_profile", language="sv"))
+    answer = succeeded(use(as_bob, "update_profile", settings={"language": "sv"}))
 
     assert answer == as_bob.get("/auth/me").json()
     assert answer["settings"] == {"language": "sv"}
 
 
 def test_profile_refuses_what_the_rest_call_refuses(as_bob):
-    result = use(as_bob, "update_profile", language="xx", first_name=5)
-    rest = as_bob.patch("/auth/me", {"settings": {"language": "xx"}, "first_name": 5}).json()
+    changes = {"settings": {"language": "xx"}, "first_name": 5}
 
-    for part in ("fields", "codes"):
-        rest[part] |= rest[part].pop("settings")
-    assert failed(result) == rest
+    assert failed(use(as_bob, "update_profile", **changes)) == (
+        as_bob.patch("/auth/me", changes).json()
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,6 +129,9 @@ def test_profile_refuses_what_the_rest_call_refuses(as_bob):
         ("whoami", {}, "/auth/me"),
         ("list_users", {"search": "bo", "is_active": True}, "/users?search=bo&is_active=true"),
         ("list_users", {"page": 0}, "/users?page=0"),
+        ("list_users", {"page": 1.5}, "/users?page=1.5"),
+        ("list_users", {"search": None, "page": "1"}, "/users?page=1"),
+        ("list_users", {"per_page": True}, "/users?per_page=true"),
         ("list_users", {"role": "boss"}, "/users?role=boss"),
         ("list_invitations", {"status": "pending"}, "/invitations?status=pending"),
     ],
@@ -139,12 +139,12 @@ def test_profile_refuses_what_the_rest_call_refuses(as_bob):
 def test_tool_answers_what_its_call_answers(as_ada, bob, invitation, tool, arguments, path):
     result, rest = use(as_ada, tool, **arguments), as_ada.get(path)
 
-    answer = succeeded(tool, result) if rest.status_code == 200 else failed(result)
+    answer = succeeded(result) if rest.status_code == 200 else failed(result)
     assert answer == rest.json()
 
 
 def test_user_is_looked_up(as_ada, bob):
-    answer = succeeded("get_user", use(as_ada, "get_user", user_id=str(bob.pk)))
+    answer = succeeded(use(as_ada, "get_user", user_id=str(bob.pk)))
 
     assert answer == as_ada.get(f"/users/{bob.pk}").json()
 
@@ -154,13 +154,13 @@ def test_users_of_others_are_not_found(as_ada, eve, tool):
     for user_id in (str(eve.pk), NOBODY):
         result = use(as_ada, tool, user_id=user_id)
         assert failed(result) == {"error": "not found"}
-        assert notes(result) == ["Ids come from list_users."]
+        assert notes(result) == ["Get ids from list_users."]
 
 
 @pytest.mark.parametrize("tool", OF_USERS)
 @pytest.mark.parametrize("user_id", ["no-id", "../auth/me", "", "bob@example.com"])
 def test_what_is_no_id_is_told_where_ids_come_from(as_ada, tool, user_id):
-    fields = {"user_id": ["This is no id: ids come from list_users."]}
+    fields = {"user_id": ["Not a valid id. Get ids from list_users."]}
 
     assert failed(use(as_ada, tool, user_id=user_id)) == {
         "error": "invalid request", "fields": fields
@@ -170,7 +170,7 @@ def test_what_is_no_id_is_told_where_ids_come_from(as_ada, tool, user_id):
 def test_user_is_signed_out(as_ada, as_bob, bob):
     result = use(as_ada, "sign_out_user", user_id=str(bob.pk))
 
-    assert succeeded("sign_out_user", result) == {}
+    assert succeeded(result) == {}
     assert as_bob.get("/auth/me").status_code == 401
     assert Record.objects.get(kind=Kind.LOGOUT_EVERYWHERE).detail["via"] == "mcp"
 
@@ -178,14 +178,14 @@ def test_user_is_signed_out(as_ada, as_bob, bob):
 def test_user_is_mailed_a_password_link(as_ada, bob):
     result = use(as_ada, "send_password_mail", user_id=str(bob.pk))
 
-    assert succeeded("send_password_mail", result) == {}
+    assert succeeded(result) == {}
     assert mailed().to == [bob.email]
 
 
 def test_events_are_listed(as_ada, bob):
     use(as_ada, "update_user", user_id=str(bob.pk), role="admin")
 
-    answer = succeeded("list_events", use(as_ada, "list_events", kind="user.role", per_page=5))
+    answer = succeeded(use(as_ada, "list_events", kind="user.role", per_page=5))
 
     assert answer == as_ada.get("/audit?kind=user.role&per_page=5").json()
     assert (answer["items"][0]["via"], answer["total"]) == ("mcp", 1)
@@ -199,19 +199,16 @@ def test_what_mails_outsiders_is_open_world():
 
 
 def test_list_of_tools_costs_little(as_ada):
-    """Less than 2,000 tokens: 8,101 characters were 1,897 of o200k_base and 1,847 of cl100k_base
-    (gpt-tokenizer 4.0.0), and its tables are too large to be had for this. The user object stands
-    there once."""
+    """About 4.3 characters are a token of o200k_base and cl100k_base (gpt-tokenizer 4.0.0)."""
     listed = send(as_ada, "tools/list").json()["result"]["tools"]
 
-    assert len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)) < 8_400
-    assert json.dumps(listed).count('"is_manager"') == 1
+    assert len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)) < 7_000
 
 
 def test_user_is_changed(as_ada, bob):
     arguments = {"user_id": str(bob.pk), "role": "admin", "is_active": False}
 
-    answer = succeeded("update_user", use(as_ada, "update_user", **arguments))
+    answer = succeeded(use(as_ada, "update_user", **arguments))
 
     assert answer == as_ada.get(f"/users/{bob.pk}").json()
     bob.refresh_from_db()
@@ -227,7 +224,7 @@ def test_last_admin_stays(as_ada, ada):
 def test_somebody_is_invited(as_ada):
     arguments = {"email": "New@Example.com", "role": "admin", "consultant_id": None}
 
-    answer = succeeded("invite_user", use(as_ada, "invite_user", **arguments))
+    answer = succeeded(use(as_ada, "invite_user", **arguments))
 
     assert answer["email"] == "new@example.com"
     assert as_ada.get("/invitations").json()["items"] == [answer]
@@ -243,14 +240,14 @@ def test_invitation_refuses_what_the_rest_call_refuses(as_ada, bob, arguments):
 def test_invitation_is_sent_again(as_ada, invitation):
     result = use(as_ada, "resend_invitation", invitation_id=str(invitation.pk))
 
-    assert succeeded("resend_invitation", result)["id"] == str(invitation.pk)
+    assert succeeded(result)["id"] == str(invitation.pk)
     assert Invitation.objects.get().generation == 2
 
 
 def test_invitation_is_revoked(as_ada, invitation):
     arguments = {"invitation_id": str(invitation.pk)}
 
-    assert succeeded("revoke_invitation", use(as_ada, "revoke_invitation", **arguments)) == {}
+    assert succeeded(use(as_ada, "revoke_invitation", **arguments)) == {}
     assert failed(use(as_ada, "revoke_invitation", **arguments)) == {
         "error": "invitation is no longer open"
     }
@@ -267,11 +264,8 @@ def test_invitations_of_others_are_not_found(as_eve, invitation, tool):
     ("tool", "arguments", "fields"),
     [
         ("whoami", {"verbose": True}, {"verbose": ["There is no such argument."]}),
-        ("get_user", {}, {"user_id": ["This field is required."]}),
-        ("get_user", {"user_id": 5}, {"user_id": ["Must be of type string."]}),
-        ("list_users", {"page": 1.5}, {"page": ["Must be of type integer."]}),
-        ("list_users", {"page": "1"}, {"page": ["Must be of type integer."]}),
-        ("list_users", {"per_page": True}, {"per_page": ["Must be of type integer."]}),
+        ("get_user", {}, {"user_id": ["Not a valid id. Get ids from list_users."]}),
+        ("get_user", {"user_id": 5}, {"user_id": ["Not a valid id. Get ids from list_users."]}),
     ],
 )
 def test_wrong_arguments_are_named(as_ada, tool, arguments, fields):

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.django_db
 
 # Filters by model, besides Django's own parameters. Models not named here have none.
 OFFERED = {
-    "assistants.Grant": {"status"},
     "invitations.Invitation": {"status", "role__exact", "role__isnull"},
     "throttling.Lockout": {"locked"},
     "mail.OutgoingMail": {"state__exact", "state__isnull", "kind"},
