@@ -127,9 +127,9 @@ def renew_hash(user: User | None, password: str) -> None:
 def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:
     """Count and record a failed attempt; False if the address has been locked meanwhile.
 
-    With LOCKOUT_RELIEF the owner of an address that strangers have locked is mailed a link past the
-    lock. The mail worker finds out whether there is an owner, so that the queries are the same for
-    every address. So the audit log gets the address only.
+    The owner of an address that strangers have locked is mailed a link past the lock. The mail
+    worker finds out whether there is an owner, so that the queries are the same for every address.
+    So the audit log gets the address only.
     """
     if device and not Lockout.objects.has_room(email, device):
         device = STRANGER
@@ -137,7 +137,7 @@ def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:
         counted = Lockout.objects.record_failure(email, device)
         if counted:
             trail.record(Kind.LOGIN_FAILED, subject=email, **detail)
-        if settings.LOCKOUT_RELIEF and not device and counted and Lockout.objects.is_locked(email):
+        if counted and not device and Lockout.objects.is_locked(email):
             OutgoingMail.objects.request(UnlockLink, email, settings.LANGUAGE_CODE)
     if not counted:
         Lockout.objects.record_refusal(email, device)

@@ -1,6 +1,7 @@
 """E-mailed links to complete a sign-up and to unlock an address. Second factors have a file of
 their own."""
 
+from datetime import timedelta
 from ipaddress import ip_network
 
 from django.conf import settings
@@ -90,6 +91,7 @@ class UnlockLink(EmailedLink):
             "failures": settings.LOCKOUT_THRESHOLD,
             "network": self.network,
             "locked_at": self.locked_at,
+            "until": self.locked_at + timedelta(seconds=settings.LOCKOUT_SECONDS),
         }
 
 

@@ -141,14 +141,14 @@ class RefreshView(CredentialView):
 
 
 class UnlockView(CredentialView):
-    """POST /lockouts/redeem: clear the strangers' lock of an address by the link mailed to it, and
-    make this browser a known device. Signs nobody in."""
+    """POST /lockouts/redeem: clear the strangers' lock of an address by the link mailed to it. With
+    LOCKOUT_RELIEF this browser becomes a known device. Signs nobody in."""
 
     @extend_schema(
         operation_id="redeemUnlock",
         summary="Unlock an address by link",
-        description="Uses the token up, ends the lock that strangers brought about, and makes this "
-        "browser a known device. Signs nobody in. Such links are mailed with LOCKOUT_RELIEF alone.",
+        description="Uses the token up, and ends the lock that strangers brought about. Signs "
+        "nobody in. With LOCKOUT_RELIEF this browser is a known device from now on.",
         request=UnlockSerializer,
         responses={204: None, 400: Raises(InvalidLink)},
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],

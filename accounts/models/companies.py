@@ -13,8 +13,12 @@ from accounts.errors import NoFactorOfOnesOwn
 from accounts.validators import validate_company_name, validate_name
 from audit import trail
 from audit.models import Kind
+from mail.budget import DAY, MailBudget
+from mail.notices import Notice
+from mail.outbox import OutgoingMail
 
 OPERATORS = "Operators"
+MAILS_OF_RULE = 3
 
 
 class AccountManager(models.Manager["Account"]):
@@ -109,7 +113,19 @@ class Account(models.Model):
             others = Account.objects.filter(pk=self.pk).exclude(second_factor=wanted)
             if others.update(second_factor=wanted):
                 if wanted == SecondFactor.REQUIRED:
-                    without: Any = self.users.filter(has_second_factor=False)
-                    without.within_reach(actor).sign_out()
+                    self.sign_out_without_factor(actor)
                 trail.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=wanted)
         self.second_factor = wanted
+
+    def sign_out_without_factor(self, actor: trail.Actor) -> None:
+        """End the sessions of the users without a second factor, and mail them why. They are mailed
+        at most MAILS_OF_RULE times a day, however often the rule is switched on."""
+        users: Any = self.users.filter(has_second_factor=False)
+        without = users.within_reach(actor)
+        without.sign_out()
+        if MailBudget.objects.take(f"second factor required {self.pk}", DAY) <= MAILS_OF_RULE:
+            notices = (
+                Notice("factor_required", user.email, user.language, {"by": user.name_of(actor)})
+                for user in without.filter(is_active=True)
+            )
+            OutgoingMail.objects.tell_all(notices)

@@ -390,12 +390,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         return [email for _, emails in answers for email in emails or []]
 
     def tell_of(self, news: dict[str, object], actor: "User | None") -> None:
-        """Mail the user about a new role, or the deactivation."""
+        """Mail the user about a new role, the deactivation or the reactivation."""
         by = {"by": self.name_of(actor)}
         if "role" in news:
             self.tell("role_changed", role=self.role, **by)
-        if news.get("is_active") is False:
-            self.tell("deactivated", **by)
+        if "is_active" in news:
+            self.tell("reactivated" if self.is_active else "deactivated", **by)
 
     def tell_admins(self, revoked: list[str], actor: "User | None") -> None:
         """Mail the company's other active admins about the revoked invitations of this user."""

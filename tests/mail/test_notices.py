@@ -4,6 +4,7 @@ import pytest
 from django.core import mail
 from django.db import transaction
 
+from accounts.models import User
 from audit.origin import Origin, current
 from mail.browsers import browser_and_system
 from mail.notices import Notice
@@ -52,6 +53,28 @@ def test_thirty_notices_of_a_kind_go_to_an_address_in_an_hour(as_ada, bob):
     assert OutgoingMail.objects.filter(email=bob.email, kind="notice.role_changed").count() == 30
     as_ada.patch(f"/users/{bob.pk}", {"is_active": False})
     assert OutgoingMail.objects.filter(email=bob.email, kind="notice.deactivated").exists()
+
+
+def test_user_is_told_of_the_reactivation(as_ada, bob):
+    for active in (False, True):
+        as_ada.patch(f"/users/{bob.pk}", {"is_active": active})
+        Worker().round()
+
+    assert [sent.to for sent in mail.outbox] == [[bob.email]] * 2
+    assert mail.outbox[-1].subject == "Your account has been reactivated"
+    assert "Ada Lovelace has reactivated your account." in mail.outbox[-1].body
+
+
+def test_users_whom_a_new_rule_signs_out_are_told_why(ada, bob):
+    User.objects.filter(pk=ada.pk).update(has_second_factor=True)
+    User.objects.create_user("off@example.com", account=ada.account, is_active=False)
+    for _ in range(4):
+        for rule in ("required", "optional"):
+            ada.account.change_second_factor(ada, rule)
+    Worker().round()
+
+    assert [sent.to for sent in mail.outbox] == [[bob.email]] * 3
+    assert "Ada Lovelace has made two-factor authentication required" in mail.outbox[0].body
 
 
 def test_notice_of_a_command_names_no_address(db):
