@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-fast test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock bench
+.PHONY: run test test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock bench
 .DEFAULT_GOAL := run
 
 run: .venv/.installed
@@ -10,10 +10,6 @@ run: .venv/.installed
 # A file's tests stay in one process: they share the servers that their fixtures start.
 test: .venv/.installed-tests lint
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-
-# What needs neither database nor server: in under a minute.
-test-fast: .venv/.installed-tests
-	$(BIN)/python -m pytest --without-servers
 
 # A person's walk through the pages, in Debian's chromium; screenshots/ shows what it saw.
 test-browser: .venv/.installed-browser

@@ -193,25 +193,6 @@ def start(*, with_servers=True):
         os.environ.update(DATABASE_URL=POSTGRES.url("service"), REDIS_URL=REDIS.url)
 
 
-def needs_server(item):
-    """Whether a test asks for a database, or its file for a server by any name."""
-    asked = {"db", "migrated_template"} & set(getattr(item, "fixturenames", []))
-    asks = asked or item.get_closest_marker("django_db")
-    source = Path(item.path).read_text("utf-8")
-    return bool(asks or re.search(r"\b(servers|[Ss]ervice|redis|REDIS_URL|limiter)\b", source))
-
-
-def pytest_addoption(parser):
-    text = "leave out what needs a database, Redis or processes of the service's own"
-    parser.addoption("--without-servers", action="store_true", help=text)
-
-
-def pytest_collection_modifyitems(config, items):
-    if config.getoption("--without-servers"):
-        config.hook.pytest_deselected(items=[item for item in items if needs_server(item)])
-        items[:] = [item for item in items if not needs_server(item)]
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config):
     """Before pytest-django's hook of this name, which reads the settings.
@@ -220,5 +201,5 @@ def pytest_load_initial_conftests(early_config):
     """
     options = early_config.known_args_namespace
     hands_out = options.numprocesses and "PYTEST_XDIST_WORKER" not in os.environ
-    start(with_servers=not (options.without_servers or hands_out))
+    start(with_servers=not hands_out)
     yield

@@ -14,11 +14,13 @@ from tests.conftest import bearer
 pytestmark = pytest.mark.django_db
 
 
+def is_open(act, kind, held):
+    return kind in act.who and (kind != "staff" or act.opens(held))
+
+
 def may_in_back_office(kind, held):
     def may(act, target):
-        if kind not in act.who or target in act.never:
-            return False
-        if kind == "staff" and not act.opens(held):
+        if not is_open(act, kind, held) or target in act.never:
             return False
         if target == "self":
             return kind in act.own
@@ -39,7 +41,11 @@ def try_back_office(world, kind, permissions):
         return browser
 
     may = may_in_back_office(kind, permissions)
-    return [line for act in BACK_OFFICE for line in wrong(act, world, again, actor, may)]
+    return [
+        line
+        for act in BACK_OFFICE
+        for line in wrong(act, world, again, actor, may, is_open=is_open(act, kind, permissions))
+    ]
 
 
 def every_permission():
