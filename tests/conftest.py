@@ -29,6 +29,7 @@ from keys.cache import Key, signing_keys
 from keys.jwk import new_private_key, public_jwk
 from mail.worker import Worker
 from signin import hash_slots
+from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
 from throttling.limiter import limiter
@@ -87,9 +88,22 @@ def django_db_setup(django_db_setup, django_db_blocker):
         cursor.execute("ALTER TABLE audit_record DISABLE TRIGGER audit_record_truncate")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cheap_hashes():
+    """Hash passwords quickly in this process; services that tests start hash as in production."""
+    Hasher.time_cost, Hasher.memory_cost = 1, 64
+
+
+@pytest.fixture
+def real_hashes(monkeypatch):
+    """The parameters of production, for tests that are about them."""
+    monkeypatch.setattr(Hasher, "time_cost", 2)
+    monkeypatch.setattr(Hasher, "memory_cost", 19 * 1024)
+
+
 @pytest.fixture(scope="session")
-def password_hash():
-    """One hash for the whole cast: making one takes 34 ms."""
+def password_hash(cheap_hashes):
+    """One hash for the whole cast."""
     return make_password(PASSWORD)
 
 

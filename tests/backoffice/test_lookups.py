@@ -28,7 +28,7 @@ OFFERED = {
         for look in ("exact", "isnull")
     },
 }  # fmt: skip
-LOOKS = ["", "exact", "iexact", "contains", "startswith", "endswith", "regex", "in", "gt", "isnull"]
+LOOKS = ["", "exact", "startswith", "isnull"]
 CONTROLS = ["q", "p", "o", "e", "all", "_facets", "_popup"]
 MODELS = pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model.__name__)
 
@@ -135,7 +135,7 @@ def test_odd_value_is_no_500(operator, model, query):
 
 
 @MODELS
-@pytest.mark.parametrize("key", ["x%00", "x", "9" * 400, "_5F"])
+@pytest.mark.parametrize("key", ["x%00", "9" * 400])
 def test_path_to_no_row_leads_to_the_index(operator, model, key):
     for page in ("change", "history", "delete"):
         answer = operator.get(f"{lists(model)}{key}/{page}/")

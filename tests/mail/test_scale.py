@@ -7,19 +7,17 @@ from django.db.models import Q
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 
-MANY = 20_000
+MANY = 5_000
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("model", [OutgoingMail, SignupLink])
-@pytest.mark.parametrize(
-    "sought", [Q(email__startswith="new7@"), Q(email__in=["new7@example.com", "a@example.com"])]
-)
-def test_address_is_found_by_its_index(model, sought):
+def test_address_is_found_by_its_index(model):
     model.objects.bulk_create(model(email=f"new{n}@example.com") for n in range(MANY))
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {model._meta.db_table}")
 
-    plan = model.objects.filter(sought).explain()
-    assert model.objects.filter(sought).count() == 1
-    assert "Seq Scan" not in plan
+    for sought in (Q(email__startswith="new7@"), Q(email__in=["new7@example.com", "a@b.example"])):
+        found = model.objects.filter(sought)
+        assert found.count() == 1
+        assert "Seq Scan" not in found.explain()

@@ -11,6 +11,7 @@ from nacl.pwhash import argon2id
 
 from signin.hashers import OwaspArgon2PasswordHasher
 
+pytestmark = pytest.mark.usefixtures("real_hashes")
 OURS = OwaspArgon2PasswordHasher()
 FORM = re.compile(r"argon2\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}")
 

@@ -17,7 +17,6 @@ from audit.models import Record
 from mail.outbox import OutgoingMail
 from mail.worker import Worker
 from passwords.models import PasswordChange
-from signin import login
 from signin.devices import MOST_EMAILS, NAME, Entry, today
 from signin.models import UnlockLink
 from tests.conftest import API, PASSWORD, bearer, race
@@ -330,21 +329,18 @@ class TestNoOracle:
         assert all(NAME not in answer.cookies for answer in answers)
 
 
-def test_attackers_hold_the_lock_for_a_day_and_the_owner_never_notices(
-    ada, time_machine, monkeypatch, settings
-):
-    """A thousand addresses, a guess each now and then: the owner signs in from a known device each
+def test_attackers_hold_the_lock_for_hours_and_the_owner_never_notices(ada, time_machine, settings):
+    """A hundred addresses, a guess each now and then: the owner signs in from a known device each
     time, and from a new one by mail; strangers get five guesses a lock period."""
     settings.TRUSTED_PROXY_COUNT = 1
-    monkeypatch.setattr(login, "check_password", lambda typed, *_: typed == PASSWORD)  # quicker
     time_machine.move_to("2026-11-21T00:00:00Z", tick=False)
     known, answered = API(), 0
     log_in(known, ada.email)
-    for period in range(96):
+    for period in range(12):
         attackers = [API(x_forwarded_for=f"198.51.{period}.{n}") for n in range(11)]
         codes = [log_in(attacker, ada.email, "guess").status_code for attacker in attackers]
         answered += codes.count(401)
-        if period % 8 == 0:
+        if period % 4 == 0:
             assert log_in(known, ada.email).status_code == 200
             assert known.post("/auth/refresh").status_code == 200
         time_machine.shift(901)
@@ -355,8 +351,8 @@ def test_attackers_hold_the_lock_for_a_day_and_the_owner_never_notices(
     assert browser.post("/lockouts/redeem", {"token": link.token}).status_code == 204
 
     failures = Record.objects.filter(kind="login.failed", address__startswith="198.51.")
-    assert failures.values("address").distinct().count() == 96 * 5
-    assert answered == 96 * 5
+    assert failures.values("address").distinct().count() == 12 * 5
+    assert answered == 12 * 5
     assert log_in(browser, ada.email).status_code == 200
 
 
