@@ -118,7 +118,7 @@ def test_spaces_in_a_password_count(api, ada):
     assert log_in(api, password=f" {PASSWORD}") == WRONG
 
 
-def test_old_hash_is_renewed(api, ada):
+def test_old_hash_is_renewed(api, ada, real_hashes):
     djangos = Argon2PasswordHasher()
     encoded = djangos.encode(PASSWORD, djangos.salt())
     User.objects.filter(pk=ada.pk).update(password=encoded)
