@@ -110,6 +110,7 @@ def check_placeholders(app_configs: object, **options: object) -> list[CheckMess
         "SECRET_KEY": settings.SECRET_KEY,
         "DATABASE_URL": str(settings.DATABASES["default"].get("HOST", "")),
         "REDIS_URL": settings.REDIS_URL or "",
+        "METRICS_TOKEN": settings.METRICS_TOKEN or "",
         "EMAIL_URL": settings.EMAIL_HOST,
         "DEFAULT_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL,
         "FRONTEND_URL": settings.FRONTEND_URL,

@@ -13,7 +13,7 @@ def shells(tmp_path_factory):
     server = servers.PostgresServer(folder.name)
     made = Shells(server, folder)
     made.as_postgres(block("install", "As `postgres`, make two roles"))
-    made.as_operator(block("install", "Type the owner's address"))
+    made.as_operator(block("install", "Make the tables. The owner's password"))
     made.manage("createsuperuser --noinput", **OPERATOR)
     yield made
     server.stop()

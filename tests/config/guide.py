@@ -65,7 +65,7 @@ class Shells:
     def as_operator(self, script, check=True, **more):
         """In the operators' shell: with production's environment, and the owner's address typed."""
         told = PRODUCTION | {"DATABASE_URL": self.service, "REDIS_URL": servers.REDIS.url}
-        return self.run(script, check, OWNER_URL=self.owner, **told | more)
+        return self.run(script, check, "secret\n", OWNER_URL=self.owner, **told | more)
 
     def manage(self, words, check=True, **more):
         return self.as_operator(f".venv/bin/python manage.py {words}", check, **more)

@@ -148,11 +148,12 @@ def test_example_environment_is_refused_until_it_is_filled_in(tmp_path):
     example = example_environment()
     filled = {name: value.replace("example.com", "company.test") for name, value in example.items()}
     filled |= {"SECRET_KEY": PRODUCTION["SECRET_KEY"], "DATA_DIR": str(tmp_path)}
+    filled["METRICS_TOKEN"] = "what Prometheus brings"
 
     refused, content = check_deploy(tmp_path, **example), check_deploy(tmp_path, **filled)
 
     assert refused.returncode == 1
-    assert refused.stderr.count("(accounts.E003)") == 10
+    assert refused.stderr.count("(accounts.E003)") == 11
     assert content.returncode == 0, content.stderr
 
 

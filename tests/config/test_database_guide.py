@@ -20,7 +20,7 @@ def undone(shells):
 
 
 def dumps(shells):
-    return sorted(shells.folder.glob("*.dump"))
+    return sorted(shells.folder.glob("backups/*.dump"))
 
 
 def test_service_has_the_rights_it_needs_and_no_more(shells):
@@ -48,26 +48,26 @@ def test_service_works_with_its_rights(shells):
 
 def test_backup_is_whole_private_and_dated(shells):
     before = dumps(shells)
-    shells.as_operator(block("operations", "## Back up"))
+    shells.as_operator("sh deploy/backup.sh")
 
     (made,) = set(dumps(shells)) - set(before)
     assert re.fullmatch(r"consulting-\d{4}-\d\d-\d\d-\d{6}\.dump", made.name)
     assert made.stat().st_mode & 0o777 == 0o600
-    assert not list(shells.folder.glob("*.part"))
+    assert not list(shells.folder.glob("backups/*.part"))
 
 
 def test_backup_that_fails_leaves_the_older_ones_alone(undone):
     query(undone.owner, "REVOKE SELECT ON accounts_user FROM consulting_service")
     before = {path: path.stat() for path in dumps(undone)}
 
-    done = undone.as_operator(block("operations", "## Back up"), check=False)
+    done = undone.as_operator("sh deploy/backup.sh", check=False)
 
     assert done.returncode != 0
     assert {path: path.stat() for path in dumps(undone)} == before
 
 
 def test_backup_is_restored_by_its_commands(shells):
-    shells.as_operator(block("operations", "## Back up"))
+    shells.as_operator("sh deploy/backup.sh")
     tables = "SELECT count(*) FROM accounts_user", "SELECT max(id) FROM audit_record"
     before = [query(shells.owner, statement) for statement in tables]
     version = query(shells.owner, "SELECT token_version FROM accounts_user")
@@ -109,12 +109,12 @@ def test_tables_of_later_migrations_are_open_to_the_service(undone):
     query(undone.service, "INSERT INTO later (word) VALUES ('x'); UPDATE later SET word = 'y'")
 
     assert not undone.can_rewrite_audit_log()
-    undone.as_operator(block("operations", "## Back up"))
+    undone.as_operator("sh deploy/backup.sh")
 
 
 def test_rights_that_a_dump_brings_back_are_named(shells):
     """What the restore's own commands leave out, and why: `--clean` with the dump's rights."""
-    shells.as_operator(block("operations", "## Back up"))
+    shells.as_operator("sh deploy/backup.sh")
     restore = f'pg_restore --clean --if-exists --no-owner -d "{shells.owner}" {dumps(shells)[-1]}'
     shells.as_operator(restore, check=False)
 

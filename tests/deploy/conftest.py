@@ -62,7 +62,7 @@ class Nginx:
 
     def __init__(self, folder, upstream, before=""):
         self.port, self.http_port = servers.free_port(), servers.free_port()
-        self.log_path = folder / "access.log"
+        self.folder, self.log_path = folder, folder / "access.log"
         self.certificate, key = self_signed(folder, x509.DNSName(HOST))
         site = Path("deploy/nginx.conf").read_text(encoding="utf-8")
         changes = {
@@ -71,6 +71,8 @@ class Nginx:
             "listen 80;": f"listen 127.0.0.1:{self.http_port};",
             "listen 443 ": f"listen 127.0.0.1:{self.port} ",
             "/run/consulting/consulting.sock": upstream,
+            "/run/consulting/maintenance": str(folder / "maintenance"),
+            "/var/www/html": str(folder / "www"),
             f"/etc/letsencrypt/live/{HOST}/fullchain.pem": str(self.certificate),
             f"/etc/letsencrypt/live/{HOST}/privkey.pem": str(key),
             "/var/log/nginx/consulting.log": str(self.log_path),
@@ -141,6 +143,7 @@ def service(new_service, sockets, tmp_path):
         EMAIL_URL=f"filemail:///{tmp_path}/mails",
         WEB_CONCURRENCY="2",
         WEB_THREADS="2",
+        METRICS_TOKEN="what Prometheus brings",
         DJANGO_SUPERUSER_EMAIL="ada@example.com",
         DJANGO_SUPERUSER_PASSWORD=PASSWORD,
     )

@@ -17,7 +17,6 @@ import yaml
 
 from config import settings
 from tests import servers
-from tests.config.guide import block
 from tests.config.settings_table import declared
 from tests.conftest import SECRET_KEY
 from tests.requests import ask
@@ -33,6 +32,10 @@ PODS = {
     if "template" in thing.get("spec", {})
 }
 OURS = {name: made for name, made in COMPOSE["services"].items() if "build" in made}
+DOTENV = Path("deploy/compose.env").read_text(encoding="utf-8")
+SETTINGS = {
+    name: value.strip("'") for name, value in re.findall(r"^(\w+)=(.*)$", DOTENV, re.MULTILINE)
+}
 IMAGE_ENVIRONMENT = dict(re.findall(r"^ENV (\w+)=(\S+)$", CONTAINERFILE, re.MULTILINE))
 COMMAND = json.loads(re.search(r"^CMD (\[.*)$", CONTAINERFILE, re.MULTILINE)[1])
 HEALTH_CHECK = json.loads(re.search(r"^HEALTHCHECK .* CMD (\[.*)$", CONTAINERFILE, re.MULTILINE)[1])
@@ -56,7 +59,8 @@ def config_map():
 
 @pytest.mark.parametrize(
     "environment",
-    [IMAGE_ENVIRONMENT, config_map(), *(made["environment"] for made in OURS.values())],
+    [IMAGE_ENVIRONMENT, config_map(), SETTINGS, OURS["web"]["environment"]],
+    ids=["image", "pods", "compose.env", "compose.yaml"],
 )
 def test_variables_are_settings(environment):
     known = set(declared())
@@ -69,21 +73,30 @@ def test_variables_are_settings(environment):
         "METRICS_TOKEN",
     }
     known |= {f"{name}_FILE" for name in secrets}
-    known |= {"PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
+    known |= {"PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "DOMAIN"}
 
     assert set(environment) - known == set()
-    assert not secrets & set(environment)
+    assert not {"SECRET_KEY", "DATABASE_URL", "REDIS_URL"} & set(environment)
     assert all(isinstance(value, str) for value in environment.values())
 
 
-def test_docker_compose_finds_nothing_to_say():
+def test_docker_compose_reads_the_file(tmp_path):
     """Its own parser, where it is installed; it asks no daemon for this."""
     if not (program := shutil.which("docker-compose")):
         return
-    command = [program, "-f", "deploy/compose.yaml", "config", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    shutil.copy("deploy/compose.yaml", tmp_path)
+    command = [program, "config"]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    (tmp_path / ".env").write_text(DOTENV)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
+    assert "DOMAIN" in refused.stderr or ".env" in refused.stderr
     assert (done.returncode, done.stderr) == (0, "")
+    read = yaml.safe_load(done.stdout)["services"]
+    assert SETTINGS.items() <= read["web"]["environment"].items()
+    assert read["nginx"]["environment"] == {"DOMAIN": "api.example.com"}
+    kept = [made for made in read.values() if "profiles" not in made]
+    assert all(made["mem_limit"] and made["logging"]["options"] for made in kept)
 
 
 def test_image_holds_the_whole_service():
@@ -106,16 +119,20 @@ def test_secrets_are_mounted_where_they_are_looked_for():
         assert mounts == {"/tmp", *(str(Path(path).parent) for path in files)}
 
 
-def test_secrets_are_made_by_the_guide(tmp_path):
-    made = block("install", "Make the secrets")
-    subprocess.run(["bash", "-euc", made], cwd=tmp_path, check=True)
+def test_secrets_are_made_once(tmp_path):
+    command = ["sh", "deploy/make-secrets.sh", str(tmp_path)]
+    subprocess.run(command, check=True)
+    files = {path.name: path.read_text().strip() for path in tmp_path.iterdir()}
+    subprocess.run(command, check=True)
 
-    files = {path.name: path for path in (tmp_path / "deploy/secrets").iterdir()}
     assert files.keys() == COMPOSE["secrets"].keys()
-    assert {path.stat().st_mode & 0o777 for path in files.values()} == {0o444}
-    assert (tmp_path / "deploy/secrets").stat().st_mode & 0o777 == 0o700
-    password = files["postgres_password"].read_text().strip()
-    assert f"consulting:{password}@postgres:" in files["database_url"].read_text()
+    assert files == {path.name: path.read_text().strip() for path in tmp_path.iterdir()}
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o444}
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
+    assert len(files["secret_key"]) == 72
+    assert f"consulting:{files['postgres_password']}@postgres:" in files["database_url"]
+    _, _, redis = files["redis_conf"].partition(" ")
+    assert f":{redis}@redis:" in files["redis_url"]
 
 
 def test_nobody_has_rights_or_a_tree_to_write_to():
@@ -148,10 +165,9 @@ def test_as_many_processes_share_a_limit_as_there_are():
         for made in OBJECTS
         if made["kind"] == "Deployment"
     }
-    web = OURS["web"]["environment"]
 
     assert config_map()["LIMITER_PROCESSES"] == str(replicas["consulting-web"])
-    assert web["LIMITER_PROCESSES"] == web["WEB_CONCURRENCY"]
+    assert SETTINGS["LIMITER_PROCESSES"] == SETTINGS["WEB_CONCURRENCY"]
 
 
 def test_pods_run_what_compose_runs():
@@ -188,7 +204,7 @@ class Container:
             word.replace("/run/", f"{root}/run/").replace(":8000", f":{port}")
             for word in OURS[name]["command"]
         ]
-        variables = IMAGE_ENVIRONMENT | OURS[name]["environment"]
+        variables = IMAGE_ENVIRONMENT | SETTINGS | OURS[name]["environment"]
         for folder in ("/run/secrets", "/etc/consulting"):
             variables = {k: v.replace(folder, f"{root}{folder}") for k, v in variables.items()}
         bin_path = Path(sys.executable).parent
@@ -196,6 +212,7 @@ class Container:
             "PATH": f"{bin_path}:/usr/bin:/bin",
             "TMPDIR": f"{root}/tmp",
             "PORT": str(port),
+            "EMAIL_URL": f"filemail:///{root}/tmp/mails",
         }
 
     def start(self, command=None):
@@ -224,7 +241,7 @@ def root(new_database):
         "secret_key": SECRET_KEY,
         "database_url": new_database(),
         "redis_url": servers.REDIS.url,
-        "email_url": f"filemail:///{root}/tmp/mails",
+        "metrics_token": "what Prometheus brings",
     }
     for name, value in secrets.items():
         (root / "run/secrets" / name).write_text(f"{value}\n")

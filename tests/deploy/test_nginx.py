@@ -109,6 +109,42 @@ def test_service_away_is_said_in_its_own_form(nginx, service):
     assert answer.headers["Retry-After"] == "5"
 
 
+def test_metrics_are_for_allowed_addresses(nginx):
+    inside, outside = (nginx.ask("GET", "/metrics", address=f"127.0.0.{n}") for n in (1, 2))
+    unknown = nginx.ask("GET", "/nobody-knows")
+
+    assert inside.status == 401  # without METRICS_TOKEN
+    assert (outside.status, outside.body) == (404, unknown.body)
+
+
+def test_maintenance_answers_503_until_its_file_is_removed(nginx):
+    switch = nginx.folder / "maintenance"
+    switch.touch()
+    api = nginx.ask("GET", "/health")
+    page = nginx.ask("GET", "/login", Accept="text/html,*/*;q=0.8", Accept_Language="de-AT")
+    switch.unlink()
+
+    assert (api.status, api.json()) == (503, {"error": "service unavailable"})
+    assert page.status == 503
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "nicht verfügbar" in page.body.decode()
+    assert {answer.headers["Retry-After"] for answer in (api, page)} == {"5"}
+    assert nginx.ask("GET", "/health").status == 200
+
+
+def test_certificate_authority_finds_its_answer(nginx):
+    challenges = nginx.folder / "www/.well-known/acme-challenge"
+    challenges.mkdir(parents=True)
+    (challenges / "known").write_text("known.thumbprint")
+    url, path = f"http://127.0.0.1:{nginx.http_port}", "/.well-known/acme-challenge"
+
+    known, unknown = (ask(url, "GET", f"{path}/{name}") for name in ("known", "unknown"))
+
+    assert (known.status, known.body) == (200, b"known.thumbprint")
+    assert unknown.status == 308
+    assert nginx.ask("GET", f"{path}/unknown").json() == nginx.ask("GET", "/unknown").json()
+
+
 def test_site_file_trusts_one_hop():
     environment = Path("deploy/environment.example").read_text(encoding="utf-8")
 

@@ -276,6 +276,18 @@ def test_hundred_requests_at_a_time_are_one_addresss_share(nginx):
     assert served.status == 401
 
 
+def test_denied_address_is_told_in_json(tmp_path):
+    nginx = Nginx(tmp_path, str(tmp_path / "consulting.sock"), "deny 127.0.0.2;").start()
+    denied, page = (
+        nginx.ask("GET", "/login", address=f"127.0.0.{n}", Accept="text/html") for n in (2, 1)
+    )
+    nginx.stop()
+
+    assert (denied.status, denied.json()) == (403, {"error": "forbidden"})
+    assert (page.status, page.headers["Content-Type"]) == (503, "text/html; charset=utf-8")
+    assert b"The service is unavailable" in page.body
+
+
 def test_ipv6_caller_is_its_64(tmp_path):
     """A hundred of one /64, as a proxy before nginx tells it: newline and NUL among its bytes."""
     behind = "set_real_ip_from 127.0.0.1; real_ip_header X-Real-IP;"

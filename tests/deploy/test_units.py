@@ -14,14 +14,15 @@ from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
 
-UNITS = sorted(path for path in Path("deploy").iterdir() if path.suffix in {".service", ".socket"})
+SUFFIXES = {".service", ".socket", ".timer"}
+UNITS = sorted(path for path in Path("deploy").iterdir() if path.suffix in SUFFIXES)
 
 
 def test_systemd_finds_nothing_to_say(tmp_path):
     """Its own parser, which looks for each unit's program, too; only their folder is another."""
     program = shutil.which("systemd-analyze")
     assert program, "there is no `systemd-analyze` (Debian's systemd)"
-    assert len(UNITS) == 3
+    assert len(UNITS) == 5
     folder = f"{Path(sys.executable).parent}/"
     for unit in UNITS:
         text = unit.read_text().replace("/srv/consulting/.venv/bin/", folder)
