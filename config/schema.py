@@ -53,6 +53,10 @@ ERROR = {
         "fields": BY_FIELD | {"description": "With `invalid request`: what is wrong, by field."},
         "codes": BY_FIELD | {"description": "The same as codes, in any language the same."},
         "methods": STRINGS | {"description": "With `second factor required`."},
+        "cause": {
+            "enum": ["wrong_code", "used_code", "old_code", "wrong_recovery_code", "wrong_passkey"],
+            "description": "With `wrong code`.",
+        },
         "enrolment": {"type": "string", "description": "With `second factor must be set up`."},
     },
     "additionalProperties": False,

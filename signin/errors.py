@@ -49,9 +49,14 @@ class SecondFactorRequired(FactorNeeded):
 
 
 class WrongCode(FactorNeeded):
-    """The code or the passkey is wrong, which counts like a wrong password."""
+    """The code or the passkey is wrong, which counts like a wrong password. `cause` tells the user,
+    who has shown the password, what to do about it."""
 
     default_detail = "wrong code"
+
+    def __init__(self, cause: str = "wrong_code") -> None:
+        super().__init__()
+        self.extra = {"cause": cause}
 
 
 class FactorMustBeSetUp(FactorNeeded):

@@ -165,7 +165,7 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     if not count_failure(user.email, device, reason="second factor"):
         raise TooManyAttempts
     factors.count_wrong_code(proof.method.value)
-    raise WrongCode
+    raise WrongCode(proof.cause_of_refusal(factors))
 
 
 def clear_lockout(email: str, device: str = STRANGER) -> None:

@@ -232,6 +232,14 @@ class Factors(models.Model):
             )
         )
 
+    def cause_of_refusal(self, code: str) -> str:
+        """Why `take_totp` has just refused a code: it was used, is too old, or is another one."""
+        secret = totp.decrypted(self.user_id, self.totp_secret) if self.totp_id else None
+        step = totp.step_of(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
+        if step is None or self.wrong_codes >= MOST_WRONG_CODES:
+            return "wrong_code"
+        return "old_code" if step < totp.last_step() - totp.STEPS_BACK else "used_code"
+
     def take_recovery_code(self, code: str) -> bool:
         """Whether this is a valid recovery code; uses it up. One DELETE decides between requests
         that race."""

@@ -80,6 +80,12 @@ class Proof:
             return False
         return True
 
+    def cause_of_refusal(self, factors: Factors) -> str:
+        """Why the proof has just been found not to hold, in the words of the API."""
+        if self.method is Method.TOTP:
+            return factors.cause_of_refusal(self.plain_code)
+        return f"wrong_{self.method}"
+
 
 NOTHING = Proof()
 

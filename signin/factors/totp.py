@@ -16,6 +16,8 @@ from accounts.models import User
 from keys.derived import fernet
 
 SECONDS = 30
+STEPS_BACK = 2  # from the next step to the previous one
+STEPS_KNOWN_AS_OLD = 20  # ten minutes
 LENGTH = 20  # octets of a secret: RFC 4226 §4 recommends 160 bits
 PENDING_LIFE = 600  # seconds
 PENDING, PENDING_BESIDE = "pending", "pending beside a factor"  # which was shown for it
@@ -69,10 +71,10 @@ def last_step() -> int:
     return int(time.time()) // SECONDS + 1
 
 
-def step_of(secret: bytes, code: str) -> int | None:
+def step_of(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
     """The step of a code: the current, the previous or the next one, since clocks differ. None
-    for a wrong code. All three are always compared."""
+    for a wrong code. All of them are always compared."""
     last, generator = last_step(), app(secret)
-    steps = [last - 2, last - 1, last]
+    steps = range(last - back, last + 1)
     right = [hmac.compare_digest(generator.generate(s * SECONDS), code.encode()) for s in steps]
     return next((step for step, good in zip(steps, right, strict=True) if good), None)

@@ -27,6 +27,7 @@
  * @property {Record<string, any>} [fields]
  * @property {Record<string, any>} [codes]
  * @property {("totp" | "passkey" | "recovery_code")[]} [methods] of `second factor required`
+ * @property {"wrong_code" | "used_code" | "old_code" | "wrong_recovery_code" | "wrong_passkey"} [cause] of `wrong code`
  * @property {string} [enrolment] of `second factor must be set up`: for `addApp` and `addPasskey`
  */
 /** @typedef {{ password: string, code?: string, passkey?: unknown }} Proof */
@@ -183,6 +184,10 @@ export type ErrorBody = {
      * of `second factor required`
      */
     methods?: ("totp" | "passkey" | "recovery_code")[] | undefined;
+    /**
+     * of `wrong code`
+     */
+    cause?: "wrong_code" | "used_code" | "old_code" | "wrong_recovery_code" | "wrong_passkey" | undefined;
     /**
      * of `second factor must be set up`: for `addApp` and `addPasskey`
      */

@@ -42,6 +42,7 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
  * @property {Record<string, any>} [fields]
  * @property {Record<string, any>} [codes]
  * @property {("totp" | "passkey" | "recovery_code")[]} [methods] of `second factor required`
+ * @property {"wrong_code" | "used_code" | "old_code" | "wrong_recovery_code" | "wrong_passkey"} [cause] of `wrong code`
  * @property {string} [enrolment] of `second factor must be set up`: for `addApp` and `addPasskey`
  */
 

@@ -7,13 +7,14 @@ from accounts.models import User
 from audit.models import Kind, Record
 from signin.factors.models import Factors
 from tests.conftest import PASSWORD
-from tests.signin.factors.conftest import code, log_in, with_app, wrong_code
+from tests.signin.factors.conftest import NOW, code, log_in, with_app, wrong_code
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 
 REQUIRED = {"error": "second factor required", "methods": ["totp", "recovery_code"]}
-WRONG_CODE = (401, {"error": "wrong code"})
+WRONG_CODE = (401, {"error": "wrong code", "cause": "wrong_code"})
+WRONG_RECOVERY_CODE = (401, {"error": "wrong code", "cause": "wrong_recovery_code"})
 WRONG_PASSWORD = (401, {"error": "wrong e-mail or password"})
 
 
@@ -59,9 +60,14 @@ def test_steps_beside_the_present_one_count(api, ada, codes, steps):
     assert log_in(api, ada, code=code(steps))[0] == 200
 
 
-@pytest.mark.parametrize("steps", [-3, 3])
-def test_steps_further_off_do_not(api, ada, codes, steps):
-    assert log_in(api, ada, code=code(steps)) == WRONG_CODE
+@pytest.mark.parametrize(
+    ("steps", "cause"),
+    [(-22, "wrong_code"), (-18, "old_code"), (-3, "old_code"), (3, "wrong_code")],
+)
+def test_steps_further_off_do_not(api, ada, codes, time_machine, steps, cause):
+    time_machine.move_to(NOW, tick=False)
+
+    assert log_in(api, ada, code=code(steps)) == (401, {"error": "wrong code", "cause": cause})
 
 
 def test_code_may_be_typed_in_two_groups(api, ada, codes):
@@ -83,21 +89,21 @@ def test_earlier_step_is_no_good_after_a_later_one(api, ada, codes):
     earlier, later = code(-1), code(1)
     log_in(api, ada, code=later)
 
-    assert log_in(api, ada, code=earlier) == WRONG_CODE
+    assert log_in(api, ada, code=earlier)[1] == {"error": "wrong code", "cause": "used_code"}
 
 
 def test_recovery_code_signs_in_once(api, ada, codes):
     status, body = log_in(api, ada, code=codes[3].lower().replace("-", " "))
 
     assert (status, amr_of(body)) == (200, [["pwd", "otp", "mfa"]] * 2)
-    assert log_in(api, ada, code=codes[3]) == WRONG_CODE
+    assert log_in(api, ada, code=codes[3]) == WRONG_RECOVERY_CODE
     assert log_in(api, ada, code=codes[4])[0] == 200
 
 
 def test_nobody_elses_recovery_code_does(api, ada, bob, codes):
     others = with_app(bob)
 
-    assert log_in(api, ada, code=others[0]) == WRONG_CODE
+    assert log_in(api, ada, code=others[0]) == WRONG_RECOVERY_CODE
 
 
 def test_wrong_password_with_a_right_code_uses_nothing_up(api, ada, codes):
