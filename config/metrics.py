@@ -32,7 +32,7 @@ from throttling.models import Lockout
 
 logger = logging.getLogger(__name__)
 
-MAIL_ENDS = ("sent", "dropped", "failed")
+MAIL_ENDS = ("sent", "dropped", "failed", "refused")
 
 
 class StateCollector:

@@ -129,10 +129,13 @@ class Limiter:
         allowed = used <= limit
         if not allowed:
             outcome = "refused"
+            is_first = used == limit + 1  # in the caller's window
             if tier in settings.RATE_LIMIT_DRY_RUN:
                 allowed, outcome = True, "would_refuse"
-                if used == limit + 1:  # once in the caller's window
+                if is_first:
                     logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
+            elif is_first:
+                series.callers_refused.labels(tier).inc()
         series.decision(tier, outcome).inc()
         reset = min(seconds, max(1, math.ceil(left)))
         return Decision(allowed, limit, max(0, limit - used), reset)

@@ -43,6 +43,7 @@ def test_figures_of_all_processes_are_added_up(service):
     assert value(text, "http_request_duration_seconds_count", **users) == 20
     assert value(text, "limiter_decisions_total", **decided, outcome="allowed") == 3
     assert value(text, "limiter_decisions_total", **decided, outcome="refused") == 2
+    assert value(text, "limiter_callers_refused_total", **decided) == 1
     assert value(text, "audit_events_total", kind="login.failed") == 3
     assert value(text, "build_info") == 1
     assert value(text, "limiter_store_lost") == value(text, "log_lines_dropped_total") == 0
