@@ -81,7 +81,10 @@ class RedeemView(LinkSignInView):
         return device_of(request, link.user)
 
     def check_factor(self, link: PasswordChange, proof: Proof, device: str) -> Method:
-        """A mailbox alone gets nobody in who has a second factor."""
+        """A mailbox alone signs in no user with a second factor. A user who has to set one up does
+        so after the link is used, so that the set-up alone can't sign anyone in quietly."""
+        if not link.user.has_second_factor:
+            return Method.PASSWORD
         return check_factor(link.user, proof, device)
 
     def person(self, link: PasswordChange, data: Data) -> User:

@@ -463,21 +463,21 @@ class UserStatement:
         self.sql = USER_SQL.format(columns=", ".join(columns), condition=condition)
         self.more = list(more)
 
-    def find(self, **values: Any) -> User | None:
+    def find(self, **condition: Any) -> User | None:
         if connection.vendor == "sqlite":
-            return self.find_on_sqlite(values)
+            return self.find_on_sqlite(condition)
         with connection.cursor() as cursor:
-            cursor.execute(self.sql, values)
+            cursor.execute(self.sql, condition)
             row = cursor.fetchone()
-        if row is None:
-            return None
-        user = User.from_db(DEFAULT_DB_ALIAS, self.fields, row[: len(self.fields)])
-        vars(user).update(zip(self.more, row[len(self.fields) :], strict=True))
-        return user
+        # Also built for an unknown address, so that it takes as long as a registered one.
+        values = row or [None] * (len(self.fields) + len(self.more))
+        user = User.from_db(DEFAULT_DB_ALIAS, self.fields, values[: len(self.fields)])
+        vars(user).update(zip(self.more, values[len(self.fields) :], strict=True))
+        return user if row else None
 
-    def find_on_sqlite(self, values: dict[str, Any]) -> User | None:
+    def find_on_sqlite(self, condition: dict[str, Any]) -> User | None:
         """The same, with UUIDs and times read from text."""
-        user: User | None = next(iter(User.objects.raw(self.sql, values)), None)
+        user: User | None = next(iter(User.objects.raw(self.sql, condition)), None)
         if user and user.profile_id:
             vars(user)["profile_id"] = UUID(str(user.profile_id))
         return user

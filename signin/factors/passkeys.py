@@ -25,6 +25,7 @@ from fido2.webauthn import (
     ResidentKeyRequirement,
     UserVerificationRequirement,
 )
+from rest_framework.exceptions import ValidationError
 
 from accounts.models import User
 from signin.errors import WrongPasskey
@@ -118,7 +119,7 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
     """The fields of a new passkey from a RegistrationResponseJSON; uses the challenge up.
 
     Raises WrongPasskey, also for a challenge given for the password alone if the user has a factor
-    by now.
+    by now, and ValidationError for an id that is too long.
     """
     purposes = [to_add(user.pk, beside=True)]
     if not user.has_second_factor:
@@ -137,11 +138,11 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
         made = data.credential_data
         if made is None or made.public_key[3] not in ALGORITHMS:
             raise WrongPasskey
-        if len(made.credential_id) > LONGEST_ID:
-            raise WrongPasskey
         return data, found
 
     data, challenge = checked(check)
+    if len(data.credential_data.credential_id) > LONGEST_ID:
+        raise ValidationError({"credential": [f"Its id has more than {LONGEST_ID} bytes."]})
     if not UsedChallenge.objects.use(challenge):
         raise WrongPasskey
     return {

@@ -65,6 +65,17 @@ def test_sqlite_finds_the_same(tmp_path):
     assert done.stdout.splitlines() == ["True True True"] * 2 + ["False False", "None"]
 
 
+def test_unknown_address_takes_the_work_of_a_registered_one(ada, monkeypatch):
+    built, from_db = [], User.from_db
+    monkeypatch.setattr(User, "from_db", lambda *args: built.append(args[1]) or from_db(*args))
+
+    User.objects.find_by_email(ada.email)
+    User.objects.find_by_email("nobody@example.com")
+
+    assert len(built) == 2
+    assert built[0] == built[1]
+
+
 def test_nobody_is_none(ada):
     assert User.objects.find_by_email("nobody@example.com") is None
     assert User.objects.find_by_token(str(ada.pk), 7) is None

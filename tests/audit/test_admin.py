@@ -42,12 +42,19 @@ def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
 
 def test_export_streams_csv_without_formulas(operator):
     trail.record(Kind.LOGIN_FAILED, subject="=cmd()@example.com")
-    chosen = {"action": "export", "_selected_action": [Record.objects.get().pk]}
+    trail.record(Kind.LOGIN_FAILED, subject="a;=1+1")
+    trail.record(Kind.LOGIN_FAILED, subject="b\t=1+1")
+    chosen = {
+        "action": "export",
+        "_selected_action": [record.pk for record in Record.objects.all()],
+    }
     answer = operator.post(LIST, chosen)
     lines = b"".join(answer.streaming_content).decode().splitlines()
 
     assert answer.headers["Content-Type"] == "text/csv"
-    assert "'=cmd()@example.com" in lines[1]
+    assert "'=cmd()@example.com" in lines[3]
+    assert "a;'=1+1" in lines[2]
+    assert "\t=1+1" not in lines[1]
     assert Record.objects.filter(kind="audit.exported").exists()
 
 

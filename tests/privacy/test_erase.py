@@ -5,6 +5,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from django.core import mail
 from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection, connections, transaction
 from django.utils import timezone
 
 from accounts import tokens
@@ -29,6 +30,7 @@ from mail.worker import Worker
 from passwords.models import PasswordChange
 from privacy import erasure
 from privacy.erasure import erase
+from tests.accounts.test_operators import wait_for_a_lock
 from tests.backoffice.test_lookups import staff_with
 from tests.conftest import API, PASSWORD, bearer, query, race
 from tests.privacy.conftest import EMAIL, NAMES, finish
@@ -214,6 +216,35 @@ def test_last_admin_cannot_be_erased_alone(ada, bob):
     assert User.objects.filter(pk=ada.pk).exists()
     call_command("erase", bob.email, "--yes")
     assert not User.objects.filter(pk=bob.pk).exists()
+
+
+@pytest.mark.django_db
+def test_who_is_the_last_admin_by_the_time_of_the_answer_stays(ada, new_user, monkeypatch):
+    bob = new_user("bob@example.com", account=ada.account, role="admin")
+
+    def answer(_):
+        call_command("setrole", ada.email, "member")
+        return bob.email
+
+    monkeypatch.setattr("builtins.input", answer)
+
+    with pytest.raises(CommandError, match=LEFT):
+        call_command("erase", bob.email)
+    assert User.objects.filter(pk=bob.pk).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_change_of_a_user_who_is_being_erased_is_404(ada, bob):
+    change = partial(bearer(ada).patch, f"/users/{bob.pk}", {"role": "admin"})
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            erase(bob, actor=None)
+            answer = other.submit(change)
+            wait_for_a_lock()
+        status = answer.result().status_code
+        other.submit(connections.close_all).result()
+
+    assert status == 404
 
 
 @pytest.mark.django_db

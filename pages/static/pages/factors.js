@@ -90,7 +90,7 @@ document.addEventListener("input", ({ target }) => {
 let enrolment = null; // its token, and the page to go to afterwards
 
 function enrol(form, token) {
-  enrolment = { token, next: form.dataset.enrolled || form.dataset.then };
+  enrolment = { token, next: form.dataset.then };
   return visit("/second-factor");
 }
 

@@ -10,6 +10,7 @@ from accounts.models import Account, Role, User
 from assistants.models import Client, Grant
 from audit.models import Kind, Record
 from invitations.models import Invitation
+from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin import login
 from signin.factors.models import Factors
@@ -173,6 +174,19 @@ def redeem(api, link, **proof):
     return api.post("/password-changes/redeem", {"token": link.token, "password": NEW} | proof)
 
 
+def test_password_link_is_used_before_a_factor_is_set_up(api, bob, required):
+    link = PasswordChange.objects.make(bob)
+
+    answer = redeem(api, link)
+
+    assert (answer.status_code, answer.json()["error"]) == (401, "second factor must be set up")
+    assert redeem(api, link).status_code == 400
+    assert log_in(api, bob)[0] == 401
+    assert OutgoingMail.objects.filter(email=bob.email, kind="notice.password_changed").exists()
+    enrolled = API(authorization=f"Bearer {answer.json()['enrolment']}")
+    assert add_app(enrolled).json()["session"]
+
+
 def test_mailbox_alone_gets_nobody_in(api, ada, link):
     with_app(ada)
 
@@ -200,15 +214,6 @@ def test_wrong_codes_beside_a_link_lock(api, ada, link):
 
     assert redeem(api, link, code=code()).status_code == 429
     assert Factors.objects.get().wrong_codes == 5
-
-
-def test_link_to_who_must_set_one_up_changes_nothing(api, bob, required):
-    link = PasswordChange.objects.make(bob)
-
-    answer = redeem(api, link)
-
-    assert answer.json()["error"] == "second factor must be set up"
-    assert PasswordChange.objects.get().used_at is None
 
 
 def test_everybody_sees_the_company(as_bob, ada):

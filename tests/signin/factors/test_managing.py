@@ -210,6 +210,18 @@ def test_false_registration_is_refused(as_ada, falsified):
     assert not Passkey.objects.exists()
 
 
+def test_passkey_id_has_1023_bytes_at_most(as_ada):
+    answers = {}
+    for length in (1024, 1051, 1023):
+        key = Authenticator()
+        key.credential_id = bytes(length)
+        options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
+        answer = as_ada.post("/auth/factors/passkeys", {"credential": key.register(options)})
+        answers[length] = answer.status_code
+
+    assert answers == {1024: 400, 1051: 400, 1023: 201}
+
+
 def test_registration_of_another_person_or_to_sign_in_is_refused(as_ada, as_bob, api):
     options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
     theirs = {"credential": Authenticator().register(options)}
