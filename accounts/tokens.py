@@ -14,10 +14,11 @@ The contract: interface §5.
 import functools
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from django.conf import settings
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
@@ -28,7 +29,8 @@ from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
 from rest_framework_simplejwt.settings import api_settings
 
 from accounts.models import User
-from keys.cache import Key, signing_keys
+from keys.cache import signing_keys
+from keys.models import SigningKey
 
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
@@ -52,7 +54,7 @@ def kid_of(header: str) -> str:
 
 
 @functools.lru_cache(maxsize=2048)
-def verified_claims(token: str, key: Key, audience: str | None) -> Claims:
+def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims:
     """The claims of a token that the key has signed; InvalidTokenError for any other.
 
     Valid tokens are remembered, since a client sends one for an hour: without that `/auth/me` costs
@@ -122,12 +124,14 @@ class KeyRingBackend(TokenBackend):
         self.prefix = prefix
 
     def encode(self, payload: Claims) -> str:
-        kid, private = signing_keys.signing_key()
+        key = signing_keys.signing_key()
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
             payload["aud"] = self.audience
-        headers = {"kid": self.prefix + kid}
-        return jwt.encode(payload, private, self.algorithm, headers=headers)
+        headers = {"kid": self.prefix + key.kid}
+        return jwt.encode(
+            payload, cast(RSAPrivateKey, key.private), self.algorithm, headers=headers
+        )
 
     def decode(self, token: str, verify: bool = True) -> Claims:
         """The claims of a token, which is always verified. Raises TokenBackendError."""

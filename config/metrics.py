@@ -62,7 +62,7 @@ def key_series() -> Iterator[Metric]:
     now, keys = time.time(), signing_keys.keys
     ages = {kid: now - key.signs_from.timestamp() for kid, key in keys.items()}
     if signing_keys.signer:
-        age = ages[signing_keys.signer[0]]
+        age = ages[signing_keys.signer.kid]
         yield gauge("signing_key_age_seconds", "How long the signing key has signed.", age)
     seconds = min((-age for age in ages.values() if age < 0), default=-1)
     yield gauge("next_signing_key_seconds", "Until the next key signs; -1: there is none.", seconds)

@@ -3,11 +3,7 @@
 import logging
 import threading
 import time
-from dataclasses import dataclass
-from datetime import datetime
 
-import jwt
-from cryptography.hazmat.primitives.asymmetric import rsa
 from django.db import Error, OperationalError, close_old_connections
 from rest_framework.exceptions import APIException
 
@@ -24,51 +20,27 @@ class NoSigningKey(APIException):
     default_detail = "service unavailable"
 
 
-@dataclass(frozen=True, eq=False)
-class Key:
-    """A loaded key. `private` is None where this host cannot decrypt it: it only verifies."""
-
-    kid: str
-    jwk: dict[str, str]
-    signs_from: datetime
-    public: rsa.RSAPublicKey
-    private: rsa.RSAPrivateKey | None
-
-    @classmethod
-    def load(cls, row: SigningKey) -> "Key":
-        public = jwt.PyJWK(row.public_jwk).key
-        return cls(row.kid, row.public_jwk, row.signs_from, public, row.decrypt())
-
-
 class SigningKeys:
     """The keys that are not withdrawn, by kid, and the one that signs.
 
-    In a web server's process a thread reads them (`watch`), so that no request waits for that;
-    elsewhere whoever asks does. While the database is unavailable they stay as they are.
+    A thread of each process that serves reads them (`watch`), so that no request waits for that.
+    While the database is unavailable they stay as they are.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.keys: dict[str, Key] = {}
-        self.signer: tuple[str, rsa.RSAPrivateKey] | None = None
-        self.missing: list[str] = []  # of 1.0.0, and not imported yet
-        self.is_read = self.is_watched = False
-        self.next_read = float("-inf")
+        self.keys: dict[str, SigningKey] = {}
+        self.signer: SigningKey | None = None
+        self.is_read = False
 
-    def current(self) -> dict[str, Key]:
+    def current(self) -> dict[str, SigningKey]:
         """The keys; OperationalError (503) where the database has never answered."""
-        if not self.is_watched and time.monotonic() >= self.next_read:
-            try:
-                self.refresh()
-            except Error:
-                if not self.is_read:
-                    raise
         if not self.is_read:
             raise OperationalError("the signing keys have not been read yet")
         return self.keys
 
-    def signing_key(self) -> tuple[str, rsa.RSAPrivateKey]:
-        """The kid and the private key that sign now."""
+    def signing_key(self) -> SigningKey:
+        """The key that signs now."""
         self.current()
         if self.signer is None:
             raise NoSigningKey
@@ -76,34 +48,30 @@ class SigningKeys:
 
     def unreadable(self) -> list[str]:
         """The kids of the keys that this host cannot decrypt."""
-        keys = self.current().values()
-        return self.missing + [key.kid for key in keys if key.private is None]
+        return [kid for kid, key in self.current().items() if key.private is None]
 
     def refresh(self) -> None:
         """Read the keys. Of those that have begun to sign, by the database's clock, the latest
         signs; before all, the first that will."""
         with self.lock:
-            self.next_read = time.monotonic() + READ_SECONDS
-            rows, now = list(SigningKey.objects.filter(withdrawn_at=None)), database_now()
-            known = {kid: key for kid, key in self.keys.items() if key.private}
-            keys = {row.kid: known.get(row.kid) or Key.load(row) for row in rows if row.public_jwk}
-            able = [(key.kid, key.private) for key in keys.values() if key.private]
-            begun = [pair for pair in able if keys[pair[0]].signs_from <= now]
-            if self.is_read and keys.keys() != self.keys.keys():
-                logger.info("the signing keys have changed: %s", ", ".join(keys))
-            self.keys = keys
+            rows = list(SigningKey.objects.filter(withdrawn_at=None).exclude(private_key=""))
+            now = database_now()
+            loaded = {key.private_key: key for key in self.keys.values()}
+            keys = {row.kid: loaded.get(row.private_key, row) for row in rows}
+            able = [key for key in keys.values() if key.private]
+            begun = [key for key in able if key.signs_from <= now]
+            self.keys, self.is_read = keys, True
             self.signer = next(iter(begun[-1:] + able), None)
-            self.missing = [row.kid for row in rows if not row.public_jwk]
-            self.is_read = True
 
     def watch(self) -> None:
         """Start the thread that reads the keys; call it once in each process that serves."""
-        self.is_watched = True
         threading.Thread(target=self.keep_reading, name="signing-keys", daemon=True).start()
 
     def keep_reading(self) -> None:
         while True:
             try:
+                if not self.keys:
+                    SigningKey.objects.make_first()
                 self.refresh()
             except Error:  # an outage, of which every request tells
                 pass
@@ -121,37 +89,36 @@ def states() -> list[tuple[SigningKey, str]]:
     `withdrawn`, `unreadable` with this SECRET_KEY, or one of 1.0.0 that is `missing`."""
     held = SigningKeys()
     held.refresh()
-    rows, now = SigningKey.objects.all(), database_now()
-    signer = held.signer[0] if held.signer else None
+    now = database_now()
 
-    def state(row: SigningKey) -> str:
-        if row.withdrawn_at:
+    def state(key: SigningKey) -> str:
+        if key.withdrawn_at:
             return "withdrawn"
-        if row.kid == signer:
+        if key == held.signer:
             return "signing"
-        if row.kid in held.unreadable():
-            return "missing" if row.kid in held.missing else "unreadable"
-        return "waiting" if row.signs_from > now else "verifying"
+        if key.private is None:
+            return "unreadable" if key.public_jwk else "missing"
+        return "waiting" if key.signs_from > now else "verifying"
 
-    return [(row, state(row)) for row in rows]
+    return [(key, state(key)) for key in SigningKey.objects.all()]
 
 
 def prepare() -> None:
     """At a server's start: make the first key, encrypt all by SECRET_KEY, and read them. Ends the
     process with one line where nobody could be signed in, or everybody would be signed out."""
     try:
+        missing = SigningKey.objects.filter(withdrawn_at=None, private_key="")
+        if kids := ", ".join(key.kid for key in missing):
+            raise SystemExit(
+                f"Signing keys of 1.0.0 are missing ({kids}): run `manage.py importkeys FOLDER` "
+                "with its JWT_KEYS_DIR, or `manage.py withdrawkey KID` to sign their users out."
+            )
         SigningKey.objects.make_first()
         SigningKey.objects.encrypt_anew()
         signing_keys.refresh()
     except Error as error:  # the database may come later: the keys are read then
         logger.warning("the signing keys cannot be read yet: %s", error)
         return
-    if signing_keys.missing:
-        kids = ", ".join(signing_keys.missing)
-        raise SystemExit(
-            f"Signing keys of 1.0.0 are missing ({kids}): run `manage.py importkeys FOLDER` with "
-            "its JWT_KEYS_DIR, or `manage.py withdrawkey KID` to sign their users out."
-        )
     if signing_keys.signer is None:
         raise SystemExit(
             "SECRET_KEY decrypts no signing key: add the preceding SECRET_KEY to "

@@ -12,11 +12,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from django.apps import apps
 from django.contrib.auth.hashers import make_password
 from django.core import mail
 from django.db import connection, connections
-from django.db.models.signals import post_migrate
 from django.test import Client
 from django.utils import timezone
 from django_redis import get_redis_connection
@@ -24,9 +22,8 @@ from django_redis import get_redis_connection
 from accounts import tokens
 from accounts.models import Account, Role, User
 from config.logs import TextFormatter
-from keys.apps import make_first_key
-from keys.cache import Key, signing_keys
-from keys.jwk import new_private_key, public_jwk
+from keys.cache import signing_keys
+from keys.models import SigningKey, new_private_key
 from mail.worker import Worker
 from signin import hash_slots
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
@@ -42,10 +39,6 @@ TOO_MANY_ATTEMPTS = {"error": "too many attempts; please try again later"}
 
 # What no log line may hold: the password above, a JWT, a link in a mail.
 SECRETS = re.compile(rf"{PASSWORD}|eyJ[\w-]{{10,}}\.eyJ|#token=|Bearer ")
-
-
-# Whenever a test has emptied the database it would make a key.
-post_migrate.disconnect(make_first_key, sender=apps.get_app_config("keys"))
 
 
 class API:
@@ -123,9 +116,9 @@ def no_secret_in_any_log():
 @pytest.fixture(scope="session")
 def session_key():
     """The signing key of all tests that are not about keys; it is in no database."""
-    private = new_private_key()
-    jwk = public_jwk(private)
-    return Key(jwk["kid"], jwk, timezone.now(), private.public_key(), private)
+    key = SigningKey.of(new_private_key(), timezone.now())
+    assert key.private  # decrypted by the SECRET_KEY of all tests, and kept
+    return key
 
 
 @pytest.fixture(autouse=True)
@@ -133,8 +126,8 @@ def one_signing_key(session_key):
     """Each test begins with that key; what empties the database between tests makes no other."""
     signing_keys.__init__()
     signing_keys.keys = {session_key.kid: session_key}
-    signing_keys.signer = session_key.kid, session_key.private
-    signing_keys.is_read, signing_keys.next_read = True, float("inf")
+    signing_keys.signer = session_key
+    signing_keys.is_read = True
 
 
 @pytest.fixture(autouse=True)
@@ -198,7 +191,7 @@ def eve(new_user):
 
 def signing_key():
     """The key that signs in this process."""
-    return signing_keys.keys[signing_keys.signing_key()[0]]
+    return signing_keys.signing_key()
 
 
 def bearer(user):

@@ -195,7 +195,7 @@ def python_jose(token, jwks):
 @pytest.mark.parametrize("verify", [pyjwt, pyjwt_with_one_key, joserfc, python_jose])
 def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(ada, verify):
     jwks = {
-        "keys": [signing_key().jwk]
+        "keys": [signing_key().public_jwk]
     }  # of one key: the kid is what no lenient reader may pass over
     access, refresh = map(str, tokens.issue(ada))
     assert len(jwks["keys"]) == 1

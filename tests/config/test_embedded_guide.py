@@ -13,7 +13,7 @@ from tests.conftest import PASSWORD, Service, query
 from tests.requests import ask
 
 COPY = block("operations", "## The embedded database")
-MADE_BY_MIGRATE = {"django_content_type", "auth_permission", "keys_signingkey"}
+MADE_BY_MIGRATE = {"django_content_type", "auth_permission"}
 LOG_IN = {"email": "op@example.com", "password": PASSWORD}
 
 

@@ -15,12 +15,13 @@ def first(db):
     signing_keys.__init__()
     SigningKey.objects.all().delete()
     SigningKey.objects.make_first()
+    signing_keys.refresh()
     return SigningKey.objects.get()
 
 
 def look():
     """Two seconds later."""
-    signing_keys.next_read = float("-inf")
+    signing_keys.refresh()
 
 
 def grow_older(**time):
@@ -28,6 +29,7 @@ def grow_older(**time):
     for key in SigningKey.objects.all():
         SigningKey.objects.filter(pk=key.pk).update(signs_from=key.signs_from - timedelta(**time))
     signing_keys.__init__()
+    signing_keys.refresh()
 
 
 def me(access):

@@ -18,10 +18,10 @@ class Command(BaseCommand):
         parser.add_argument("folder", type=Path)
 
     def handle(self, *args: object, folder: Path, **options: Any) -> None:
-        files = {path: read(path) for path in sorted(folder.glob("*.pem"))}
-        if not files:
+        keys = {path: read(path) for path in sorted(folder.glob("*.pem"))}
+        if not keys:
             raise CommandError(f"{folder} has no .pem file.")
-        for path, private in files.items():
+        for path, private in keys.items():
             key = SigningKey.objects.add(private, signs_from(path))
             state = "was withdrawn, and stays so" if key.withdrawn_at else "is imported"
             self.stdout.write(f"{key.kid} ({path.name}) {state}.")

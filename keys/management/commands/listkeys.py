@@ -1,10 +1,8 @@
 """`manage.py listkeys`: the signing keys and their states."""
 
-import json
 from datetime import UTC, datetime
-from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand
 
 from keys.cache import states
 
@@ -12,28 +10,12 @@ from keys.cache import states
 class Command(BaseCommand):
     help = "List the signing keys: kid, state, from when each signs and when its tokens expire."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="report as JSON")
-
-    def handle(self, *args: object, **options: Any) -> None:
-        keys = [
-            {
-                "kid": key.kid,
-                "state": state,
-                "signs_from": moment(key.signs_from),
-                "expires_at": moment(key.expires_at),
-            }
-            for key, state in states()
-        ]
-        if options["json"]:
-            self.stdout.write(json.dumps({"keys": keys}))
-            return
+    def handle(self, *args: object, **options: object) -> None:
         self.stdout.write(f"{'kid':43}  {'state':10}  {'signs from':20}  last token expires")
-        for key in keys:
-            self.stdout.write(
-                "{kid:43}  {state:10}  {signs_from}  ".format(**key) + (key["expires_at"] or "-")
-            )
+        for key, state in states():
+            times = f"{moment(key.signs_from)}  {moment(key.expires_at)}"
+            self.stdout.write(f"{key.kid:43}  {state:10}  {times}")
 
 
-def moment(time: datetime | None) -> str | None:
-    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if time else None
+def moment(time: datetime | None) -> str:
+    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if time else "-"

@@ -8,7 +8,6 @@ from django.core.management.base import BaseCommand, CommandParser
 from keys.models import SigningKey
 
 NOW = 5  # seconds: every host has read the key by then
-DEFAULT = 600  # far longer than other services keep the public keys
 MOST = 30 * 86400
 
 
@@ -26,14 +25,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         when = parser.add_mutually_exclusive_group()
-        when.add_argument("--delay", type=delay, default=DEFAULT, metavar="SECONDS")
-        when.add_argument(
-            "--now",
-            action="store_const",
-            const=NOW,
-            dest="delay",
-            help=f"sign as soon as every host has read the key ({NOW} seconds)",
-        )
+        when.add_argument("--delay", type=delay, default=600, metavar="SECONDS")
+        now = f"sign as soon as every host has read the key ({NOW} seconds)"
+        when.add_argument("--now", action="store_const", const=NOW, dest="delay", help=now)
 
     def handle(self, *args: object, **options: Any) -> None:
         key = SigningKey.objects.publish(options["delay"])
