@@ -69,3 +69,9 @@ class CanonicalEmailField(models.EmailField):
         value = self.get_prep_value(getattr(model_instance, self.attname))
         setattr(model_instance, self.attname, value)
         return value
+
+
+def mailbox_of(email: str) -> str:
+    """A canonical address without its tag (RFC 5233): what comes before the `+`."""
+    local, _, domain = email.rpartition("@")
+    return f"{local.partition('+')[0]}@{domain}"

@@ -31,7 +31,7 @@ from audit.models import PATTERN, Kind
 from audit.origin import current
 from audit.pruning import delete_in_batches
 from mail.budget import DAY, HOUR, MailBudget
-from mail.emails import CanonicalEmailField
+from mail.emails import CanonicalEmailField, mailbox_of
 from mail.kinds import known_kinds
 from mail.links import KEPT_FOR, EmailedLink
 from mail.message import compose, origin_context
@@ -75,6 +75,7 @@ STUCK_AFTER = timedelta(minutes=5)  # so long a mail may wait for nobody but us
 # Problems, as they are stored; the admin site says them in the reader's language.
 NOTHING_TO_SEND = gettext_noop("nothing to send")
 LINK_IS_DEAD = gettext_noop("its link is no longer live")
+MAILBOX_IS_FULL = gettext_noop("waits: this mailbox has had enough mails for now")
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
 
@@ -333,6 +334,10 @@ class OutgoingMail(models.Model):
         if matter is None:
             self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
             return
+        if self.attempts == 1 and not self.has_room():
+            later = timezone.now() + LONGEST_PAUSE
+            self.set_state(State.READY, due_at=later, attempts=0, problem=MAILBOX_IS_FULL)
+            return
         facts = origin_context(self.created_at, self.origin)
         server.send_messages([compose(self.pk, matter, self.language, facts)])
         now = timezone.now()
@@ -340,6 +345,16 @@ class OutgoingMail(models.Model):
             matter.mail_was_sent(now)
             self.set_state(State.SENT, sent_at=now, problem="")
         logger.info("mail %s sent", self.pk)
+
+    def has_room(self) -> bool:
+        """Count the mail against the hour of its mailbox, however the address is spelled; False
+        beyond twice MAIL_PER_ADDRESS_PER_HOUR.
+
+        A notice counts but never waits: a flood must not delay the word of a changed password.
+        """
+        used = MailBudget.objects.take(f"mailbox {mailbox_of(self.email)}", HOUR)
+        limit = 2 * settings.MAIL_PER_ADDRESS_PER_HOUR
+        return used <= limit or self.kind.startswith(PREFIX)
 
     def try_again(self, actor: trail.Actor) -> None:
         """Have it sent as soon as can be. In a transaction; PermissionDenied where the actor may

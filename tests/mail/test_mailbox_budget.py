@@ -1,0 +1,73 @@
+"""One budget for each mailbox, over all kinds and companies: a flood waits, and no mail is lost."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core import mail
+from django.utils import timezone
+
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail, State
+from mail.worker import Worker
+from passwords.models import PasswordChange
+from tests.conftest import bearer, race
+
+pytestmark = pytest.mark.django_db
+LIMIT = 10  # twice MAIL_PER_ADDRESS_PER_HOUR
+
+
+def sent():
+    return OutgoingMail.objects.filter(state=State.SENT).count()
+
+
+def test_spellings_of_an_address_share_an_hour(api):
+    for number in range(15):
+        api.post("/auth/signup", {"email": f"Victim+{number}@example.net"})
+    Worker().round()
+    assert sent() == LIMIT
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=30)):
+        Worker().round()
+        assert sent() == LIMIT
+    with time_machine.travel(timezone.now() + timedelta(hours=1, minutes=1)):
+        Worker().round()
+    assert sent() == 15
+
+
+def test_kinds_and_companies_share_it_and_admins_see_what_waits(api, new_user):
+    admins = [new_user(f"admin{n}@example.com", role="admin") for n in range(4)]
+    for admin in admins:
+        for number in range(4):
+            bearer(admin).post("/invitations", {"email": f"friend+{number}@example.net"})
+    api.post("/auth/signup", {"email": "friend@example.net"})
+    Worker().round()
+
+    assert sent() == LIMIT
+    shown = [
+        item["mail"] for one in admins for item in bearer(one).get("/invitations").json()["items"]
+    ]
+    assert sorted({*shown}) == ["sent", "waiting"]
+    assert shown.count("waiting") in {6, 7}
+    assert OutgoingMail.objects.exclude(state=State.SENT).exclude(problem="").count() == 7
+
+
+def test_links_that_support_sends_count_and_notices_do_not_wait(ada):
+    for _ in range(LIMIT + 2):
+        PasswordChange.objects.mail_to(ada, actor=ada)
+        Worker().round()
+    assert sent() == LIMIT
+
+    ada.tell("password_changed")
+    Worker().round()
+    assert mail.outbox[-1].subject == "Your password was changed"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_workers_who_race_send_no_more(ada):
+    for number in range(2 * LIMIT):
+        Invitation.objects.invite(ada, f"friend+{number}@example.net")
+
+    race(*[Worker().round] * 4)
+
+    assert sent() == LIMIT
