@@ -16,6 +16,15 @@ from accounts.models import User
 from audit.models import Kind, Record
 from throttling.openapi import JSON, example
 
+# The first parts of the kinds of each group.
+GROUPS = {
+    "sign_in": ("signup", "login", "logout", "device", "lock"),
+    "account": ("profile", "password", "email", "factor", "person"),
+    "people": ("user", "invitation"),
+    "company": ("company", "admin", "mail"),
+    "apps": ("assistant",),
+}
+
 
 @extend_schema_field({"type": "string"})
 class KindField(OneOfField):
@@ -33,6 +42,7 @@ class EventFilterSerializer(serializers.Serializer):
         required=False,
         help_text="One of those that answers have; a wrong one is answered with them all.",
     )
+    group = OneOfField(GROUPS, required=False, help_text="Kinds that belong together.")
     since = serializers.DateTimeField(required=False, help_text="Not before then (ISO 8601).")
     until = serializers.DateTimeField(required=False, help_text="Before then.")
 
@@ -42,7 +52,9 @@ class EventFilterSerializer(serializers.Serializer):
         "at": "2026-03-02T08:45:00.500000Z",
         "kind": "user.role",
         "actor": "ada@example.com",
+        "actor_name": "Ada Lovelace",
         "subject": "bob@example.com",
+        "subject_name": "Bob Boole",
         "address": "203.0.113.7",
         "via": "mcp",
         "detail": {"role": "admin", "claims": {"client": "Claudia"}},
@@ -55,14 +67,17 @@ class EventSerializer(serializers.ModelSerializer[Record]):
     actor = serializers.CharField(
         source="actor_email", help_text="Who did it, of the company's users; else empty."
     )
+    actor_name = serializers.CharField(help_text="As it is now; empty where `actor` is.")
     subject = serializers.CharField(help_text="To whom or what it was done.")
+    subject_name = serializers.CharField(help_text="Of a user of the company; else empty.")
     address = serializers.CharField(help_text="Of the user who did it; an IPv6 one as its /64.")
     via = serializers.SerializerMethodField(help_text="`mcp` for an assistant, else null.")
     detail = serializers.SerializerMethodField()
 
     class Meta:
         model = Record
-        fields = ["at", "kind", "actor", "subject", "address", "via", "detail"]
+        fields = ["at", "kind", "actor", "actor_name", "subject", "subject_name"]
+        fields += ["address", "via", "detail"]
 
     def get_via(self, record: Record) -> str | None:
         via = record.detail.get("via")
@@ -102,6 +117,9 @@ class EventsView(AdminView, ListAPIView):
             records = records.filter(Q(actor_id=user_id) | about)
         if kind := wanted.get("kind"):
             records = records.filter(kind=kind)
+        if group := wanted.get("group"):
+            kinds = [kind for kind in Kind.values if kind.split(".")[0] in GROUPS[group]]
+            records = records.filter(kind__in=kinds)
         if since := wanted.get("since"):
             records = records.filter(at__gte=since)
         if until := wanted.get("until"):

@@ -90,6 +90,7 @@ class UserFilterSerializer(serializers.Serializer):
         required=False,
         help_text="Those who have not signed in since then (ISO 8601), or never.",
     )
+    signed_in = FlagInQueryField(required=False, help_text="Whether they ever have.")
     sort = OneOfField(
         ["name", "-name", "last_sign_in", "-last_sign_in"],
         required=False,

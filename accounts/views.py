@@ -1,5 +1,6 @@
 """The calls about users and their company: /auth/me, /account and /users."""
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -103,6 +104,9 @@ class UsersView(AdminView, ListAPIView):
         users: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
         if moment := wanted.pop("not_signed_in_since", None):
             users = users.not_signed_in_since(moment)
+        if (signed_in := wanted.pop("signed_in", None)) is not None:
+            never = users.not_signed_in_since(datetime.min.replace(tzinfo=UTC))
+            users = users.exclude(pk__in=never.values("pk")) if signed_in else never
         words, order = wanted.pop("search", ""), wanted.pop("sort", "name")
         return users.search(words).filter(**wanted).sorted_by(order)
 

@@ -91,7 +91,7 @@ TOOLS = {
                 "search": "Words in names and e-mail addresses.",
                 "not_signed_in_since": f"Those who have not since then, or never. {MOMENT}",
             },
-            without=frozenset({"sort"}),
+            without=frozenset({"signed_in", "sort"}),
         ),
         Tool(
             "get_user",
@@ -187,6 +187,7 @@ TOOLS = {
                 "since": MOMENT,
                 "until": MOMENT,
             },
+            without=frozenset({"group"}),
         ),
     ]
 }

@@ -418,11 +418,14 @@ class User(AbstractBaseUser, PermissionsMixin):
     def hide_others(self, events: list[Record], *, of_company: bool = False) -> list[Record]:
         """The events as the user may read them. Who did it is named within the company; operators
         and other companies are not. From where it was done is shown of the user's own acts, in the
-        log `of_company` of those of the company's users."""
-        actors = {event.actor_id for event in events}
-        company = User.objects.filter(account=self.account_id, pk__in=actors)
-        colleagues = set(company.values_list("pk", flat=True))
+        log `of_company` of those of the company's users. Each event gets `actor_name` and
+        `subject_name`."""
+        ids = {pk for event in events for pk in (event.actor_id, event.subject_id)}
+        company = User.objects.filter(account=self.account_id, pk__in=ids)
+        colleagues: dict[UUID | None, str] = {user.pk: user.get_full_name() for user in company}
         for event in events:
+            vars(event)["actor_name"] = colleagues.get(event.actor_id, "")
+            vars(event)["subject_name"] = colleagues.get(event.subject_id, "")
             if event.actor_id not in colleagues and not is_pseudonym(event.actor_email):
                 event.actor_email = ""
             if event.actor_id not in (colleagues if of_company else {self.pk}):

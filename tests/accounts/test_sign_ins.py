@@ -72,6 +72,9 @@ def test_users_are_found_who_have_not_signed_in_since(as_ada, ada, bob, new_user
     assert since(as_ada, 30) == ["never"]
     assert since(as_ada, 10) == ["bob", "never"]
     assert since(as_ada, 0) == ["ada", "bob", "never"]
+    never, ever = (as_ada.get(f"/users?signed_in={has}").json() for has in ("false", "true"))
+    assert [user["email"] for user in never["items"]] == ["never@example.com"]
+    assert ever["total"] == 2
 
 
 @pytest.mark.parametrize("value", ["yesterday", "2026-13-01", "", "1", "0001-01-01T00:00:00+23:00"])

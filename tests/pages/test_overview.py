@@ -17,7 +17,8 @@ def sign_in(user, days):
     Record.objects.create(kind=Kind.LOGIN_SUCCEEDED, at=at, actor_id=user.pk)
 
 
-def test_figures_are_of_the_company_alone(as_ada, ada, bob, eve):
+def test_figures_are_of_the_company_alone(as_ada, ada, bob, eve, new_user):
+    new_user(account=ada.account)
     sign_in(ada, 89)
     sign_in(bob, 91)
     User.objects.filter(pk=ada.pk).update(has_second_factor=True)
@@ -26,7 +27,7 @@ def test_figures_are_of_the_company_alone(as_ada, ada, bob, eve):
     figures = as_ada.get(PATH).json()
 
     assert figures == {
-        "people": 2, "admins": 1, "without_factor": 1, "absent": 1, "invitations": 1
+        "people": 3, "admins": 1, "without_factor": 2, "absent": 1, "never": 1, "invitations": 1
     }  # fmt: skip
 
 
