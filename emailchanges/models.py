@@ -18,7 +18,7 @@ from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind
 from mail.emails import CanonicalEmailField, canonical_email
-from mail.exceptions import InvalidLink
+from mail.exceptions import InvalidLink, LinkOfAnotherUser
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
@@ -113,7 +113,7 @@ class EmailChange(EmailedLink):
             if not same.select_for_update().exists():
                 raise NotAuthenticated  # erased or signed out just now, or of another address
             about = {"user": str(user.pk), "old": user.email, "token_version": version}
-            if OutgoingMail.objects.request(cls, email, user.language, about):
+            if OutgoingMail.objects.request(cls, email, user.language, about, str(user.pk)):
                 trail.record(Kind.EMAIL_CHANGE_REQUESTED, actor=user, new=email)
                 user.tell("email_change_requested", new=email)
 
@@ -136,9 +136,15 @@ class EmailChange(EmailedLink):
         """Whether every session of when it was asked for has been ended since."""
         return self.token_version not in {None, user.token_version}
 
-    def redeem(self) -> None:
+    def redeem(self, actor: User) -> None:
         """Use the link up and change the address; both are told, the old one with a link that
-        undoes it. Raises InvalidLink, or EmailTaken, and changes nothing then."""
+        undoes it. Raises InvalidLink, or EmailTaken, and changes nothing then.
+
+        LinkOfAnotherUser for an actor who is not the person who asked: a stranger who asks for your
+        address must not get it by your opening the link.
+        """
+        if actor.pk != self.user_id:
+            raise LinkOfAnotherUser
         with transaction.atomic():
             user = hold(self.user_id)
             self.use()

@@ -1,19 +1,18 @@
 """The calls that change an e-mail address."""
 
-from typing import ClassVar
-
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailTaken
-from accounts.generics import CredentialView, SignedInRequest, valid
+from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
 from emailchanges.models import EmailChange, UndoEmailChange
 from emailchanges.serializers import EmailChangeSerializer, TokenSerializer
-from mail.exceptions import InvalidLink
+from mail.exceptions import InvalidLink, LinkOfAnotherUser
 from signin.generics import PROOF_NEEDED, ProofView
 from signin.serializers import Message
 from throttling.openapi import Raises
+from throttling.views import CredentialThrottle
 
 
 class EmailChangesView(ProofView):
@@ -36,28 +35,32 @@ class EmailChangesView(ProofView):
         return Response(Message({"message": said}).data)
 
 
-class RedeemView(CredentialView):
-    """POST /email-changes/redeem: the new address, from now on. Signs nobody in."""
+class RedeemView(ProtectedView):
+    """POST /email-changes/redeem: the caller's new address, from now on."""
 
-    link_class: ClassVar[type[EmailChange | UndoEmailChange]] = EmailChange
+    throttle_classes = [CredentialThrottle]
 
     @extend_schema(
         operation_id="redeemEmailChange",
         summary="Change an e-mail address by link",
-        description="Uses the token up. Sessions go on; the old address is mailed a link that "
-        "undoes it for seven days.",
+        description="For the user who asked for it, and uses the token up. Sessions go on; the old "
+        "address is mailed a link that undoes it for seven days.",
         request=TokenSerializer,
-        responses={204: None, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
+        responses={
+            204: None,
+            400: Raises(InvalidLink),
+            403: Raises(LinkOfAnotherUser),
+            409: Raises(EmailTaken),
+        },
     )
-    def post(self, request: Request) -> Response:
-        self.link_class.objects.find(valid(TokenSerializer, request)["token"]).redeem()
+    def post(self, request: SignedInRequest) -> Response:
+        link = EmailChange.objects.find(valid(TokenSerializer, request)["token"])
+        link.redeem(request.user)
         return Response(status=204)
 
 
-class UndoView(RedeemView):
+class UndoView(CredentialView):
     """POST /email-changes/undo: the address before, again, and an end to every session."""
-
-    link_class = UndoEmailChange
 
     @extend_schema(
         operation_id="undoEmailChange",
@@ -68,4 +71,5 @@ class UndoView(RedeemView):
         responses={204: None, 400: Raises(InvalidLink)},
     )
     def post(self, request: Request) -> Response:
-        return super().post(request)
+        UndoEmailChange.objects.find(valid(TokenSerializer, request)["token"]).redeem()
+        return Response(status=204)

@@ -1,4 +1,4 @@
-"""An e-mailed link's one error; config.errors shapes it."""
+"""The errors of e-mailed links; config.errors shapes them."""
 
 from rest_framework.exceptions import APIException
 
@@ -8,3 +8,10 @@ class InvalidLink(APIException):
 
     status_code = 400
     default_detail = "invalid or expired token"
+
+
+class LinkOfAnotherUser(APIException):
+    """A link that works only for another user than the one who is signed in."""
+
+    status_code = 403
+    default_detail = "link of another user"

@@ -100,16 +100,18 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         email: str,
         language: str,
         context: dict[str, object] | None = None,
+        asked_by: str = "",
     ) -> bool:
         """Ask for a mail with a link of this kind to a canonical address, for a stranger; False
         where it is dropped. `context` is for the kind's `for_mail`.
 
         MAIL_PER_ADDRESS_PER_HOUR of each kind are taken for each address, and more are dropped.
+        `asked_by` is the id of a signed-in user, whose budget is their own.
         They count whether or not a mail comes of them: if only the mails that were sent did, the
         budget would tell who has a user here.
         """
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
-        number = MailBudget.objects.take(f"{label} {email}", HOUR)
+        number = MailBudget.objects.take(f"{label} {asked_by}{email}", HOUR)
         if number <= limit:
             facts = {"origin": present_origin(), "context": context}
             self.create(kind=label, email=email, language=language, **facts)

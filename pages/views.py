@@ -98,11 +98,12 @@ class LinkSerializer(serializers.Serializer):
 
 
 class LinkView(CredentialView):
-    """POST /pages/link {token, page} -> {email, company}: what a mailed link is for.
+    """POST /pages/link {token, page} -> {email, company, account}: what a mailed link is for.
 
-    The link is not used up, and nobody is told more than stands in its mail: the address it went
-    to and, of an invitation, the company. A dead or forged token is the 400 that its use would be,
-    and counts as the same guess. Whether the address is locked makes no difference.
+    The link is not used up, and the answer tells no more than its mail: the address it went to,
+    an invitation's company, and the address of the account that will get a new one. A dead or
+    forged token is the 400 that its use would be, and counts as the same guess. Whether the address
+    is locked makes no difference.
     """
 
     schema = None
@@ -111,4 +112,5 @@ class LinkView(CredentialView):
         data = valid(LinkSerializer, request)
         link = LINKS[data["page"]].objects.find(data["token"])
         company = link.account.name if isinstance(link, Invitation) else None
-        return Response({"email": link.email, "company": company})
+        account = link.old_email if isinstance(link, EmailChange) else None
+        return Response({"email": link.email, "company": company, "account": account})

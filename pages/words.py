@@ -166,6 +166,12 @@ WORDS = {
     "email changed": _("Your e-mail address was changed."),
     "email change undone": _("Your previous e-mail address is back. Now choose a new password."),
     "log in with": _("From now on, sign in with {email}."),
+    "change account": _(
+        "The account {account} will use {email} from now on. Confirm only if it's yours."
+    ),
+    "link of another user": _(
+        "This link is for another account. Sign in to that account, then open the link again."
+    ),
     # The API's own words
     "wrong password": _("Incorrect password."),
     "A name cannot hold a link.": _("Names can't contain links."),

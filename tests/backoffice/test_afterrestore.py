@@ -21,7 +21,7 @@ from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from tests.assistants.conftest import assistant, client, pair, refresh, send
-from tests.conftest import API, PASSWORD
+from tests.conftest import API, PASSWORD, bearer
 from tests.signin.factors.conftest import NOW, challenge, code, log_in, with_app, with_passkey
 
 pytestmark = pytest.mark.django_db
@@ -77,7 +77,7 @@ def test_every_kind_of_link_is_tried():
 
 
 @pytest.mark.parametrize("kind", LINKS)
-def test_link_from_the_backup_is_dead(kind, ada, api, capsys, settings):
+def test_link_from_the_backup_is_dead(kind, ada, capsys, settings):
     settings.LOCKOUT_RELIEF = True
     make, path, body = LINKS[kind]
     link = make(ada)
@@ -85,7 +85,7 @@ def test_link_from_the_backup_is_dead(kind, ada, api, capsys, settings):
     counts = restored(capsys)
 
     assert counts[str(kind._meta.verbose_name_plural)] == 1
-    assert api.post(path, body | {"token": link.token}).status_code == 400
+    assert bearer(ada).post(path, body | {"token": link.token}).status_code == 400
     record = Record.objects.get(kind=Kind.RESTORED)
     assert (record.subject, record.detail) == ("everybody", counts)
 

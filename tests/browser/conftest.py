@@ -1,9 +1,11 @@
 """A real browser before a real service, and watchers that no page may upset."""
 
 import email
+import json
 import re
 import shutil
 import time
+import uuid
 from email import policy
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -250,3 +252,16 @@ def people(site_of_ada):
     page.get_by_text("Bob Boole").wait_for()
     page.bob, page.site = other, site_of_ada
     return page
+
+
+@pytest.fixture
+def bob(site_of_ada):
+    """A member of Ada's company, with her password."""
+    changes = {"id": str(uuid.uuid4()), "email": "bob@example.com", "role": "member"}
+    changes |= {"first_name": "Bob", "last_name": "Boole"}
+    query(
+        site_of_ada.service.environment["DATABASE_URL"],
+        "INSERT INTO accounts_user"
+        " SELECT (json_populate_record(u, %s)).* FROM accounts_user u WHERE email LIKE 'ada@%%'",
+        json.dumps(changes | {"is_staff": False, "is_superuser": False}),
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import heading, says
+from tests.browser.conftest import fill, heading, says
 from tests.browser.test_factors import add_app, add_passkey, code
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
@@ -34,6 +34,18 @@ def test_without_a_second_factor_the_password_is_enough(site_of_ada, page):
     page.goto(site_of_ada.mailed_link())
     page.get_by_role("button", name="Use this address").click()
     page.locator("dd", has_text="lovelace@example.com").wait_for()
+
+
+def test_link_asks_for_the_session_of_the_account_that_it_names(site_of_ada, bob, page):
+    ask_for(page, "lovelace@example.com")
+    says(page, "lovelace@example.com")
+    other = site_of_ada.tab(site_of_ada.mailed_link())
+    heading(other, "Sign in")
+    fill(other, email="bob@example.com", password=PASSWORD)
+    other.get_by_text("The account ada@example.com will use lovelace@example.com").wait_for()
+    other.get_by_role("button", name="Use this address").click()
+
+    says(other, "This link is for another account.")
 
 
 def test_code_of_the_app_is_asked_for_in_a_second_step(page):

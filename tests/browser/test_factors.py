@@ -1,9 +1,7 @@
 """Second factors on the pages, with Chromium's virtual authenticator and a computed app."""
 
 import base64
-import json
 import time
-import uuid
 
 import pytest
 
@@ -11,7 +9,7 @@ from signin.factors import totp
 from tests.browser.conftest import DESKTOP, PHONE, fill, heading, says
 from tests.browser.test_pages import look
 from tests.browser.test_people import act
-from tests.conftest import PASSWORD, query
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
 
@@ -306,19 +304,6 @@ def test_address_without_a_name_has_a_sentence_in_place_of_passkeys(site_of_ada)
 
 
 # ---- Companies ----
-
-
-@pytest.fixture
-def bob(site_of_ada):
-    """A member of Ada's company, with her password."""
-    changes = {"id": str(uuid.uuid4()), "email": "bob@example.com", "role": "member"}
-    changes |= {"first_name": "Bob", "last_name": "Boole"}
-    query(
-        site_of_ada.service.environment["DATABASE_URL"],
-        "INSERT INTO accounts_user"
-        " SELECT (json_populate_record(u, %s)).* FROM accounts_user u WHERE email LIKE 'ada@%%'",
-        json.dumps(changes | {"is_staff": False, "is_superuser": False}),
-    )
 
 
 def log_in_as_bob(site, **options):

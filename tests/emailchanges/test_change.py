@@ -32,6 +32,9 @@ def ask(client, email=NEW, password=PASSWORD):
 
 
 def redeem(api, token, what="redeem"):
+    """By the person who asked, who is signed in; anybody may undo."""
+    if what == "redeem":
+        api = bearer(EmailChange.objects.latest("created_at").user)
     return api.post(f"/email-changes/{what}", {"token": token})
 
 
@@ -145,11 +148,24 @@ def test_bad_bodies(as_bob, body):
     assert (response.status_code, response.json()["error"]) == (400, "invalid request")
 
 
-def test_budget_is_that_of_an_address_and_the_notice_has_the_same(as_bob):
+def test_budget_is_that_of_a_person_and_an_address(as_bob, as_ada):
     answers = {ask(as_bob).content for _ in range(7)}
 
     assert len(answers) == 1
     assert OutgoingMail.objects.count() == 10  # five requests, each with its notice
+    ask(as_ada)
+    assert OutgoingMail.objects.count() == 12
+
+
+def test_link_changes_only_the_account_of_who_is_signed_in(api, as_ada, bob, token):
+    """A stranger who asks for somebody's address doesn't get it by their opening the link."""
+    body = {"token": token}
+    refused = as_ada.post("/email-changes/redeem", body)
+
+    assert (refused.status_code, refused.json()) == (403, {"error": "link of another user"})
+    assert api.post("/email-changes/redeem", body).status_code == 401
+    assert User.objects.get(pk=bob.pk).email == bob.email
+    assert redeem(api, token).status_code == 204
 
 
 def test_taken_meanwhile_is_409_and_the_link_is_not_used_up(api, token, new_user):
@@ -181,7 +197,7 @@ def test_link_dies_with_another_change_and_with_deactivation(api, as_bob, bob, t
     ask(as_bob, "fourth@example.net")
     fourth = token_to("fourth@example.net")
     User.objects.filter(pk=bob.pk).update(is_active=False)
-    assert redeem(api, fourth).json() == DEAD
+    assert redeem(api, fourth).status_code == 401
 
 
 def new_password(user):

@@ -23,7 +23,8 @@ def test_invitation_names_the_address_and_the_company(api, invitation):
     response = ask(api, mailed_token())
 
     assert response.status_code == 200
-    assert response.json() == {"email": "charles@example.com", "company": "Analytical Engines"}
+    told = {"email": "charles@example.com", "company": "Analytical Engines", "account": None}
+    assert response.json() == told
     assert response["Cache-Control"] == "no-store"
 
 
@@ -45,7 +46,11 @@ def test_other_links_name_their_address_alone(api, ada, call, page):
     email = "ada@example.com" if page == "change-password" else "new@example.com"
     api.post(call, {"email": email})
 
-    assert ask(api, mailed_token(), page).json() == {"email": email, "company": None}
+    assert ask(api, mailed_token(), page).json() == {
+        "email": email,
+        "company": None,
+        "account": None,
+    }
 
 
 def test_token_of_another_page_is_dead(api, invitation):
