@@ -19,7 +19,7 @@ COMMIT = env.commit(BASE_DIR)
 # A bad value ends the start here, with one line.
 
 PORT = env.integer("PORT", 8000, high=65535)
-BIND = env.ip_address("BIND", "127.0.0.1")
+BIND = env.host_address("BIND", "127.0.0.1")
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
 WEB_THREADS = env.integer("WEB_THREADS", 32, high=256)
 DATA_DIR = Path(env.text("DATA_DIR", f"{BASE_DIR / 'var'}")).expanduser().absolute()
@@ -32,11 +32,11 @@ DATABASE = env.database("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}")
 REDIS_URL = env.redis_url("REDIS_URL")
 REDIS_SERVERS = env.redis_servers("REDIS_URL", REDIS_URL)  # of Sentinels or of a Cluster
 EMAIL = env.email("EMAIL_URL", "consolemail://")
-DEFAULT_FROM_EMAIL = env.sender("DEFAULT_FROM_EMAIL", "no-reply@localhost")
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "no-reply@localhost", env.SENDER)
 
 FRONTEND_URL = env.http_url("FRONTEND_URL", f"http://localhost:{PORT}")
-SERVICE_URL = env.http_url("SERVICE_URL", f"http://127.0.0.1:{PORT}", origin=True)
-ALLOWED_HOSTS = env.host_names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+SERVICE_URL = env.origin("SERVICE_URL", f"http://127.0.0.1:{PORT}")
+ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", env.HOST_NAMES)
 # The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
 SERVES_PAGES = env.is_own_url(FRONTEND_URL, ALLOWED_HOSTS, PORT)
 CORS_ALLOWED_ORIGINS = env.origins("CORS_ALLOWED_ORIGINS")
@@ -48,10 +48,10 @@ COOKIE_SAMESITE: Literal["Lax", "Strict", "None"] = env.choice(
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
     env.stop("COOKIE_SAMESITE", "None needs COOKIE_SECURE=true, or browsers drop the cookie")
 LINKS = {  # on every page and in every mail
-    "terms": env.https_link("LINKS_TERMS"),
-    "privacy": env.https_link("LINKS_PRIVACY"),
-    "help": env.https_link("LINKS_HELP"),
-    "imprint": env.https_link("LINKS_IMPRINT"),
+    "terms": env.text("LINKS_TERMS", "", env.HTTPS_LINK),
+    "privacy": env.text("LINKS_PRIVACY", "", env.HTTPS_LINK),
+    "help": env.text("LINKS_HELP", "", env.HTTPS_LINK),
+    "imprint": env.text("LINKS_IMPRINT", "", env.HTTPS_LINK),
 }
 LINKS = {name: url for name, url in LINKS.items() if url}
 
@@ -68,15 +68,13 @@ STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
 ASSISTANTS = env.boolean("ASSISTANTS", True)
 ASSISTANT_METADATA_DOCUMENTS = env.boolean("ASSISTANT_METADATA_DOCUMENTS", True)
 METADATA_DOCUMENTS_TEST_AUTHORITY = None  # tests: the CA file of their server on loopback
-ASSISTANT_REDIRECT_SCHEMES = env.schemes("ASSISTANT_REDIRECT_SCHEMES")
+ASSISTANT_REDIRECT_SCHEMES = env.names("ASSISTANT_REDIRECT_SCHEMES", "", env.PRIVATE_SCHEMES)
 
 RATE_LIMIT_AUTHENTICATED = env.integer("RATE_LIMIT_AUTHENTICATED", 300)
 RATE_LIMIT_PUBLIC = env.integer("RATE_LIMIT_PUBLIC", 300)
 RATE_LIMIT_CREDENTIAL = env.integer("RATE_LIMIT_CREDENTIAL", 10)
 RATE_LIMIT_CREDENTIAL_NETWORKS = env.network_limits("RATE_LIMIT_CREDENTIAL_NETWORKS")
-RATE_LIMIT_DRY_RUN = env.names(
-    "RATE_LIMIT_DRY_RUN", "", "authenticated|public", "authenticated or public"
-)
+RATE_LIMIT_DRY_RUN = env.names("RATE_LIMIT_DRY_RUN", "", env.LENIENT_TIERS)
 RATE_LIMIT_WINDOW_SECONDS = env.integer("RATE_LIMIT_WINDOW_SECONDS", 60, high=86400)
 LIMITER_PROCESSES = env.integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURRENCY
 LOCKOUT_THRESHOLD = env.integer("LOCKOUT_THRESHOLD", 5)

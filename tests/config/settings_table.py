@@ -12,22 +12,24 @@ VALUES = {
     "commit": "text",
     "database": "`postgres://`, `sqlite://`",
     "email": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, `consolemail://`",
-    "host_names": "list of host names",
     "http_url": "http(s) URL",
-    "https_link": "https URL",
-    "ip_address": "IP address",
-    "names": "list of `authenticated`, `public`",
+    "host_address": "IP address",
     "network_limits": "list of `NETWORK=LIMIT`",
+    "origin": "http(s) URL",
     "origins": "list of origins",
     "passkeys": "domain",
     "redis_url": "[address](#redis-addresses)",
-    "schemes": "list of schemes",
     "secret_key": "secret",
     "secret_keys": "list of secrets",
-    "sender": "e-mail address",
     "text": "text",
     "token": "secret",
+    "env.HOST_NAMES": "list of host names",
+    "env.HTTPS_LINK": "https URL",
+    "env.LENIENT_TIERS": "list of `authenticated`, `public`",
+    "env.PRIVATE_SCHEMES": "list of schemes",
+    "env.SENDER": "e-mail address",
 }
+FORMED = {"text", "names"}  # whose third argument says more
 MADE = {  # defaults that are no values
     "COMMIT": "what git says",
     "PASSKEYS_RP_ID": "host of `$FRONTEND_URL`",
@@ -53,7 +55,7 @@ def values(kind, node):
     if kind == "choice":
         return ", ".join(f"`{one}`" for one in ast.literal_eval(node.args[2]))
     if kind != "integer":
-        return VALUES[kind]
+        return VALUES[ast.unparse(node.args[2]) if len(node.args) > 2 and kind in FORMED else kind]
     bounds = {word.arg: ast.unparse(word.value) for word in node.keywords}
     low, high = bounds.get("low", "1"), bounds.get("high")
     return f"{low} to {eval(high)}" if high else f"{low} or more"
