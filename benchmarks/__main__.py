@@ -94,13 +94,11 @@ def targets(
     # The call, what it is compared with, milliseconds more for that, and the bound.
     bounds: list[tuple[str, str, float, float]] = [
         (calls.ME, DRF, 0, 2.0),
-        # A 429 comes from memory here, since its caller has just been refused.
-        *((name, DRF, 0, 1.15 if name.startswith("429") else 1.35) for name in refusals),
+        *((name, DRF, 0, 1.35) for name in refusals),
         # What only a check of the signature tells costs one.
         (FORGED, DRF, 0, 1.55),
         ("POST /auth/refresh", REFRESH, 1.1, 1.0),
         ("POST /auth/login", SIGN_IN, 0, 1.12),
-        ("POST /auth/login", calls.LOGIN_BEFORE, 0, 0.75),
         (calls.ME_METRICS, calls.ME, 0, 1.02),
         (MCP, calls.ME, 0, 1.5),
         *((f"{name}, filled", name, 0, 1.1) for name in by_name),

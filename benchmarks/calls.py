@@ -11,7 +11,6 @@ Request = tuple[str, str, dict[str, str], str | None]  # method, path, headers, 
 PASSWORD = "correct horse battery"
 EXHAUSTED = "192.0.2.1"
 ME, ME_METRICS = "GET /auth/me", "GET /auth/me, METRICS_TOKEN"
-LOGIN_BEFORE = "POST /auth/login, argon2-cffi"
 addresses = (f"198.51.{n // 250 % 250}.{n % 250 + 1}" for n in itertools.count())
 
 
@@ -30,8 +29,7 @@ class Call:
     name: str
     status: int
     requests: list[Request]
-    # Or "floor", "filled", "metrics": with METRICS_TOKEN, or "before": argon2-cffi's hasher.
-    server: str = "service"
+    server: str = "service"  # or "floor", "filled", or "metrics": with METRICS_TOKEN
     count: int = 1200  # requests in a round
     # Makes that many requests for a round, where each can be made only once.
     renew: Callable[[int], Iterator[Request]] | None = None
@@ -184,7 +182,6 @@ def cast() -> list[Call]:
             renew=refresh_tokens,
         ),
         Call("POST /auth/login", 200, [request("POST", "/auth/login", login)], count=60),
-        Call(LOGIN_BEFORE, 200, [request("POST", "/auth/login", login)], "before", count=60),
         Call(
             "POST /auth/signup",
             200,

@@ -50,15 +50,11 @@ def make_filled(users: int) -> None:
 
 
 def gunicorn(name: str) -> "Gunicorn":
-    """Start the server of that name: `floor`, `service`, `filled`, `metrics` or `before`."""
+    """Start the server of that name: `floor`, `service`, `filled` or `metrics`."""
     if name == "floor":
         return Gunicorn(
             "benchmarks.floor.wsgi", servers.FOLDER, "benchmarks/floor/gunicorn_conf.py"
         )
-    if name == "before":
-        # By the wheel, whatever bindings PYTHONPATH has for the others.
-        settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.before", "PYTHONPATH": ""}
-        return Gunicorn("config.wsgi", servers.FOLDER, **settings)
     if name == "metrics":
         return Gunicorn("config.wsgi", servers.FOLDER, METRICS_TOKEN="a token for the scraper")
     url = servers.POSTGRES.url("filled") if name == "filled" else os.environ["DATABASE_URL"]

@@ -33,6 +33,7 @@ SENDER = (
     "an e-mail address, such as Example <no-reply@example.com>",
 )
 HTTPS_LINK = (r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?", "an https address")
+DSN = (r"(https?://\w+@[\w.:\[\]-]+/(\S+/)?\d+)?", "a DSN of Sentry")
 HOST_NAMES = (
     r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]",
     "host names without scheme, port or path",

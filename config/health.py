@@ -1,6 +1,6 @@
 """GET /health: whether the service can serve, for load balancers; exempt from every limit.
 
-The contract: interface §4.
+The contract: interface §4. GET /health/live needs a thread and nothing else.
 """
 
 from django.db import Error, connection
@@ -13,6 +13,8 @@ from rest_framework.views import APIView
 from keys.cache import signing_keys
 from throttling.limiter import limiter
 from throttling.openapi import example
+
+MOST_SECONDS_APART = 30  # of this host's clock and the database's
 
 
 @example({"status": "ok", "database": "ok", "limiter": "ok", "keys": "ok"})
@@ -30,14 +32,16 @@ class Unhealthy(serializers.Serializer):
     limiter = serializers.ChoiceField(["ok", "fallback"])
 
 
-class HealthView(APIView):
+class UncountedView(APIView):
+    http_method_names = ["get", "head"]
+    default_response_headers = {"Cache-Control": "no-store"}
+
+
+class HealthView(UncountedView):
     """GET /health: whether the service can serve, and what is amiss.
 
     It asks Redis, so that an idle service finds out about an outage and its end.
     """
-
-    http_method_names = ["get", "head"]
-    default_response_headers = {"Cache-Control": "no-store"}
 
     @extend_schema(
         operation_id="getHealth",
@@ -46,7 +50,8 @@ class HealthView(APIView):
         responses={
             200: OpenApiResponse(
                 Health,
-                "It can; `degraded` while limits fall back, or a signing key cannot be decrypted.",
+                "It can; `degraded` while limits fall back, a signing key cannot be decrypted, or "
+                "this host's clock is over 30 seconds off the database's.",
             ),
             503: OpenApiResponse(Unhealthy, "The database is unreachable."),
         },
@@ -60,6 +65,17 @@ class HealthView(APIView):
         except Error:
             found = {"status": "unavailable", "database": "unavailable", "limiter": limits}
             return Response(Unhealthy(found | {"error": "service unavailable"}).data, 503)
-        is_well = limits == keys == "ok"
+        is_on_time = abs(signing_keys.seconds_ahead) <= MOST_SECONDS_APART
+        is_well = limits == keys == "ok" and is_on_time
         found = {"status": "ok" if is_well else "degraded", "database": "ok"}
         return Response(Health(found | {"limiter": limits, "keys": keys}).data)
+
+
+class LiveView(UncountedView):
+    """GET /health/live: a thread answers. It says nothing of the database or Redis, whose outage
+    would not end if this process were restarted."""
+
+    schema = None
+
+    def get(self, request: Request) -> Response:
+        return Response({"status": "ok"})

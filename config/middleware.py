@@ -22,6 +22,10 @@ logger = logging.getLogger("access")
 
 METHODS = {"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"}
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+# W3C Trace Context §3.2: version, trace id, parent id, flags. Neither id is all zeros.
+TRACEPARENT = re.compile(
+    "(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+)
 
 
 def request_id(request: HttpRequest) -> str:
@@ -85,6 +89,8 @@ def log_request(
         "ms": round(seconds * 1000, 1),
         "address": address,
     }
+    if trace := TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")):
+        fields["trace_id"] = trace[1]
     user = getattr(request, "user", None)
     # The lazy user of Django's middleware is asked only if the view has asked for it.
     is_known = not isinstance(user, LazyObject) or request.session.accessed

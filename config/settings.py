@@ -27,6 +27,7 @@ SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
 SECRET_KEY_FALLBACKS = env.secret_keys("SECRET_KEY_FALLBACKS")
 METRICS_TOKEN = env.token("METRICS_TOKEN")
 LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
+SENTRY_DSN = env.text("SENTRY_DSN", "", env.DSN)
 
 DATABASE = env.database("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}")
 REDIS_URL = env.redis_url("REDIS_URL")
@@ -336,3 +337,7 @@ LOGGING = {
         "gunicorn.error": {"filters": ["without_request_text"], "propagate": True},
     },
 }
+if SENTRY_DSN:
+    from config import sentry
+
+    sentry.start(SENTRY_DSN, f"{VERSION}+{COMMIT}")

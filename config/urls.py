@@ -6,7 +6,7 @@ from django.urls import path, re_path
 
 from accounts import urls as accounts
 from assistants import urls as assistants
-from config.health import HealthView
+from config.health import HealthView, LiveView
 from config.metrics import MetricsView
 from config.views import NotFoundView, SchemaView, admin_slash
 from emailchanges import urls as emailchanges
@@ -36,6 +36,7 @@ urlpatterns = [
     *assistants.urlpatterns,
     *pages.urlpatterns,
     path("health", HealthView.as_view()),
+    path("health/live", LiveView.as_view()),
     *metrics,
     path("schema", SchemaView.as_view()),
     path("admin", admin_slash),

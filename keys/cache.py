@@ -5,6 +5,7 @@ import threading
 import time
 
 from django.db import Error, OperationalError, close_old_connections
+from django.utils import timezone
 from rest_framework.exceptions import APIException
 
 from keys.clock import database_now
@@ -32,6 +33,7 @@ class SigningKeys:
         self.keys: dict[str, SigningKey] = {}
         self.signer: SigningKey | None = None
         self.is_read = False
+        self.seconds_ahead = 0.0  # this host's clock, of the database's
 
     def current(self) -> dict[str, SigningKey]:
         """The keys; OperationalError (503) where the database has never answered."""
@@ -56,6 +58,7 @@ class SigningKeys:
         with self.lock:
             rows = list(SigningKey.objects.filter(withdrawn_at=None).exclude(private_key=""))
             now = database_now()
+            self.seconds_ahead = (timezone.now() - now).total_seconds()
             loaded = {key.private_key: key for key in self.keys.values()}
             keys = {row.kid: loaded.get(row.private_key, row) for row in rows}
             able = [key for key in keys.values() if key.private]

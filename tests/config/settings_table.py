@@ -23,6 +23,7 @@ VALUES = {
     "secret_keys": "list of secrets",
     "text": "text",
     "token": "secret",
+    "env.DSN": "DSN",
     "env.HOST_NAMES": "list of host names",
     "env.HTTPS_LINK": "https URL",
     "env.LENIENT_TIERS": "list of `authenticated`, `public`",

@@ -49,6 +49,7 @@ BAD = {
     "JWT_ISSUER": [""],
     "PASSWORD_MIN_LENGTH": ["7", "65", ""],
     "PASSWORD_BREACH_FILE": ["", "/nowhere", "/", "/dev/null"],
+    "SENTRY_DSN": ["sentry.example.com", "https://sentry.example.com/1", "https://key@host/"],
     "METRICS_TOKEN": ["", "short", "a token\nof two lines", "\u00fc" * 20],
     "ASSISTANT_REDIRECT_SCHEMES": ["https", "cursor,javascript", "Cursor", "a b"],
     "LINKS_TERMS": ["http://example.com", "example.com/terms", "https://", "javascript:alert(1)"],

@@ -1,8 +1,13 @@
 """GET /health."""
 
+import base64
+
 import pytest
 from django.db import OperationalError, connection
 
+from tests.conftest import PASSWORD
+from tests.requests import ask
+from tests.signin.factors.conftest import code
 from throttling.limiter import limiter
 
 pytestmark = pytest.mark.django_db
@@ -50,3 +55,34 @@ def test_lost_database_is_503(api, monkeypatch):
     assert answer.status_code == 503
     assert answer.json()["status"] == "unavailable"
     assert isinstance(answer.json()["error"], str)
+
+
+def test_live_needs_neither_database_nor_store(new_service):
+    """Nothing listens on port 1."""
+    away = {"DATABASE_URL": "postgres://u@127.0.0.1:1/x", "REDIS_URL": "redis://127.0.0.1:1/0"}
+    service = new_service(**away).start()
+    answer = ask(service.url, "GET", "/health/live")
+
+    assert (answer.status, answer.json()) == (200, {"status": "ok"})
+    assert ask(service.url, "GET", "/health").status == 503
+
+
+MINUTES_AHEAD = "import time_machine; time_machine.travel(__import__('time').time() + 90).start()"
+
+
+def test_host_with_a_wrong_clock_is_degraded_and_takes_right_codes(new_service, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(MINUTES_AHEAD)
+    login = {"email": "ada@example.com", "password": PASSWORD}
+    user = {"DJANGO_SUPERUSER_EMAIL": login["email"], "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
+    service = new_service(PYTHONPATH=str(tmp_path), **user)
+    service.manage("createsuperuser", "--noinput")
+    url = service.start().url
+    bearer = "Bearer " + ask(url, "POST", "/auth/login", login).json()["access_token"]
+    begun = ask(url, "POST", "/auth/factors/totp", login, authorization=bearer).json()
+    secret = base64.b32decode(begun["secret"])
+    first = {"id": begun["id"], "code": code(0, secret)}
+    added = ask(url, "POST", "/auth/factors/totp/confirm", first, authorization=bearer)
+    signed_in = ask(url, "POST", "/auth/login", login | {"code": code(1, secret)})
+
+    assert ask(url, "GET", "/health").json()["status"] == "degraded"
+    assert (added.status, signed_in.status) == (200, 200)

@@ -80,6 +80,28 @@ def test_unsafe_request_id_is_replaced(api, settings, bad):
     assert re.fullmatch("[0-9a-f]{16}", answer["X-Request-ID"])
 
 
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@pytest.mark.parametrize(
+    ("traceparent", "logged"),
+    [
+        (f"00-{TRACE}-{PARENT}-01", TRACE),
+        (f"00-{TRACE}-{PARENT}", None),
+        (f"00-{TRACE.upper()}-{PARENT}-01", None),
+        (f"00-{'0' * 32}-{PARENT}-01", None),
+        (f"00-{TRACE}-{'0' * 16}-01", None),
+        (f"ff-{TRACE}-{PARENT}-01", None),
+        ("", None),
+    ],
+)
+def test_valid_traceparent_is_logged_as_trace_id(api, caplog, traceparent, logged):
+    with caplog.at_level(logging.INFO):
+        api.get("/nowhere", headers={"traceparent": traceparent})
+
+    assert requests_of(caplog)[0].get("trace_id") == logged
+
+
 def test_text_line_cannot_be_forged():
     forged = record("to %s", "x\r\n2030 INFO\x1b[2J", fields={"path": '/a" user=\n1', "n": 1})
     line = TextFormatter().format(forged)

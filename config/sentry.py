@@ -1,0 +1,37 @@
+"""Errors to Sentry, where SENTRY_DSN says so: what failed and where in the code, and no more."""
+
+from typing import Any
+
+import sentry_sdk
+from sentry_sdk.integrations.django import DjangoIntegration
+
+from audit.origin import current
+
+KEPT = ("event_id", "timestamp", "level", "platform", "release", "server_name", "transaction")
+KEPT += ("logger", "exception", "logentry")
+
+
+def start(dsn: str, release: str) -> None:
+    sentry_sdk.init(
+        dsn,
+        release=release,
+        send_default_pii=False,
+        max_request_body_size="never",
+        include_local_variables=False,
+        max_breadcrumbs=0,
+        auto_session_tracking=False,
+        auto_enabling_integrations=False,
+        integrations=[DjangoIntegration(transaction_style="function_name")],
+        before_send=without_personal_data,  # type: ignore[arg-type]
+    )
+
+
+def without_personal_data(event: dict[str, Any], hint: object) -> dict[str, Any]:
+    """The event without its request, user, command line and values: the text of an exception may
+    quote a row. The request's id leads to its line in the log."""
+    kept = {name: event[name] for name in KEPT if name in event}
+    for exception in kept.get("exception", {}).get("values", []):
+        exception["value"] = ""
+    if "logentry" in kept:
+        kept["logentry"] = {"message": kept["logentry"]["message"]}
+    return kept | {"tags": {"request_id": current.get().request_id or "-"}}

@@ -1,0 +1,60 @@
+"""SENTRY_DSN: an error is reported with its place in the code, and nothing of a person."""
+
+import gzip
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import Queue
+from threading import Thread
+
+import pytest
+
+from tests.conftest import PASSWORD, query
+from tests.requests import ask
+
+QUOTES_ITS_ROW = """
+    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+        $$BEGIN RAISE unique_violation USING MESSAGE = 'taken: ' || NEW.email; END$$;
+    CREATE TRIGGER fail BEFORE INSERT ON throttling_lockout
+        FOR EACH ROW EXECUTE FUNCTION fail();
+"""
+
+
+@pytest.fixture
+def sentry():
+    """A DSN, and what is sent to it."""
+    bodies = Queue()
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            is_packed = self.headers.get("Content-Encoding") == "gzip"
+            bodies.put((gzip.decompress(body) if is_packed else body).decode())
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://public@127.0.0.1:{server.server_port}/1", bodies
+        server.shutdown()
+
+
+def test_error_is_reported_without_personal_data(sentry, new_database, new_service):
+    dsn, bodies = sentry
+    url = new_database()
+    query(url, QUOTES_ITS_ROW)
+    service = new_service(DATABASE_URL=url, SENTRY_DSN=dsn, TRUSTED_PROXY_COUNT="1").start()
+    headers = {"X-Request-ID": "request-of-ada", "X-Forwarded-For": "203.0.113.77"}
+    body = {"email": "ada@example.com", "password": PASSWORD}
+    answer = ask(service.url, "POST", "/auth/login?next=secret", body, **headers)
+    envelope = bodies.get(timeout=30)
+    event = json.loads(envelope.splitlines()[2])
+
+    assert answer.status == 500
+    assert event["exception"]["values"][-1]["type"] == "IntegrityError"
+    assert event["tags"] == {"request_id": "request-of-ada"}
+    for personal in ("ada@example.com", PASSWORD, "next=secret", "203.0.113.77"):
+        assert personal not in envelope
