@@ -7,8 +7,8 @@ from sentry_sdk.integrations.django import DjangoIntegration
 
 from audit.origin import current
 
-KEPT = ("event_id", "timestamp", "level", "platform", "release", "server_name", "transaction")
-KEPT += ("logger", "exception", "logentry")
+KEPT = ["event_id", "timestamp", "level", "platform", "release", "server_name", "transaction"]
+KEPT += ["logger", "exception", "logentry"]
 
 
 def start(dsn: str, release: str) -> None:
