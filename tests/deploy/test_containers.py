@@ -135,6 +135,39 @@ def test_secrets_are_made_once(tmp_path):
     assert f":{redis}@redis:" in files["redis_url"]
 
 
+def test_nginx_serves_plain_http_until_there_is_a_certificate(tmp_path):
+    script = Path("deploy/nginx.sh").read_text(encoding="utf-8")
+    live = tmp_path / "live/login.your-domain.com"
+    live.mkdir(parents=True)
+    changes = {
+        "/etc/nginx/conf.d": str(tmp_path),
+        "/etc/letsencrypt": str(tmp_path),
+        "/var/log/nginx": str(tmp_path),
+        "/nginx.conf": "deploy/nginx.conf",
+    }
+    for old, new in changes.items():
+        script = script.replace(old, new)
+    (tmp_path / "nginx").write_text('#!/bin/sh\necho "nginx $*"\n')
+    (tmp_path / "nginx").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "DOMAIN": live.name}
+
+    def run(*words):
+        command = ["sh", "-c", script, "nginx.sh", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout, (tmp_path / "default.conf").read_text()
+
+    told, site = run()
+    assert (told, "443" in site, "ssl_" in site) == ("nginx -g daemon off;\n", False, False)
+    assert "listen 80;" in site
+    (live / "fullchain.pem").touch()
+    told, site = run("reload")
+    assert told == "nginx -t\nnginx -s reload\n"
+    assert f"ssl_certificate {live}/fullchain.pem;" in site.replace(
+        "/etc/letsencrypt", str(tmp_path)
+    )
+    assert "api.example.com" not in site
+
+
 def test_nobody_has_rights_or_a_tree_to_write_to():
     assert re.search(r"^USER 10001$", CONTAINERFILE, re.MULTILINE)
     for service in OURS.values():
