@@ -38,7 +38,6 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
             "home": "/" if settings.SERVES_PAGES else settings.FRONTEND_URL,
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
             "words": words.in_language(),
-            "events": words.EVENTS,
             "scripts": [static(f"{script}.js") for script in SCRIPTS],
             "links": settings.LINKS,
             "shortest": settings.PASSWORD_MIN_LENGTH,

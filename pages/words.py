@@ -6,7 +6,6 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from accounts.passwords import Breached, Common, Personal
-from audit.models import Kind
 
 WORDS = {
     # Said of a limit and of a lock alike, and true of both: nobody shall tell one from the other.
@@ -90,6 +89,17 @@ WORDS = {
     "end access: then": _("Its access ends immediately. You can connect it again later."),
     "end access: done": _("{name} was disconnected."),
     "invited": _("Invitation sent to {email}."),
+    "invited: several": _("{count} invitations sent."),
+    "invited: refused": _("{count} invited. {refused} need a look:"),
+    "select": _("Select {name}"),
+    "selected": _("{count} selected"),
+    "several: sure": _("{what}: {count} selected?"),
+    "several: done": _("{count} done."),
+    "several: failed": _("{count} done. Not done: {names}."),
+    "range": _("{from} to {to} of {total}"),
+    "nobody found": _("No people match your search."),
+    "support": _("Support"),
+    "via": _("(via {app})"),
     "make admin: sure": _("Make {name} an admin?"),
     "make admin: then": _("Admins invite people, change roles and deactivate accounts."),
     "make admin: done": _("{name} is now an admin."),
@@ -110,7 +120,7 @@ WORDS = {
     ),
     "deactivate: done": _("{name} was deactivated."),
     "activate: done": _("{name} can sign in again."),
-    "last signed in on": _("Last signed in on {date}"),
+    "never signed in": _("Never signed in"),
     "mail password: done": _("Password reset sent to {email}."),
     "sign out: sure": _("Sign out {name}?"),
     "sign out: then": _("{name} will be signed out on all devices and in all connected apps."),
@@ -119,47 +129,7 @@ WORDS = {
     "revoke: sure": _("Revoke the invitation to {email}?"),
     "revoke: then": _("The link in the e-mail will stop working."),
     "revoke: done": _("The invitation to {email} was revoked."),
-    # What has happened
-    "signup.completed": _("Signed up"),
-    "login.succeeded": _("Signed in"),
-    "logout.everywhere": _("Signed out everywhere"),
-    "profile.changed": _("Profile changed"),
-    "password.changed": _("Password changed"),
-    "password.link": _("Password link requested"),
-    "invitation.created": _("Invited"),
-    "invitation.resent": _("Invitation sent again"),
-    "invitation.revoked": _("Invitation revoked"),
-    "invitation.accepted": _("Invitation accepted"),
-    "user.role": _("Role changed"),
-    "user.deactivated": _("Deactivated"),
-    "user.activated": _("Reactivated"),
-    "assistant.let_in": _("App connected"),
-    "assistant.ended": _("App disconnected"),
-    "assistant.elsewhere": _("App used from two networks"),
-    "company.created": _("Company created"),
-    "admin.added": _("Added by support"),
-    "admin.changed": _("Changed by support"),
-    "admin.deleted": _("Deleted by support"),
-    "email.link": _("E-mail change requested"),
-    "email.changed": _("E-mail address changed"),
-    "email.undone": _("E-mail change undone"),
-    "factor.added": _("Two-factor method added"),
-    "factor.renamed": _("Two-factor method renamed"),
-    "factor.removed": _("Two-factor method removed"),
-    "factor.reset": _("Two-factor authentication reset"),
-    "factor.codes": _("Recovery codes created"),
-    "factor.code_used": _("Recovery code used"),
-    "factor.count": _("Possible copied passkey"),
-    "lock.mailed": _("Unlocked by e-mail"),
-    "lock.cleared": _("Unlocked by support"),
-    "device.known": _("Device recognised"),
-    "company.changed": _("Company changed"),
-    "person.exported": _("Personal data exported"),
-    "person.erased": _("Account deleted"),
-    "mail.retried": _("E-mail resent"),
-    "of person": _("Only {name}"),
     "invite again: done": _("Invitation sent to {email}."),
-    "is invited": _("was invited."),
     "mail refused": _("The e-mail bounced. Check the address."),
     "revoked": _("Revoked"),
     "email change asked": _("If that address can be used, we've sent a link to {email}."),
@@ -217,9 +187,6 @@ WORDS = {
     ),
     Breached.message: _("This password has appeared in a data breach. Choose another one."),
 }
-
-# What a company's trail may hold, in these words: what else is recorded is of no company.
-EVENTS = [(kind, WORDS[kind]) for kind in Kind.values if kind in WORDS]
 
 
 def in_language() -> dict[str, str]:

@@ -236,9 +236,23 @@ def invited(site, email):
     page = site.log_in(site.tab())
     heading(page, "Your account")
     page.get_by_role("link", name="People").click()
-    fill(page, email=email)
+    invite(page, email)
     says(page, f"Invitation sent to {email}.")
     return page
+
+
+def invite(page, *emails):
+    """Send invitations from the people page: in a dialog, or on the page of a new company."""
+    page.locator("#team:visible, [data-invite]:visible").first.wait_for()
+    if not page.locator("#team").is_visible():
+        page.locator("[data-invite]").click()
+    page.locator("#team").fill("\n".join(emails))
+    page.locator("[data-team] [type=submit]").click()
+
+
+def open_tab(page, name):
+    page.locator(f".tabs [href='#{name}']").click()
+    page.locator(f"[data-tab={name}]:visible").wait_for()
 
 
 @pytest.fixture
@@ -249,7 +263,7 @@ def people(site_of_ada):
     fill(other, first_name="Bob", last_name="Boole", password=PASSWORD)
     heading(other, "Your account")
     page.reload()
-    page.get_by_text("Bob Boole").wait_for()
+    page.locator("#people").get_by_text("Bob Boole").wait_for()
     page.bob, page.site = other, site_of_ada
     return page
 

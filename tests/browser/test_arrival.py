@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import DESKTOP, PHONE, fill, heading, settled
+from tests.browser.conftest import DESKTOP, PHONE, heading, invite, says, settled
 from tests.browser.test_pages import OPEN, look
 from tests.conftest import PASSWORD
 
@@ -139,9 +139,12 @@ def test_address_breaks_at_its_signs_and_stays_what_it_is(site_of_ada, width):
     email = "ada.king.countess.of.lovelace@example.com"
     page = site_of_ada.log_in(site_of_ada.tab(viewport={"width": width, "height": 800}))
     heading(page, "Your account")
-    page.goto("/people")
-    fill(page, email=email)
-    row = page.locator("#pending [data-text=email]", has_text=email)
+    page.goto("/people#invitations")
+    page.locator(".tabs [href='#everyone']").click()
+    invite(page, email)
+    says(page, "Invitation sent")
+    page.locator(".tabs [href='#invitations']").click()
+    row = page.locator("#invitations [data-text=email]", has_text=email)
     row.wait_for()
 
     assert row.inner_text().replace("\n", "") == email  # copied, it is what it was

@@ -5,7 +5,17 @@ from pathlib import Path
 import axe_playwright_python
 import pytest
 
-from tests.browser.conftest import DESKTOP, PHONE, SCREENSHOTS, fill, heading, says, settled
+from tests.browser.conftest import (
+    DESKTOP,
+    PHONE,
+    SCREENSHOTS,
+    fill,
+    heading,
+    invite,
+    open_tab,
+    says,
+    settled,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -62,9 +72,10 @@ def test_pages_for_members(site_of_ada, device, viewport, scheme):
     page.get_by_text("ada@example.com").wait_for()
     found["account"] = look(page, f"account-{device}-{scheme}")
     page.goto("/people")
-    fill(page, email="somebody.with.a.long.name@example.com")
+    invite(page, "somebody.with.a.long.name@example.com")
     says(page, "Invitation sent to")
     found["people"] = look(page, f"people-{device}-{scheme}")
+    open_tab(page, "invitations")
     page.get_by_label("Actions for somebody.with.a.long.name@example.com").click()
     page.get_by_role("button", name="Revoke").click()
     found["question"] = look(page, f"question-{device}-{scheme}")

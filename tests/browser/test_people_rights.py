@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.browser.conftest import heading, says
+from tests.browser.conftest import heading, invite, open_tab, says
 from tests.conftest import PASSWORD, query
 
 pytestmark = pytest.mark.browser
@@ -57,39 +57,45 @@ def test_own_data_is_downloaded(account, tmp_path):
     assert data["profile"]["email"] == "ada@example.com"
 
 
-def test_team_is_invited_and_told_of_each(people):
-    people.get_by_label("E-mail addresses").fill(
-        "bob@example.com, Carl C. <carl@example.com>\nnobody; ada@example.com"
-    )
-    people.get_by_role("button", name="Invite all").click()
+def test_company_of_one_has_the_form_at_hand_and_is_told_of_each(people):
+    assert people.locator("#team").is_visible()
+    assert not people.locator("[data-invite]").is_visible()
+    invite(people, "bob@example.com, Carl C. <carl@example.com>", "nobody; ada@example.com")
 
-    lines = people.locator("[data-outcome] li")
-    lines.nth(3).wait_for()
-    assert lines.all_text_contents() == [
-        "bob@example.com: was invited.",
-        "carl@example.com: was invited.",
+    people.get_by_text("2 invited. 2 need a look:").wait_for()
+    assert people.locator("[data-outcome] li").all_text_contents() == [
         "nobody: Enter a valid e-mail address.",
         "ada@example.com: This person is already a member.",
     ]
     assert people.get_by_label("E-mail addresses").input_value() == "nobody\nada@example.com"
-    people.locator("#pending tr", has_text="carl@example.com").wait_for()
+    people.get_by_label("E-mail addresses").fill("dora@example.com")
+    people.get_by_role("button", name="Send invitations").click()
+    says(people, "Invitation sent to dora@example.com.")
+    people.get_by_role("button", name="Invite people").wait_for()
+    open_tab(people, "invitations")
+    people.locator("#invitations tr", has_text="carl@example.com").wait_for()
 
 
 def test_search_and_filters_are_over_people_and_invitations(people):
-    people.get_by_label("E-mail addresses").fill("bob@example.com,carl@example.com")
-    people.get_by_role("button", name="Invite all").click()
-    people.locator("#pending tr", has_text="carl@").wait_for()
-    people.get_by_label("Search people").fill("carl")
-    people.locator("#pending tr", has_text="bob@").wait_for(state="detached")
-    people.locator("#people tr").wait_for(state="detached")
-    people.get_by_label("Search people").fill("")
-    people.locator("#people tr", has_text="Ada").wait_for()
+    invite(people, "bob@example.com", "carl@example.com")
+    says(people, "2 invitations sent.")
+    open_tab(people, "invitations")
+    people.get_by_label("Search invitations").fill("carl")
+    people.locator("#invitations tr", has_text="bob@").wait_for(state="detached")
+    people.locator("#invitations tr", has_text="carl@").wait_for()
 
+    open_tab(people, "everyone")
     people.locator("[data-filter=is_active]").select_option("false")
     people.locator("#people tr").wait_for(state="detached")
-    people.locator("[data-filter=is_active]").select_option("")
+    people.get_by_role("link", name="1 Active people").click()
+    people.locator("#people tr", has_text="Ada").wait_for()
+    people.get_by_role("link", name="Never signed in").click()
+    people.locator("#people tr").wait_for(state="detached")
+    people.locator("[data-filter=seen]").select_option("")
     people.locator("[data-filter=sort]").select_option("-last_sign_in")
     people.locator("#people tr", has_text="Ada").wait_for()
+    people.get_by_role("link", name="2 Open invitations").click()
+    people.locator("#invitations tr", has_text="bob@").wait_for()
 
 
 def test_csv_quotes_formulas(people, tmp_path, site_of_ada):
@@ -105,22 +111,18 @@ def test_csv_quotes_formulas(people, tmp_path, site_of_ada):
 
 
 def test_revoked_invitation_is_sent_anew_by_one_click(people):
-    people.get_by_label("E-mail addresses").fill("bob@example.com")
-    people.get_by_role("button", name="Invite all").click()
+    invite(people, "bob@example.com")
+    says(people, "Invitation sent to bob@example.com.")
+    open_tab(people, "invitations")
     people.get_by_label("Actions for bob@example.com").click()
     people.get_by_role("button", name="Revoke", exact=True).click()
     people.locator("dialog [value=yes]").click()
-    people.locator("#revoked tr", has_text="bob@").wait_for()
-    people.locator("#revoked summary").click()
+    people.locator("#invitations tr", has_text="bob@").wait_for(state="detached")
+    status = people.locator("[data-tab=invitations] [data-filter=status]")
+    status.select_option("revoked")
+    people.get_by_label("Actions for bob@example.com").click()
     people.get_by_role("button", name="Invite again").click()
 
     says(people, "Invitation sent to bob@example.com.")
-    people.locator("#pending tr", has_text="bob@").wait_for()
-
-
-def test_company_is_renamed(people):
-    people.get_by_label("Name", exact=True).fill("Difference Engines")
-    people.get_by_role("button", name="Rename").click()
-
-    people.locator("[data-company]", has_text="Difference Engines").wait_for()
-    says(people, "Saved.")
+    status.select_option("pending")
+    people.locator("#invitations tr", has_text="bob@").wait_for()

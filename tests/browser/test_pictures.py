@@ -3,7 +3,7 @@ docs/pictures/."""
 
 import pytest
 
-from tests.browser.conftest import SCREENSHOTS, fill, says, settled
+from tests.browser.conftest import SCREENSHOTS, fill, invite, says, settled
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -38,7 +38,7 @@ def test_pages_of_a_company(site):
     take(page, "login")
     fill(page, email="grace@example.com", password=PASSWORD)
     page.get_by_role("link", name="People").click()
-    fill(page, email="augusta@example.com")
+    invite(page, "augusta@example.com")
     says(page, "Invitation sent to")
     page.goto("/people")
 

@@ -92,8 +92,8 @@ def test_colleague_is_invited_and_accepts(site_of_ada):
     says(other, "Welcome!")
     assert other.get_by_role("link", name="People").count() == 0
     page.reload()
-    page.get_by_text("Bob Boole").wait_for()
-    page.get_by_text("Nothing here yet.").first.wait_for()
+    page.locator("#people").get_by_text("Bob Boole").wait_for()
+    page.locator("[data-text=invitations]", has_text="0").wait_for()
 
 
 def test_new_password_ends_the_other_session(site_of_ada):

@@ -1,10 +1,11 @@
 /* The people page: how the company stands, in figures; the only admin, who cannot leave; and what has
-happened, by whom or to whom and of which kind. */
+happened, by whom or to whom, in sentences. */
 
 import { fillText } from "./forms.js";
 import { ACTS, load } from "./lists.js";
 import { call } from "./navigation.js";
-import { all, attempt, one, say } from "./screen.js";
+import { placeInvitation } from "./people.js";
+import { all, announce, attempt, one, say } from "./screen.js";
 
 /* ---- Figures ---- */
 
@@ -16,6 +17,7 @@ async function overview() {
   const figures = await call("GET", "/pages/overview");
   fillText(place, figures);
   place.hidden = false;
+  placeInvitation(figures.people + figures.invitations < 2);
   admins = figures.admins;
   spareOnlyAdmin();
 }
@@ -33,28 +35,81 @@ function spareOnlyAdmin() {
 document.addEventListener("loaded", ({ target }) => {
   if (target.id !== "people") return;
   spareOnlyAdmin();
-  if (!target.dataset.search) overview().catch(() => {}); // what is wrong is said by the list itself
+  overview().catch(() => {}); // what is wrong is said by the list itself
 });
 
 /* ---- What has happened ---- */
 
-ACTS.history = { open: (facts) => show(facts) };
+const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
+const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
 
-/* The trail of one person; of everybody, without facts. */
-async function show(facts) {
-  const list = one("#events");
-  const [path, query] = list.dataset.list.split("?");
-  const asked = new URLSearchParams(query);
-  asked.delete("user_id");
-  if (facts) asked.set("user_id", facts.id);
-  list.dataset.list = `${path}?${asked}`;
-  one("[data-of-whom]").hidden = !facts;
-  one("[data-of-whom] span").textContent = facts ? say("of person", facts) : "";
-  const heading = one("h2", list.closest("section"));
-  await attempt(list, () => load(list));
-  heading.focus();
+/* How long ago, in the largest unit that fits. */
+function ago(at) {
+  let past = (at - Date.now()) / 1000;
+  for (const [unit, next] of STEPS) {
+    if (Math.abs(past) < next) return relative.format(Math.trunc(past), unit);
+    past /= next;
+  }
 }
 
-document.addEventListener("click", ({ target }) => {
-  if (target.closest("button[data-of-everybody]")) show(null);
+/* The sentence of an event: of its detail, of what people do to themselves, else of its kind. */
+function sentence({ kind, actor, subject, detail }) {
+  const own = !actor || actor === subject ? "self" : "";
+  const variants = [detail.role ?? detail.second_factor, own].filter(Boolean);
+  const { content } = document.getElementById("sentences");
+  const found = [...variants.map((variant) => `${kind}:${variant}`), kind];
+  return found.map((name) => one(`[data-kind="${name}"]`, content)).find(Boolean)?.textContent ?? kind;
+}
+
+/* Write an event into its row; names stand out. */
+function tellEvent(row, event) {
+  const values = { ...event.detail, actor: event.actor_name || event.actor || say("support") };
+  values.subject = event.subject_name || event.subject;
+  values.app = event.detail.claims?.client || event.detail.host;
+  values.factor = say(event.detail.factor);
+  const cell = one("[data-sentence]", row);
+  sentence(event).split(/\{(\w+)\}/).forEach((part, n) => {
+    const name = document.createElement("strong");
+    name.textContent = values[part] ?? "";
+    cell.append(n % 2 ? name : part);
+  });
+  if (event.via) cell.append(" ", say("via", values));
+  const time = one("time", row);
+  const at = new Date(event.at);
+  time.textContent = ago(at);
+  time.dateTime = event.at;
+  time.title = at.toLocaleString(document.documentElement.lang, { dateStyle: "full", timeStyle: "medium" });
+}
+
+document.addEventListener("loaded", ({ target, detail }) => {
+  if (target.id === "events") detail.items.forEach((event, n) => tellEvent(target.rows[n], event));
+});
+
+ACTS.history = { open: (facts) => showEventsOf(facts) };
+
+/* The trail of one person; of everybody, without facts. */
+async function showEventsOf(facts) {
+  const field = one("[data-whom]");
+  field.value = facts?.name ?? "";
+  field.dataset.user = facts?.id ?? "";
+  location.hash = "#activity";
+  await attempt(one("#events"), () => load(one("#events"), 1));
+}
+
+/* Whose trail is typed: a name or an e-mail address. */
+async function choosePerson(field) {
+  const search = field.value.trim();
+  if (!search) return showEventsOf(null);
+  const { items } = await call("GET", `/users?${new URLSearchParams({ search, per_page: 1 })}`);
+  if (!items.length) return announce(say("nobody found"), "bad");
+  return showEventsOf({ id: items[0].id, name: `${items[0].first_name} ${items[0].last_name}`.trim() || items[0].email });
+}
+
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-whom]")) choosePerson(target);
+});
+document.addEventListener("input", async ({ target }) => {
+  if (!target.matches("[data-whom]") || target.value.length < 2) return;
+  const { items } = await call("GET", `/users?${new URLSearchParams({ search: target.value, per_page: 8 })}`);
+  one("#whom").replaceChildren(...items.map((item) => new Option(`${item.first_name} ${item.last_name}`, item.email)));
 });

@@ -3,7 +3,7 @@ is set up at a sign-in, where the company requires it; and the company's rule. *
 
 import { hasPasskeys } from "./client.js";
 import { sender, submit } from "./forms.js";
-import { ACTS, load } from "./lists.js";
+import { ACTS } from "./lists.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, one, say } from "./screen.js";
 
@@ -253,13 +253,6 @@ async function rule(button) {
   one("[data-factor-rule]:not([hidden])", section).focus();
 }
 
-/* Who has none yet; asked for when somebody wants to know. */
-function showWho(button) {
-  const list = document.getElementById(button.dataset.who);
-  list.dataset.list = "/users?second_factor=false&is_active=true";
-  return attempt(button, () => load(list));
-}
-
 /* ---- Events ---- */
 
 document.addEventListener("click", ({ target }) => {
@@ -268,6 +261,5 @@ document.addEventListener("click", ({ target }) => {
   if (button.dataset.method) useMethod(button);
   if (button.dataset.setUp) setUp(button);
   if (button.dataset.factorRule) rule(button);
-  if (button.dataset.who) showWho(button);
   if ("cancel" in button.dataset) done("");
 });

@@ -191,6 +191,7 @@ export async function submit(form, button = sender(form), more = () => ({})) {
 }
 
 function succeed(form, answer) {
+  form.closest("details[open]")?.removeAttribute("open");
   if (form.work) return form.reset();
   const text = form.dataset.say && say(form.dataset.say, body(form));
   if ("sent" in form.dataset) return showSent(form);

@@ -4,43 +4,60 @@ import { fillText } from "./forms.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, one, say } from "./screen.js";
 
+const ABSENT = 90 * 24 * 60 * 60 * 1000; // milliseconds after which somebody has long not been here
 const PAUSE = 250; // milliseconds without a key before a search is asked
 const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium" });
-const moment = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
 
 whenShown(async (main) => {
   if (one("[data-list]", main)) await loadAll();
 });
 
-const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
+export const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
 
-/* A page of a list; the first one takes the place of what is shown. */
-export async function load(list, page = 1) {
-  const [path, query] = list.dataset.list.split("?");
-  const asked = new URLSearchParams(query);
-  asked.set("page", page);
-  if (list.dataset.search) asked.set("search", list.dataset.search);
+/* What the fields beside a list ask for. */
+function wanted(list) {
+  const section = list.closest("section");
+  const asked = {};
+  for (const { dataset, value } of all("[data-filter]", section)) if (value) asked[dataset.filter] = value;
+  const { seen } = asked;
+  delete asked.seen;
+  if (seen) asked.signed_in = seen === "absent";
+  if (seen === "absent") asked.not_signed_in_since = new Date(Date.now() - ABSENT).toISOString();
+  const search = one("[data-search]", section)?.value.trim();
+  if (search) asked.search = search;
+  const person = one("[data-whom]", section)?.dataset.user;
+  if (person) asked.user_id = person;
+  return asked;
+}
+
+/* A page of a list, by default the one that is shown. */
+export async function load(list, page = Number(list.dataset.page ?? 1)) {
   const mine = (list.dataset.asked = String(Math.random())); // a newer search overtakes this one
-  const answer = await call("GET", `${path}?${asked}`);
+  const answer = await call("GET", `${list.dataset.list}?${new URLSearchParams({ ...wanted(list), page })}`);
   if (list.dataset.asked !== mine) return;
-  if (page === 1) list.replaceChildren();
-  list.append(...answer.items.map((item) => row(list.dataset.row, item)));
-  list.dataset.total = answer.total ?? answer.items.length; // not all lists come in pages
-  showMore(list, page, page * answer.per_page < answer.total);
+  if (page > 1 && !answer.items.length) return load(list, 1); // the last of a page is gone
+  list.dataset.page = page;
+  list.replaceChildren(...answer.items.map((item) => row(list.dataset.row, item)));
+  drawPager(list, answer);
   list.dispatchEvent(new CustomEvent("loaded", { bubbles: true, detail: answer }));
 }
 
-function showMore(list, page, more) {
+function drawPager(list, { items, page, per_page: size, total = items.length }) {
   const section = list.closest("section");
-  const lists = all("[data-list]", section);
-  const total = lists.reduce((sum, { dataset }) => sum + Number(dataset.total ?? 0), 0);
   one("table", section).hidden = total === 0;
   one(".empty", section).hidden = total > 0;
-  one("[data-count]", section).textContent = total || "";
-  const button = one(`[data-more="${list.id}"]`, section);
-  if (!button) return;
-  button.hidden = !more;
-  button.onclick = () => attempt(button, () => load(list, page + 1));
+  const pager = one(".pager", section);
+  if (!pager) return; // not all lists come in pages
+  const [from, to] = [(page - 1) * size + 1, Math.min(page * size, total)];
+  one("[data-range]", pager).textContent = total ? say("range", { from, to, total }) : "";
+  one("nav", pager).hidden = total <= size;
+  for (const button of all("[data-step]", pager)) {
+    const next = page + Number(button.dataset.step);
+    const none = next < 1 || (next - 1) * size >= total;
+    if (none && document.activeElement === button) all("[data-step]", pager).find((other) => other !== button).focus();
+    button.disabled = none;
+    button.onclick = () => attempt(button, () => load(list, next));
+  }
 }
 
 /* ---- Rows ---- */
@@ -63,7 +80,7 @@ function row(template, item) {
 
 /* How somebody stands: its word, its colour, and what can be done about it. */
 function standing(item) {
-  if ("at" in item) return { until: moment.format(new Date(item.at)), acts: [] };
+  if ("at" in item) return { acts: [] };
   if ("client_name" in item) {
     const until = say("last used on", { date: day.format(new Date(item.used_at)) });
     return { until, acts: ["end access"] };
@@ -71,7 +88,7 @@ function standing(item) {
   if (item.expires_at) {
     const date = day.format(new Date(item.expires_at));
     if (item.status === "revoked") {
-      return { kind: "inactive", standing: "revoked", until: "", acts: ["invite again"] };
+      return { kind: "inactive", standing: "revoked", until: date, acts: ["invite again"] };
     }
     const life = say(item.status === "expired" ? "expired on" : "open until", { date });
     const until = item.mail === "refused" ? say("mail refused") : life;
@@ -83,7 +100,7 @@ function standing(item) {
     return { until, kind: item.name && say(item.kind), acts: ["rename", "remove"] };
   }
   const date = item.last_sign_in_at && day.format(new Date(item.last_sign_in_at));
-  const until = date ? say("last signed in on", { date }) : "";
+  const until = date || say("never signed in");
   if (!item.is_active) return { kind: "inactive", standing: "deactivated", until, acts: ["history", "activate"] };
   const other = item.role === "admin" ? "make member" : "make admin";
   const colleague = item.id === client.user.id ? [] : ["mail password", "sign out", "reset factors"];
@@ -129,7 +146,7 @@ async function act(button) {
   again.focus();
 }
 
-const mayStay = () => client.user && [client.user.role, ""].includes(one("[data-members]").dataset.members);
+export const mayStay = () => client.user && [client.user.role, ""].includes(one("[data-members]").dataset.members);
 
 function question(button, facts) {
   const self = facts.id === client.user.id ? ", yourself" : "";
@@ -137,12 +154,17 @@ function question(button, facts) {
   return [say(`${name}sure${self}`, facts), say(`${name}then${self}`, facts)];
 }
 
-async function change(facts, request) {
+/* Make a call about somebody, who may be oneself. */
+export async function perform(facts, request) {
   const answer = await call(...request);
   if (facts.id === client.user.id) {
     if (answer.is_active) client.update({ ...client.user, role: answer.role });
     else await signOut();
   }
+}
+
+async function change(facts, request) {
+  await perform(facts, request);
   if (mayStay()) await loadAll();
 }
 
@@ -167,11 +189,14 @@ let typing;
 document.addEventListener("input", ({ target }) => {
   if (!target.matches("[data-search]")) return;
   clearTimeout(typing);
-  typing = setTimeout(() => search(target), PAUSE);
+  typing = setTimeout(reload, PAUSE, target);
 });
 
-function search(field) {
-  const lists = field.getAttribute("aria-controls").split(" ").map((id) => document.getElementById(id));
-  for (const list of lists) list.dataset.search = field.value.trim();
-  return attempt(lists[0], () => Promise.all(lists.map((list) => load(list))));
-}
+const reload = (field) => {
+  const list = one("[data-list]", field.closest("section"));
+  return attempt(list, () => load(list, 1));
+};
+
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-filter]")) reload(target);
+});

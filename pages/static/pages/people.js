@@ -1,9 +1,12 @@
-/* The people page beside its lists: a team invited at once, filters, a download, the company's name. */
+/* The people page beside its lists: tabs, invitations, what is done to several people at once, a
+download, the company's name. */
 
-import { call, whenShown } from "./navigation.js";
-import { all, announce, attempt, one, say } from "./screen.js";
+import { ACTS, load, loadAll, mayStay, perform } from "./lists.js";
+import { call, client, whenShown } from "./navigation.js";
+import { all, announce, attempt, confirmed, one, problem, say } from "./screen.js";
 
 const MOST = 100; // of a page of a list
+const MOST_AT_ONCE = 50; // invitations in a call
 
 export function download(name, type, text) {
   const link = document.createElement("a");
@@ -13,7 +16,32 @@ export function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/* ---- A team ---- */
+/* ---- Tabs: the fragment says which ---- */
+
+function showTab() {
+  const tabs = all("main [data-tab]");
+  if (!tabs.length) return;
+  const wanted = tabs.find(({ dataset }) => `#${dataset.tab}` === location.hash) ?? tabs[0];
+  for (const tab of tabs) tab.hidden = tab !== wanted;
+  for (const link of all("main .tabs a")) {
+    link.ariaCurrent = link.hash === `#${wanted.dataset.tab}` ? "page" : null;
+  }
+}
+
+whenShown(showTab);
+addEventListener("hashchange", showTab);
+
+/* Set the filters of a tab's list, and ask anew. */
+function setFilters({ hash, dataset }) {
+  const section = one(`[data-tab=${hash.slice(1)}]`);
+  const wanted = new URLSearchParams(dataset.filters);
+  for (const field of all("[data-filter]", section)) field.value = wanted.get(field.dataset.filter) ?? "";
+  one("[data-search]", section).value = "";
+  const list = one("[data-list]", section);
+  attempt(list, () => load(list, 1));
+}
+
+/* ---- Invitations ---- */
 
 /* The emails in a pasted list: lines, commas, semicolons, "Name <a@b>". */
 export function emails(text) {
@@ -21,49 +49,116 @@ export function emails(text) {
   return [...new Set(parts.filter(Boolean))];
 }
 
+/* Whoever is alone sees the form on the page itself, others in a dialog. */
+export function placeInvitation(alone) {
+  const form = one("[data-team]");
+  if (one("[data-outcome] li", form)) return; // it is being read
+  one("main [data-invite]").hidden = alone;
+  one("[data-invite-here]").hidden = !alone;
+  one(alone ? "[data-invite-here]" : "#invite").append(form);
+}
+
+function openInvitation() {
+  one("#invite").showModal();
+  one("#team").focus();
+}
+
 async function invite(form) {
   const [text, role, language] = all("textarea, select", form).map((field) => field.value);
-  const invitations = emails(text).map((email) => ({ email, role, language }));
-  const button = one("button[type=submit]", form);
-  if (!invitations.length) return announce(say("This field is required."), "bad");
-  await attempt(button, async () => {
-    const { items } = await call("POST", "/invitations", { invitations });
-    one("[data-outcome]").replaceChildren(...items.map(outcome));
-    one("textarea", form).value = items.filter((item) => item.error).map((item) => item.email).join("\n");
+  const wanted = emails(text).map((email) => ({ email, role, language }));
+  const place = one("[data-outcome]", form);
+  place.replaceChildren();
+  if (!wanted.length) return place.append(line("p", say("This field is required.")));
+  const items = [];
+  const error = await attempt(one("button[type=submit]", form), async () => {
+    for (let from = 0; from < wanted.length; from += MOST_AT_ONCE) {
+      const invitations = wanted.slice(from, from + MOST_AT_ONCE);
+      items.push(...(await call("POST", "/invitations", { invitations })).items);
+    }
   });
+  if (error) return place.append(line("p", problem(error)));
+  const refused = items.filter((item) => item.error);
+  const count = items.length - refused.length;
+  one("textarea", form).value = refused.map(({ email }) => email).join("\n");
+  if (refused.length) {
+    const list = document.createElement("ul");
+    list.append(...refused.map((item) => line("li", `${item.email}: ${reason(item)}`)));
+    place.append(line("p", say("invited: refused", { count, refused: refused.length })), list);
+    one("textarea", form).focus();
+  } else {
+    form.closest("dialog")?.close();
+    announce(say(count === 1 ? "invited" : "invited: several", { count, email: wanted[0].email }));
+  }
   form.dispatchEvent(new CustomEvent("done", { bubbles: true }));
 }
 
-/* What came of one email, in words. */
-function outcome({ email, error, fields }) {
-  const line = document.createElement("li");
+function line(tag, text) {
+  return Object.assign(document.createElement(tag), { textContent: text });
+}
+
+function reason({ error, fields }) {
   const wrong = fields && Object.values(fields).flat().map((text) => say(text)).join(" ");
-  line.textContent = `${email}: ${error ? wrong || say(error) : say("is invited")}`;
-  line.dataset.kind = error ? "bad" : "good";
-  return line;
+  return wrong || say(error);
 }
 
-/* ---- Filters ---- */
+/* ---- Several people at once ---- */
 
-const DAY = 24 * 60 * 60 * 1000; // milliseconds
+const picked = (section) => all("tr:has([data-pick]:checked)", section);
 
-/* What the field asks for: its value, or so many days ago. */
-function wanted({ value, selectedOptions: [chosen] }) {
-  const { days } = chosen.dataset;
-  return days ? new Date(Date.now() - days * DAY).toISOString() : value;
+function drawBulk(section) {
+  const bar = one("[data-bulk]", section);
+  if (!bar) return;
+  const rows = picked(section);
+  const boxes = all("[data-pick]", section);
+  bar.hidden = !rows.length;
+  one("span", bar).textContent = say("selected", { count: rows.length });
+  for (const button of all("button", bar)) button.hidden = !concerned(rows, button).length;
+  const every = one("[data-pick-all]", section);
+  every.checked = boxes.length > 0 && rows.length === boxes.length;
+  every.indeterminate = rows.length > 0 && !every.checked;
 }
 
-function filter(field) {
-  for (const id of field.dataset.of.split(" ")) {
-    const list = document.getElementById(id);
-    const [path, query] = list.dataset.list.split("?");
-    const asked = new URLSearchParams(query);
-    asked.delete(field.dataset.filter);
-    if (field.value) asked.set(field.dataset.filter, wanted(field));
-    list.dataset.list = `${path}?${asked}`;
+/* On whom the button acts: never on oneself. */
+function concerned(rows, { dataset }) {
+  const facts = rows.map((row) => row.facts);
+  return facts.filter(({ id, acts }) => id !== client.user.id && acts.includes(dataset.bulkAct));
+}
+
+async function actOnPicked(button) {
+  const section = button.closest("section");
+  const [list, people] = [one("[data-list]", section), concerned(picked(section), button)];
+  const names = people.map(({ name }) => name).join(", ");
+  const question = say("several: sure", { what: button.textContent, count: people.length });
+  if (!(await confirmed(button, question, names))) return;
+  const failed = [];
+  list.kept = new Set(); // who stays picked
+  const error = await attempt(button, async () => {
+    for (const facts of people) {
+      try {
+        await perform(facts, ACTS[button.dataset.bulkAct].call(facts.id, facts));
+      } catch (error) {
+        failed.push(`${facts.name} (${problem(error).replace(/\.$/, "")})`);
+        list.kept.add(facts.id);
+      }
+    }
+    if (mayStay()) await loadAll();
+  });
+  if (error || !mayStay()) return;
+  const count = people.length - failed.length;
+  if (failed.length) announce(say("several: failed", { count, names: failed.join(", ") }), "bad");
+  else announce(say("several: done", { count }));
+  one("main h1").focus();
+}
+
+document.addEventListener("loaded", ({ target: list }) => {
+  for (const row of all("tr[data-id]", list)) {
+    const box = one("[data-pick]", row);
+    if (box) box.checked = list.kept?.has(row.dataset.id);
+    if (box) box.ariaLabel = say("select", row.facts);
   }
-  field.dispatchEvent(new CustomEvent("done", { bubbles: true }));
-}
+  list.kept = null;
+  drawBulk(list.closest("section"));
+});
 
 /* ---- Download ---- */
 
@@ -94,17 +189,20 @@ async function save() {
 
 /* ---- The company's name ---- */
 
+async function drawName(form) {
+  const { name } = await call("GET", "/account");
+  form.elements.name.value = name;
+  sessionStorage.setItem("company", name);
+  for (const place of all("[data-company]")) place.textContent = name;
+}
+
 whenShown(async (main) => {
   const form = one("form[data-company-name]", main);
-  if (form) form.elements.name.value = (await call("GET", "/account")).name;
+  if (form) await drawName(form);
 });
 
-document.addEventListener("done", async ({ target }) => {
-  if (!target.matches("form[data-company-name]")) return;
-  const { name } = await call("GET", "/account");
-  target.elements.name.value = name;
-  sessionStorage.setItem("company", name);
-  one("[data-company]").textContent = name;
+document.addEventListener("done", ({ target }) => {
+  if (target.matches("form[data-company-name]")) drawName(target);
 });
 
 /* ---- Events ---- */
@@ -115,9 +213,18 @@ document.addEventListener("submit", (event) => {
   invite(event.target);
 });
 document.addEventListener("change", ({ target }) => {
-  if (target.matches("[data-filter]")) filter(target);
+  const section = target.closest("section");
+  if (target.matches("[data-pick-all]")) {
+    for (const box of all("[data-pick]", section)) box.checked = target.checked;
+  }
+  if (target.matches("[data-pick], [data-pick-all]")) drawBulk(section);
 });
 document.addEventListener("click", ({ target }) => {
-  const button = target.closest("button[data-csv]");
-  if (button) attempt(button, save);
+  const control = target.closest("button, a[data-filters]");
+  if (!control) return;
+  if ("filters" in control.dataset) setFilters(control);
+  if ("csv" in control.dataset) attempt(control, save);
+  if ("invite" in control.dataset) openInvitation();
+  if ("close" in control.dataset) control.closest("dialog").close();
+  if ("bulkAct" in control.dataset) actOnPicked(control);
 });
