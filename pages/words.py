@@ -9,21 +9,14 @@ from accounts.passwords import Breached, Common, Personal
 
 WORDS = {
     # Said of a limit and of a lock alike, and true of both: nobody shall tell one from the other.
-    "too many attempts": _(
-        "Too many attempts. Wait a minute and try again. If that doesn't work, wait {lock} or "
-        "reset your password."
-    ),
-    "too many attempts: link": _(
-        "Too many attempts. Wait a minute and try again. If that doesn't work, wait {lock}. "
-        "Your link still works."
-    ),
+    # What stands between <a> and </a> becomes a link to a new password.
+    "too many attempts": _("Too many attempts: wait {lock} minutes or <a>reset your password</a>."),
+    "too many attempts: link": _("Too many attempts: wait {lock} minutes. Your link still works."),
     "goes on by itself": _("Too many requests. This continues automatically in a moment."),
     "goes on by itself: long": _(
-        "Still too many attempts. This continues automatically, but may take {lock}. Meanwhile "
-        "you can use a passkey, use a device where you're signed in, or reset your password."
+        "Too many attempts. This continues automatically, in {lock} minutes at most. A passkey "
+        "works now."
     ),
-    "a quarter": _("a quarter of an hour"),
-    "minutes": _("{count} minutes"),
     "log in": _("Sign in"),
     "new password": _("Reset your password"),
     "signed in as somebody else": _(
@@ -35,10 +28,15 @@ WORDS = {
     "unlocked": _("You can sign in again."),
     "saved": _("Saved."),
     "signed out": _("You're signed out."),
+    "ended": _("You've been signed out. If this is unexpected, ask an admin of your company."),
+    "keep language": _("This page's language isn't your account's."),
+    "keep language: yes": _("Use it for my account"),
     "welcome": _("Welcome! You're signed in."),
     "password changed": _("Password changed."),
     "your role has changed": _("Your role was changed."),
     "sent again": _("Sent again."),
+    "resend": _("Resend"),
+    "resend in": _("Resend (0:{seconds})"),
     "no link": _("Open the link in your e-mail again to use this page."),
     "join": _("Join {company}"),
     "too short": _("At least {count} characters."),
@@ -162,7 +160,11 @@ WORDS = {
         "We've sent this address several e-mails already. Try again in an hour."
     ),
     "no more invitations today": _("You've reached today's invitation limit. Try again tomorrow."),
-    "wrong code": _("That code or passkey wasn't accepted. Enter the current code from your app."),
+    "wrong_code": _("That code isn't right: enter the current one."),
+    "used_code": _("That code was already used: wait for the next one."),
+    "old_code": _("That code is too old: enter the current one."),
+    "wrong_recovery_code": _("That recovery code isn't right, or was already used."),
+    "wrong_passkey": _("That passkey wasn't accepted."),
     "wrong passkey": _("That passkey wasn't accepted."),
     "too many factors": _("You've reached the limit: one app and ten passkeys."),
     "your company requires a second factor": _(
@@ -190,9 +192,7 @@ WORDS = {
 
 
 def in_language() -> dict[str, str]:
-    """The words in the language that is active, with the length of a lock filled in: `{lock}`."""
+    """The words in the language that is active, with a lock's minutes filled in: `{lock}`."""
     said = {key: str(text) for key, text in WORDS.items()}
-    minutes = math.ceil(settings.LOCKOUT_SECONDS / 60)
-    many = said["minutes"].replace("{count}", str(minutes))
-    lock = said["a quarter"] if minutes == 15 else many
-    return {key: text.replace("{lock}", lock) for key, text in said.items()}
+    minutes = str(math.ceil(settings.LOCKOUT_SECONDS / 60))
+    return {key: text.replace("{lock}", minutes) for key, text in said.items()}

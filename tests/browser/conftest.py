@@ -137,13 +137,14 @@ class Site:
             for text in reversed(whole):
                 yield email.message_from_bytes(text, policy=policy.default)
 
-    def mailed_link(self, to=""):
-        """The link in the newest mail that has one, when it has come; of those to an address."""
+    def mailed_link(self, to="", page=""):
+        """The link in the newest mail that has one, when it has come; of those to an address, or to
+        a page."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             for message in self.messages():
                 body = message.get_body(("plain",))
-                found = body and re.search(r"http://\S+#token=\S+", body.get_content())
+                found = body and re.search(rf"http://\S+{page}#token=\S+", body.get_content())
                 if found and to in message["To"]:
                     return found[0]
             time.sleep(0.1)

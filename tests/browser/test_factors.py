@@ -220,8 +220,29 @@ def test_code_of_the_app_works_once(page):
 
     page.locator("#proof-code").fill(code(secret))  # the one that confirmed it
 
-    says(page, "That code or passkey wasn't accepted.")
+    page.locator(".card #status", has_text="That code was already used").wait_for()
     page.locator("#proof-code:focus").wait_for()
+
+
+def test_second_step_says_for_whom_it_is_and_what_is_wrong(page):
+    secret, _ = add_app(page)
+    leave(page)
+    fill(page, password=PASSWORD)
+    heading(page, "Two-factor authentication")
+    page.get_by_text("Signing in as ada@example.com").wait_for()
+    for steps, text in {-5: "That code is too old", 3: "That code isn't right"}.items():
+        page.locator("#proof-code").fill(code(secret, steps))
+        says(page, text)
+    press(page, "Use a recovery code")
+    fill(page, code="AAAA-BBBB")
+    says(page, "That recovery code isn't right")
+
+    press(page, "Not you?")
+
+    heading(page, "Sign in")
+    page.locator("[name=email]:focus").wait_for()
+    assert page.locator("[name=email]").input_value() == ""
+    assert not page.get_by_text("That recovery code isn't right").is_visible()
 
 
 def test_recovery_code_signs_in_and_is_counted(page):

@@ -4,26 +4,26 @@ import pytest
 
 from tests.browser.conftest import SCREENSHOTS, fill, heading, says
 from tests.browser.test_factors import add_passkey
-from tests.browser.test_pages import violations
+from tests.browser.test_pages import look, violations
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
 
 pytestmark = pytest.mark.browser
 
 ADVICE = {
-    "en": "wait a quarter of an hour or reset your password.",
-    "de": "warten Sie eine Viertelstunde oder setzen Sie Ihr Passwort zurück.",
-    "sv": "vänta en kvart eller återställ lösenordet.",
+    "en": "Too many attempts: wait 15 minutes or reset your password.",
+    "de": "Zu viele Versuche: 15 Minuten warten oder Passwort ändern.",
+    "sv": "För många försök: vänta 15 minuter eller återställ lösenordet.",
 }
 NOT_USED_UP = {
     "en": "Your link still works.",
-    "de": "Ihr Link funktioniert weiterhin.",
+    "de": "Der Link bleibt gültig.",
     "sv": "Länken fungerar fortfarande.",
 }
 LONG = {
-    "en": ("may take a quarter of an hour.", "Reset your password"),
-    "de": ("kann aber eine Viertelstunde dauern.", "Passwort zurücksetzen"),
-    "sv": ("kan ta en kvart.", "Återställ ditt lösenord"),
+    "en": ("in 15 minutes at most.", "Reset your password"),
+    "de": ("spätestens in 15 Minuten.", "Passwort zurücksetzen"),
+    "sv": ("senast om 15 minuter.", "Återställ ditt lösenord"),
 }
 
 
@@ -44,10 +44,11 @@ def test_advice_at_a_lock_is_true_to_its_end(site_of_ada, language):
     page = site_of_ada.tab("/login", locale=language)
     fill(page, email="ada@example.com", password=PASSWORD)
     says(page, ADVICE[language])
-    page.locator("main a[href='/forgot-password']").click()
+    assert look(page, f"locked-{language}") == []
+    page.locator(".card #status a").click()
     page.locator("main form[data-sent]").wait_for()
     fill(page, email="ada@example.com")
-    page.goto(site_of_ada.mailed_link())
+    page.goto(site_of_ada.mailed_link(page="/change-password"))
     page.locator("[autocomplete=username]:visible").wait_for()
     fill(page, password="a new and better one")
     says(page, NOT_USED_UP[language])

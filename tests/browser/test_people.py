@@ -144,6 +144,7 @@ def test_colleague_is_signed_out_after_a_question(people):
     says(people, "Bob Boole was signed out.")
     people.bob.reload()
     heading(people.bob, "Sign in")
+    says(people.bob, "You've been signed out. If this is unexpected, ask an admin")
 
 
 def test_colleague_is_mailed_a_password_link(people):

@@ -119,7 +119,7 @@ def test_throttled_person_tries_again_and_is_let_in(new_site):
     for _ in range(3):
         fill(page, email="ada@example.com", password="wrong guess")
         page.locator("main form button:not([type]):not([aria-disabled])").wait_for()
-    says(page, "Too many attempts. Wait a minute and try again")
+    says(page, "Too many attempts: wait 15 minutes or reset your password.")
 
     page.wait_for_timeout(4000)
     fill(page, email="ada@example.com", password=PASSWORD)
@@ -136,7 +136,7 @@ def test_locked_person_reads_the_same_words(new_site):
 
     fill(page, email="ada@example.com", password=PASSWORD)
 
-    says(page, "Too many attempts. Wait a minute and try again")
+    says(page, "Too many attempts: wait 15 minutes or reset your password.")
     assert page.locator("main form button:not([type])").is_enabled()
 
 
@@ -205,6 +205,24 @@ def test_language_is_kept_with_the_person(site_of_ada):
     heading(other, "Anmelden")
     fill(other, email="ada@example.com", password=PASSWORD)
     heading(other, "Ditt konto")
+
+
+def test_language_of_the_account_wins_and_is_changed_only_when_asked(site_of_ada):
+    page = site_of_ada.tab("/login", locale="sv")
+    fill(page, email="ada@example.com", password=PASSWORD)
+    heading(page, "Your account")
+    page.get_by_role("button", name="Deutsch").click()
+    heading(page, "Ihr Konto")
+    says(page, "Ihr Konto hat eine andere Sprache als diese Seite.")
+    assert page.locator("#language").input_value() == "en"
+
+    page.get_by_role("button", name="Für mein Konto übernehmen").click()
+
+    says(page, "Gespeichert.")
+    page.reload()
+    page.locator("#language:enabled").wait_for()
+    assert page.locator("#language").input_value() == "de"
+    assert not page.get_by_text("eine andere Sprache").is_visible()
 
 
 def test_language_is_chosen_at_the_foot_of_a_page(site):

@@ -5,7 +5,7 @@ import { hasPasskeys } from "./client.js";
 import { sender, submit } from "./forms.js";
 import { ACTS } from "./lists.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
-import { all, announce, attempt, confirmed, one, say } from "./screen.js";
+import { all, announce, attempt, confirmed, one, place, say, write } from "./screen.js";
 
 /* ---- The second step of a form that takes a password ---- */
 
@@ -24,23 +24,33 @@ document.addEventListener("refused", ({ target: form, detail: error }) => {
 function askFor(form, methods) {
   const usable = hasPasskeys && one("button[data-method=passkey]", form);
   form.methods = methods;
-  showFirst(form, false);
+  showStep(form, true);
+  const as = one("[data-as]", form);
+  if (as) write(as, form.elements.email.value);
   choose(form, methods.find((method) => method !== "passkey" || usable) ?? "recovery_code");
 }
 
-const showFirst = (form, shown) => all("[data-first]", form).forEach((part) => (part.hidden = !shown));
+/* The second step in the place of the first, or the other way round. */
+function showStep(form, second) {
+  all("[data-first]", form).forEach((part) => (part.hidden = second));
+  all("[data-second]", form).forEach((part) => (part.hidden = part.disabled = !second));
+  if (!second) sender(form).hidden = false;
+  place();
+  if (second) one("#arrived").textContent = one("[data-second] h1", form)?.textContent ?? "";
+}
 
 function choose(form, method) {
   const step = one("[data-second]", form);
   const { code } = form.elements;
   const typed = method !== "passkey";
-  step.hidden = step.disabled = false;
-  for (const way of all("[data-method]", step)) {
+  for (const way of all("[data-method]", form)) {
     way.hidden = !form.methods.includes(way.dataset.method) || (typed && way.dataset.method === method);
   }
   code.disabled = code.closest(".field").hidden = !typed;
   sender(form).hidden = !typed;
-  if (!typed) return one("button[data-method=passkey]", step).focus();
+  const passkey = one("button[data-method=passkey]", form);
+  passkey?.classList.toggle("plain", typed);
+  if (!typed) return passkey.focus();
   code.value = "";
   code.inputMode = method === "totp" ? "numeric" : "text";
   code.autocomplete = method === "totp" ? "one-time-code" : "off";
@@ -51,22 +61,21 @@ function choose(form, method) {
 
 /* From the beginning: the password itself is wrong. */
 function askAgain(form) {
-  showFirst(form, true);
-  endStep(form);
+  showStep(form, false);
   one("[data-first] [name$=password]", form).select();
 }
 
-function endStep(form) {
-  const step = one("[data-second]", form);
-  step.hidden = step.disabled = true;
-  sender(form).hidden = false;
+function startOver({ form }) {
+  announce("");
+  form.reset();
+  showStep(form, false);
+  form.elements.email.focus();
 }
 
 /* From the beginning for the next time, where the form stays. */
 document.addEventListener("done", ({ target: form }) => {
   if (!form.matches("form:has([data-first])")) return;
-  showFirst(form, true);
-  endStep(form);
+  showStep(form, false);
 });
 
 function useMethod(button) {
@@ -150,7 +159,7 @@ function prove(title, work) {
   one("h2", form.parentElement).textContent = title;
   open("proof");
   if (methods.length) askFor(form, [...methods, ...(known.recovery_codes_left ? ["recovery_code"] : [])]);
-  else endStep(form);
+  else showStep(form, false);
   form.elements.password.focus();
 }
 
@@ -259,6 +268,7 @@ document.addEventListener("click", ({ target }) => {
   const button = target.closest("button");
   if (!button) return;
   if (button.dataset.method) useMethod(button);
+  if ("restart" in button.dataset) startOver(button);
   if (button.dataset.setUp) setUp(button);
   if (button.dataset.factorRule) rule(button);
   if ("cancel" in button.dataset) done("");

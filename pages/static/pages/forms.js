@@ -2,8 +2,9 @@
 it is left, and by the API once more. */
 
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
-import { all, announce, attempt, one, problem, say, withProgress, write } from "./screen.js";
+import { all, announce, attempt, one, place, problem, say, withProgress, write } from "./screen.js";
 
+const PAUSE = 30; // seconds between two mails
 const TYPED = "typed-address"; // in sessionStorage: the e-mail address last typed in this tab
 
 /* Fill this address into the pages that ask for one. */
@@ -230,12 +231,26 @@ function showSent(form) {
 function toggleSent(form, sent) {
   one("main .ask").hidden = sent;
   one("main .sent").hidden = !sent;
+  place();
+  if (sent) pause(one("main [data-again]"));
+}
+
+/* A button that waits, and says how long. */
+let pausing = 0;
+function pause(button, left = PAUSE) {
+  clearTimeout(pausing);
+  button.ariaDisabled = left ? "true" : null;
+  button.textContent = left ? say("resend in", { seconds: String(left).padStart(2, "0") }) : say("resend");
+  if (left && button.isConnected) pausing = setTimeout(pause, 1000, button, left - 1);
 }
 
 async function sendAgain(button, form) {
+  if (button.ariaDisabled) return;
   const [method, path] = form.dataset.call.split(" ");
   const error = await attempt(button, () => client.send(method, path, body(form)));
-  if (!error) announce(say("sent again"));
+  if (error) return;
+  announce(say("sent again"));
+  pause(button);
 }
 
 function askForAnother(form) {

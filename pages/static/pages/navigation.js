@@ -2,7 +2,7 @@
 Here is who may see which page, and what makes a page that has come ready: `whenShown`. */
 
 import { Client } from "./client.js";
-import { all, announce, announceNext, one, problem, say, withProgress } from "./screen.js";
+import { all, anchor, announce, announceNext, one, place, problem, say, withProgress } from "./screen.js";
 
 const COMPANY = "company"; // in sessionStorage: the signed-in person's company,
 const COMPANY_ID = "company-id"; // and whose name that is
@@ -14,10 +14,11 @@ export const whenShown = (setup) => setups.push(setup);
 
 let turn = 0; // counts the pages shown: an answer that comes too late finds another number
 let shown = location.pathname;
+let leaving = false; // whether the person here ends the session
 let wanted = null; // the page that asked for a log-in first
 
 /* Go to a page of ours; `push` as a new entry of the browser's history. */
-export async function visit(path, { push = true, text = "" } = {}) {
+export async function visit(path, { push = true, text = "", kind = "good" } = {}) {
   const mine = ++turn;
   announce("");
   one("#arrived").textContent = "";
@@ -27,9 +28,10 @@ export async function visit(path, { push = true, text = "" } = {}) {
   if (push) history.pushState(null, "", path);
   shown = path;
   document.title = page.title;
+  one("main").before(one("#status"));
   one("main").replaceWith(one("main", page));
   scrollTo(0, 0);
-  announce(text);
+  announce(text, kind);
   await show({ focus: true });
 }
 
@@ -52,7 +54,7 @@ export async function show({ focus = false } = {}) {
     if (members) await showMembers(main, members, focus);
   } catch (error) {
     if (mine !== turn) return;
-    if (members && error.status === 401) await toLogIn();
+    if (members && error.status === 401) await toLogIn(say("ended"));
     else if (error.status !== 401) offerAgain(error);
   }
 }
@@ -71,6 +73,7 @@ async function showMembers(main, members, focus) {
 async function prepare(main, focus) {
   const form = one("[data-focus]", main);
   if (focus && !form) one("h1", main)?.focus();
+  place();
   for (const setup of setups) await setup(main);
   all("form > fieldset", main).forEach((fields) => (fields.disabled = false));
   if (form) focusField(form, main, focus);
@@ -89,17 +92,20 @@ function focusField(form, main, arrived) {
 /* Said with a way to try again, since the page is of no use as it is. */
 function offerAgain(error) {
   announce(problem(error), "bad");
+  offer(say("try again"), () => visit(location.pathname, { push: false }));
+}
+
+/* A button beside what is said. */
+export function offer(label, work) {
   const button = document.createElement("button");
-  button.type = "button";
-  button.className = "plain";
-  button.textContent = say("try again");
-  button.addEventListener("click", () => visit(location.pathname, { push: false }));
+  Object.assign(button, { type: "button", className: "plain", textContent: label });
+  button.addEventListener("click", () => work(button));
   one("#status").append(" ", button);
 }
 
-function toLogIn() {
+function toLogIn(text = "") {
   wanted = location.pathname;
-  return visit("/login");
+  return visit("/login", { text, kind: "wait" });
 }
 
 /* A call as the signed-in person. A 403 means that the role has changed meanwhile. */
@@ -113,7 +119,8 @@ export async function call(method, path, body) {
 }
 
 export async function signOut(everywhere = false) {
-  await client.signOut({ everywhere });
+  leaving = true;
+  await client.signOut({ everywhere }).finally(() => (leaving = false));
   wanted = null; // the next person here begins anew
 }
 
@@ -152,7 +159,7 @@ client.addEventListener("change", () => {
   const members = one("main [data-shown], main[aria-busy=true] [data-members]"); // or is being made
   if (!client.user && members) {
     wanted = shown;
-    visit("/login", { text: say("signed out") });
+    visit("/login", leaving ? { text: say("signed out") } : { text: say("ended"), kind: "wait" });
   } else if (client.user && one("main [data-guests]")) visit(afterLogIn());
   else if (members?.dataset.members && client.user?.role !== members.dataset.members) {
     visit("/profile", { text: say("your role has changed") });
@@ -162,10 +169,7 @@ client.addEventListener("wait", ({ detail: { times } }) => {
   if (times < 2) return announce(say("goes on by itself"), "wait");
   announce(say("goes on by itself: long"), "wait");
   for (const [path, key] of Object.entries({ "/login": "log in", "/forgot-password": "new password" })) {
-    const link = document.createElement("a");
-    link.href = path;
-    link.textContent = say(key);
-    one("#status").append(" ", link);
+    one("#status").append(" ", anchor(path, say(key)));
   }
 });
 client.addEventListener("resume", () => announce(""));

@@ -6,9 +6,9 @@ import { takeToken } from "./forms.js";
 import "./email.js";
 import "./lists.js";
 import "./people.js";
-import { call, client, show, signOut, speak } from "./navigation.js";
+import { call, client, offer, show, signOut, speak } from "./navigation.js";
 import "./passkeys.js";
-import { announceKept, attempt, confirmed, say } from "./screen.js";
+import { announce, announceKept, attempt, confirmed, say } from "./screen.js";
 import "../signin/show.js";
 
 async function leave(button) {
@@ -20,17 +20,33 @@ async function leave(button) {
   await attempt(button, () => signOut(everywhere));
 }
 
-async function choose(language) {
-  if (client.user) client.update(await call("PATCH", "/auth/me", { settings: { language } }));
+const OFFERED = "offer-language"; // in sessionStorage: a signed-in person has switched the pages' language
+
+function choose(language) {
+  if (client.lastRole) sessionStorage.setItem(OFFERED, "");
   speak(language);
+}
+
+/* The account keeps its language, which its mails and other browsers have, unless this is taken up. */
+function offerToKeep() {
+  const language = document.documentElement.lang;
+  const differs = client.user && client.user.settings.language !== language;
+  if (sessionStorage.getItem(OFFERED) === null || !differs) return;
+  announce(say("keep language"), "wait");
+  offer(say("keep language: yes"), async (button) => {
+    const work = async () => client.update(await call("PATCH", "/auth/me", { settings: { language } }));
+    if (!(await attempt(button, work))) announce(say("saved"));
+  });
 }
 
 document.addEventListener("click", ({ target }) => {
   const button = target.closest("button");
-  if (button?.dataset.language) attempt(button, () => choose(button.dataset.language));
+  if (button?.dataset.language) choose(button.dataset.language);
   if (button && "signOut" in button.dataset) leave(button);
 });
 
 takeToken();
 announceKept();
-show();
+await show();
+offerToKeep();
+sessionStorage.removeItem(OFFERED);

@@ -12,10 +12,16 @@ export const say = (key, values = {}) =>
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const one = (selector, root = document) => root.querySelector(selector);
 
-/* A text whose emails stay in one line, or else break where people expect it: after `@` and dots. */
+/* A text whose emails stay in one line, or else break where people expect it: after `@` and dots.
+What stands between <a> and </a> leads to a new password. */
 export function write(element, text) {
-  const parts = text.split(/(\S+@\S+)/);
-  element.replaceChildren(...parts.map((part, n) => (n % 2 ? email(part) : part)));
+  const parts = text.split(/(\S+@\S+|<a>.+?<\/a>)/);
+  const mark = (part) => (part.startsWith("<a>") ? anchor("/forgot-password", part.slice(3, -4)) : email(part));
+  element.replaceChildren(...parts.map((part, n) => (n % 2 ? mark(part) : part)));
+}
+
+export function anchor(href, text) {
+  return Object.assign(document.createElement("a"), { href, textContent: text });
 }
 
 function email(text) {
@@ -26,9 +32,20 @@ function email(text) {
   return span;
 }
 
+/* Where a page is one card the status region stands below its heading, above the fields; else at the
+top. It is put there before it says anything: a region that comes with its text is not read aloud. */
+export function place() {
+  const headings = all("main > .card:only-of-type:not(.wide) h1");
+  const heading = headings.find((found) => found.checkVisibility());
+  if (!heading) return one("main").before(one("#status"));
+  const above = one(":scope > .lead, :scope > .small", heading.parentElement) ?? heading;
+  if (above.nextElementSibling !== one("#status")) above.after(one("#status"));
+}
+
 /* Say something in the status region, in the place of what stood there. `kind` is "good", "bad" or
 "wait"; "" says nothing any more. */
 export function announce(text, kind = "good") {
+  place();
   const status = one("#status");
   status.setAttribute("aria-live", kind === "bad" ? "assertive" : "polite");
   status.dataset.kind = kind;
@@ -48,9 +65,15 @@ export function announceKept() {
 by what they mean here. */
 export function problem(error) {
   if (!error.status) return say(words.has(error.name) ? error.name : "unreachable");
-  if (error.status === 429) return say(one("main form[data-link]") ? "too many attempts: link" : "too many attempts");
+  if (error.status === 429) return say(tooMany());
   if (error.status >= 500) return say(error.status === 503 ? "service unavailable" : "internal error");
-  return say(error.message);
+  return say(error.body?.cause ?? error.message);
+}
+
+/* No lock stops who asks for a link; who has one can use it later. */
+function tooMany() {
+  if (one("main form[data-sent]")) return "rate_limited";
+  return one("main form[data-link]") ? "too many attempts: link" : "too many attempts";
 }
 
 /* The line at the top, while the work takes longer than a moment. */
