@@ -29,7 +29,7 @@ WORDS = {
     "saved": _("Saved."),
     "signed out": _("You're signed out."),
     "ended": _("You've been signed out. If this is unexpected, ask an admin of your company."),
-    "keep language": _("This page's language isn't your account's."),
+    "keep language": _("This browser now shows {language}."),
     "keep language: yes": _("Use it for my account"),
     "welcome": _("Welcome! You're signed in."),
     "password changed": _("Password changed."),

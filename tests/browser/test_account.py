@@ -61,5 +61,6 @@ def test_sign_out_everywhere_is_asked_and_ends_the_other_browser(site_of_ada):
     page.locator("dialog [value=yes]").click()
 
     heading(page, "Sign in")
+    says(page, "You're signed out.")
     other.reload()
-    heading(other, "Sign in")
+    says(other, "You've been signed out. If this is unexpected, ask an admin of your company.")

@@ -45,6 +45,7 @@ def test_advice_at_a_lock_is_true_to_its_end(site_of_ada, language):
     fill(page, email="ada@example.com", password=PASSWORD)
     says(page, ADVICE[language])
     assert look(page, f"locked-{language}") == []
+    assert page.locator(".card #status").bounding_box()["height"] < 70  # two lines
     page.locator(".card #status a").click()
     page.locator("main form[data-sent]").wait_for()
     fill(page, email="ada@example.com")

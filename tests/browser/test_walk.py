@@ -213,7 +213,7 @@ def test_language_of_the_account_wins_and_is_changed_only_when_asked(site_of_ada
     heading(page, "Your account")
     page.get_by_role("button", name="Deutsch").click()
     heading(page, "Ihr Konto")
-    says(page, "Ihr Konto hat eine andere Sprache als diese Seite.")
+    says(page, "Dieser Browser zeigt jetzt Deutsch.")
     assert page.locator("#language").input_value() == "en"
 
     page.get_by_role("button", name="Für mein Konto übernehmen").click()
@@ -222,7 +222,7 @@ def test_language_of_the_account_wins_and_is_changed_only_when_asked(site_of_ada
     page.reload()
     page.locator("#language:enabled").wait_for()
     assert page.locator("#language").input_value() == "de"
-    assert not page.get_by_text("eine andere Sprache").is_visible()
+    assert not page.get_by_text("Dieser Browser zeigt").is_visible()
 
 
 def test_language_is_chosen_at_the_foot_of_a_page(site):

@@ -8,7 +8,7 @@ import "./lists.js";
 import "./people.js";
 import { call, client, offer, show, signOut, speak } from "./navigation.js";
 import "./passkeys.js";
-import { announce, announceKept, attempt, confirmed, say } from "./screen.js";
+import { announce, announceKept, attempt, confirmed, one, say } from "./screen.js";
 import "../signin/show.js";
 
 async function leave(button) {
@@ -32,7 +32,8 @@ function offerToKeep() {
   const language = document.documentElement.lang;
   const differs = client.user && client.user.settings.language !== language;
   if (sessionStorage.getItem(OFFERED) === null || !differs) return;
-  announce(say("keep language"), "wait");
+  const name = one(`[data-language=${language}]`).textContent;
+  announce(say("keep language", { language: name }), "wait");
   offer(say("keep language: yes"), async (button) => {
     const work = async () => client.update(await call("PATCH", "/auth/me", { settings: { language } }));
     if (!(await attempt(button, work))) announce(say("saved"));
