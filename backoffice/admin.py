@@ -25,6 +25,7 @@ from backoffice.pages import PanelAdmin, caller
 from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
 from privacy.erasure import delete_company, erase
+from privacy.models import Erasure
 from signin.factors.models import Factors
 from throttling.models import Lockout
 
@@ -45,10 +46,13 @@ class AccountAdmin(PanelAdmin):
     def may_erase(self, request: HttpRequest, row: Account) -> bool:
         return caller(request).is_superuser and not row.is_operators
 
+    def heading_of(self, row: Account) -> str:
+        is_going = Erasure.objects.filter(account_id=row.pk).exists()
+        return f"{row} (being erased)" if is_going else str(row)
+
     def erase(self, request: HttpRequest, row: Account) -> str:
-        count = len(delete_company(row, caller(request))) - 1
-        users = "1 user" if count == 1 else f"{count} users"
-        return f"{row} is deleted, with {users}, and being erased from the audit log."
+        delete_company(row, caller(request))
+        return f"{row} is being erased with its users. Nobody of it can sign in any more."
 
     def erasure(self, row: Account) -> list[tuple[str, str]]:
         return panels.erasure_of_account(row)

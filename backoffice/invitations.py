@@ -110,7 +110,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         Invitation.objects.save_and_mail(obj, cast(User, request.user))
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
-        return admin.ModelAdmin.log_addition(self, request, obj, message)
+        """The invitation records itself."""
 
     @admin.action(description="Send again", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:

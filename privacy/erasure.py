@@ -1,25 +1,19 @@
-"""Erasing users and companies: their rows go at once, and the log forgets them soon after."""
+"""Erasing users and companies. The mail worker does what takes time (`privacy.models`)."""
 
-from collections.abc import Collection
 from typing import cast
 
-from django.contrib.admin.models import LogEntry
-from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Q
 from django.utils import translation
 from django.utils.translation import gettext
 
 from accounts.errors import LastAdmin
-from accounts.models import Account, Consultant, User
+from accounts.models import Account, Consultant, User, next_token_version
 from audit import trail
 from audit.models import Kind
-from emailchanges.models import EmailChange, UndoEmailChange
-from mail.links import EmailedLink
-from mail.notices import PREFIX, Notice
-from mail.outbox import WAITING, OutgoingMail
-from privacy.models import Erasure, forget_emails, without_users
+from mail.notices import PREFIX
+from mail.outbox import OutgoingMail
+from privacy.models import Erasure, delete_invitations
 
 NAMING = {"by", "name", "emails"}  # what notices name others by
 
@@ -41,7 +35,7 @@ def erase(user: User, actor: User | None) -> Erasure:
         user.tell_admins(user.revoke_sent(actor), actor)
         rename_in_waiting_mails(user)
         Consultant.objects.filter(user=user).update(name="")
-        (erasure,) = delete_users([user])
+        (erasure,) = Erasure.objects.erase_users([user])
         trail.record(
             Kind.ERASED,
             actor=actor,
@@ -51,8 +45,9 @@ def erase(user: User, actor: User | None) -> Erasure:
     return erasure
 
 
-def delete_company(account: Account, actor: User | None) -> list[Erasure]:
-    """Delete a company, its consultants and its invitations, and erase its users.
+def delete_company(account: Account, actor: User | None) -> Erasure:
+    """Delete a company and its invitations, and lock its users out for good. The mail worker then
+    erases the users, the consultants and the company, and pseudonymises the log.
 
     Raises PermissionDenied where the actor may not act on it, and for the operators' company: with
     it would go every user who can sign in to the back office.
@@ -63,64 +58,14 @@ def delete_company(account: Account, actor: User | None) -> list[Erasure]:
             raise PermissionDenied("The operators' company stays.")
         if actor is not None:
             actor.check_reach(account)
-        company = Erasure.objects.begin_company(account)
-        profiles = [*account.consultants.values_list("pk", flat=True)]
-        invitations = [*account.invitations.values_list("pk", flat=True)]
-        OutgoingMail.objects.filter(link_id__in=invitations).delete()
-        erasures = delete_users(list(account.users.select_for_update().order_by("pk")))
-        account.consultants.all().delete()
-        account.invitations.all().delete()
-        gone = [str(pk) for pk in (account.pk, *profiles, *invitations)]
-        forget_in_admin_log(dict.fromkeys(gone, company.pseudonym), [])
-        trail.record(
-            Kind.COMPANY_DELETED, actor=actor, account_id=account.pk, subject=company.pseudonym
-        )
-        account.delete()
-    return [company, *erasures]
-
-
-def delete_users(users: list[User]) -> list[Erasure]:
-    """Delete the users with all that is theirs, in a transaction that holds them. They are told by
-    a last mail, with which their addresses go."""
-    erasures = Erasure.objects.begin(users)
-    changes = EmailChange.objects.filter(user__in=users)
-    OutgoingMail.objects.filter(link_id__in=changes.values("pk")).delete()
-    asked_for = OutgoingMail.objects.filter(
-        kind=EmailChange._meta.label_lower,
-        state__in=WAITING,
-        context__user__in=[str(user.pk) for user in users],
-    )
-    asked_for.delete()
-    former = {
-        *changes.filter(used_at__isnull=False).values_list("old_email", flat=True),
-        *UndoEmailChange.objects.filter(user__in=users).values_list("email", flat=True),
-    }
-    end_sessions_in_the_back_office(users)
-    names = {name: text for one in erasures for name, text in names_in_admin_log(one).items()}
-    forget_in_admin_log(names, {str(user.pk) for user in users})
-    User.objects.filter(pk__in=[user.pk for user in users]).delete()
-    forget_emails(without_users(former | {user.email for user in users}))
-    OutgoingMail.objects.tell_all(Notice("erased", one.email, one.language) for one in users)
-    return erasures
-
-
-def forget_in_admin_log(pseudonyms: dict[str, str], ids: Collection[str]) -> None:
-    """Django's log of the back office repeats how a row was called. Put pseudonyms in the place of
-    ids and of names, which are cut at 200 characters; the ids of users go, too."""
-    named = {name[:200]: pseudonym for name, pseudonym in pseudonyms.items()}
-    about = Q(object_id__in=list(pseudonyms)) | Q(object_repr__in=list(named))
-    for entry in LogEntry.objects.filter(about):
-        called = pseudonyms.get(entry.object_id or "") or named[entry.object_repr]
-        entry.object_id = called if entry.object_id in ids else entry.object_id
-        entry.object_repr = called
-        entry.save(update_fields=["object_id", "object_repr"])
-
-
-def names_in_admin_log(erasure: Erasure) -> dict[str, str]:
-    """By what Django's log may know a user: as the row, or by what was mailed to them."""
-    kinds = [kind._meta.verbose_name for kind in EmailedLink.kinds()]
-    mailed = [f"{kind} for {email}" for kind in kinds for email in erasure.emails]
-    return dict.fromkeys([*erasure.ids, *erasure.emails, *mailed], erasure.pseudonym)
+        company, is_new = Erasure.objects.begin_company(account)
+        if is_new:
+            account.users.update(is_active=False, token_version=next_token_version())
+            delete_invitations(account.pk)
+            trail.record(
+                Kind.COMPANY_DELETED, actor=actor, account_id=account.pk, subject=company.pseudonym
+            )
+    return company
 
 
 def rename_in_waiting_mails(user: User) -> None:
@@ -144,11 +89,3 @@ def renamed(value: object, names: set[str], by: str) -> object:
     if isinstance(value, list):
         return [by if one in names else one for one in value]
     return by if value in names else value
-
-
-def end_sessions_in_the_back_office(users: list[User]) -> None:
-    """Delete the sessions of users who are or were staff: what they hold names the id."""
-    ids = {str(user.pk) for user in users}
-    for session in Session.objects.iterator():
-        if session.get_decoded().get("_auth_user_id") in ids:
-            session.delete()

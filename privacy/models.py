@@ -19,14 +19,17 @@ from audit.pseudonyms import (
     pseudonymise,
     pseudonymise_company,
 )
+from emailchanges.models import EmailChange, UndoEmailChange
+from invitations.models import Invitation
 from mail.links import KEPT_FOR, EmailedLink
-from mail.notices import FORGOTTEN
-from mail.outbox import OutgoingMail
+from mail.notices import FORGOTTEN, Notice
+from mail.outbox import WAITING, OutgoingMail
 from throttling.models import Lockout
 
 # A request that was under way at the erasure, a log-in that waits for its hash, say, may still
 # write about the user. By then it has ended.
 SETTLED = timedelta(seconds=30)
+USERS_AT_ONCE = 100
 ERASURES_AT_ONCE = 1000
 EXPORT_ENDS = timedelta(minutes=2)
 
@@ -44,12 +47,19 @@ def forget_emails(emails: set[str]) -> None:
     OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=FORGOTTEN).delete()
 
 
+def delete_invitations(account_id: UUID | None) -> None:
+    invitations = Invitation.objects.filter(account=account_id)
+    OutgoingMail.objects.filter(link_id__in=[one.pk for one in invitations]).delete()
+    invitations.delete()
+
+
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def pending(self) -> Self:
         return self.filter(done_at=None)
 
-    def begin(self, users: list[User]) -> list["Erasure"]:
-        """Note that these users are erased, in the transaction that deletes them."""
+    def erase_users(self, users: list[User]) -> list["Erasure"]:
+        """Delete the users with all that is theirs, in a transaction that holds them. They are told
+        by a last mail, with which their addresses go."""
         profiles = {one.user_id: one for one in Consultant.objects.filter(user__in=users)}
         erasures = []
         for user in users:
@@ -59,21 +69,33 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
                 one.ids.append(str(profile.pk))
                 one.names = [profile.name] if profile.name else []
             erasures.append(one)
-        return self.bulk_create(erasures, batch_size=500)
+        self.bulk_create(erasures)
+        changes = EmailChange.objects.filter(user__in=users)
+        former = {
+            *changes.filter(used_at__isnull=False).values_list("old_email", flat=True),
+            *UndoEmailChange.objects.filter(user__in=users).values_list("email", flat=True),
+        }
+        OutgoingMail.objects.filter(link_id__in=changes.values("pk")).delete()
+        OutgoingMail.objects.filter(
+            kind=EmailChange._meta.label_lower,
+            state__in=WAITING,
+            context__user__in=[str(user.pk) for user in users],
+        ).delete()
+        User.objects.filter(pk__in=[user.pk for user in users]).delete()
+        forget_emails(without_users(former | {user.email for user in users}))
+        OutgoingMail.objects.tell_all(Notice("erased", one.email, one.language) for one in users)
+        return erasures
 
-    def begin_company(self, account: Account) -> "Erasure":
-        """The same for a company; its users are noted by `begin`."""
-        return self.create(
-            pseudonym=f"company {account.pk}",
-            alias=alias_of(account.pk),
-            account_id=account.pk,
-            ids=[str(account.pk)],
-            names=[account.name],
-        )
+    def begin_company(self, account: Account) -> tuple["Erasure", bool]:
+        """Note that a company is to be erased; False if it is already."""
+        alias = alias_of(account.pk)
+        about = {"account_id": account.pk, "ids": [str(account.pk)], "names": [account.name]}
+        pseudonym = f"company {account.pk}"
+        return self.get_or_create(pseudonym=pseudonym, defaults=about | {"alias": alias})
 
     def work_off(self, *, wait: bool = False) -> int:
-        """Pseudonymise a batch of events; how many. Several processes may do so at once: they take
-        different erasures, or `wait` for each other.
+        """Erase a batch of a company's users, or pseudonymise one of events; how many. Several
+        processes may do so at once: they take different erasures, or `wait` for each other.
 
         An erasure of which no event is left is done, once what was under way then has ended.
         """
@@ -81,7 +103,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             free = self.pending().order_by("erased_at").select_for_update(skip_locked=not wait)
             company = free.filter(account_id__isnull=False, is_walked=False).first()
             if company is not None:
-                return company.walk()
+                return company.erase_users() or company.walk()
             return work_through(list(free[:ERASURES_AT_ONCE]))
 
     def prune(self) -> int:
@@ -117,7 +139,7 @@ class Erasure(models.Model):
 
     pseudonym = models.CharField(max_length=60, primary_key=True)
     alias = models.UUIDField()
-    account_id = models.UUIDField("company (id)", null=True)  # of a company that was deleted
+    account_id = models.UUIDField("company (id)", null=True)  # of a company that is deleted
     ids = models.JSONField(default=list)
     emails = models.JSONField(default=list)
     names = models.JSONField(default=list)
@@ -144,6 +166,15 @@ class Erasure(models.Model):
         known = emails & set(self.emails)
         return Erased(self.alias, self.pseudonym, ids, known, set(self.names))
 
+    def erase_users(self) -> int:
+        """Erase the next users of the company, and then the company itself; how many rows."""
+        users = User.objects.filter(account=self.account_id).select_for_update().order_by("pk")
+        if batch := list(users[:USERS_AT_ONCE]):
+            return len(Erasure.objects.erase_users(batch))
+        delete_invitations(self.account_id)
+        deleted, _ = Account.objects.filter(pk__in=[self.account_id]).delete()
+        return deleted
+
     def walk(self) -> int:
         """Pseudonymise the next batch of the company's own events; how many were looked at."""
         events = Record.objects.filter(account_id=self.account_id)
@@ -167,20 +198,16 @@ class ExportUnderWayManager(models.Manager["ExportUnderWay"]):
     def begin(self, user: User) -> bool:
         """Whether the user may have an export now. The unique row decides between parallel calls;
         that of a process which was killed counts for EXPORT_ENDS no longer."""
-        self.filter(user=user, begun_at__lte=timezone.now() - EXPORT_ENDS).delete()
-        made = ExportUnderWay(user_id=user.pk)
+        self.filter(begun_at__lte=timezone.now() - EXPORT_ENDS).delete()
         try:
             with transaction.atomic():
-                made.save(force_insert=True)
+                self.create(user=user)
         except IntegrityError:
             return False
         return True
 
     def end(self, user: User) -> None:
         self.filter(user=user).delete()
-
-    def prune(self) -> int:
-        return delete_in_batches(self.filter(begun_at__lte=timezone.now() - EXPORT_ENDS))
 
 
 class ExportUnderWay(models.Model):

@@ -4,15 +4,18 @@ import json
 import subprocess
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, query
 from tests.deploy.conftest import HOST
+from tests.privacy.test_size import FILL
 from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
 
+FORM = "application/x-www-form-urlencoded"
 LOGIN = {"email": "ada@example.com", "password": PASSWORD}
 
 
@@ -130,6 +133,39 @@ def test_maintenance_answers_503_until_its_file_is_removed(nginx):
     assert "nicht verfügbar" in page.body.decode()
     assert {answer.headers["Retry-After"] for answer in (api, page)} == {"5"}
     assert nginx.ask("GET", "/health").status == 200
+
+
+MAKE_COMPANY = """
+from accounts.models import Account, User
+from django.test import Client
+company = Account.objects.create(name="Engines")
+User.objects.bulk_create(
+    User(email=f"u{n}@example.org", account=company, password="!") for n in range(5000)
+)
+browser = Client()
+browser.force_login(User.objects.get(email="ada@example.com"))
+user = User.objects.get(email="u0@example.org")
+print(company.pk, user.pk, browser.cookies["sessionid"].value)
+"""
+
+
+def test_erasing_answers_in_time(nginx, service):
+    """nginx waits for 4 s: a user with 100,000 events, and a company of 5,000 users."""
+    company, user, session = service.manage("shell", "--no-imports", "-c", MAKE_COMPANY).split()
+    url, token = service.environment["DATABASE_URL"], "x" * 32
+    query(url, FILL, 300_000, "u0@example.org")  # a third are the user's own
+    cookies = {"Cookie": f"sessionid={session}; csrftoken={token}", "X-CSRFToken": token}
+    headers = cookies | {"Content-Type": FORM, "Referer": f"https://{HOST}/"}
+    for page, typed in ((f"user/{user}", "u0@example.org"), (f"account/{company}", "Engines")):
+        form = urlencode({"_do": "erase", "confirmed": typed}).encode()
+        answer = nginx.ask("POST", f"/admin/accounts/{page}/change/", form, **headers)
+        assert (answer.status, answer.headers["Location"]) == (302, "/admin/")
+
+    assert query(url, "SELECT count(*) FROM accounts_user WHERE is_active") == [(1,)]
+    service.manage("sendmail", "--once")
+    assert query(url, "SELECT count(*) FROM accounts_user") == [(1,)]
+    left = "SELECT count(*) FROM audit_record WHERE actor_email LIKE 'u%%@example.org'"
+    assert query(url, left + " AND subject_id = %s", user) == [(0,)]
 
 
 def test_certificate_authority_finds_its_answer(nginx):

@@ -265,6 +265,19 @@ def test_company_goes_with_everybody_in_it(traces, ada, bob, eve, capsys):
 
 
 @pytest.mark.django_db
+def test_users_of_a_deleted_company_are_out_at_once(ada, as_ada):
+    invitation = Invitation.objects.invite(ada, "friend@example.net")
+    for _ in range(2):  # another click changes nothing
+        erasure.delete_company(ada.account, actor=None)
+    body = {"token": invitation.token, "first_name": "F", "last_name": "N", "password": PASSWORD}
+
+    assert as_ada.get("/auth/me").status_code == 401
+    assert API().post("/auth/login", {"email": ada.email, "password": PASSWORD}).status_code == 401
+    assert API().post("/invitations/accept", body).status_code == 400
+    assert Record.objects.filter(kind=Kind.COMPANY_DELETED).count() == 1
+
+
+@pytest.mark.django_db
 def test_command_asks_for_the_companys_name(ada, monkeypatch):
     monkeypatch.setattr("builtins.input", lambda _: "no")
     with pytest.raises(CommandError, match="Nothing was deleted"):
@@ -309,6 +322,8 @@ def test_back_office_erases_what_was_typed(operator, zeb, ada):
     assert "type <strong>Analytical Engines</strong>" in asked
     assert Account.objects.filter(pk=ada.account_id).exists()
     operator.post(page, {"_do": "erase", "confirmed": "Analytical Engines"})
+    assert "Analytical Engines (being erased)" in operator.get(page).content.decode()
+    finish()
     assert not Account.objects.filter(pk=ada.account_id).exists()
 
 
