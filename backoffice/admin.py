@@ -21,7 +21,7 @@ from accounts.models import Account, Consultant, Role, User
 from audit.admin import OfficeAdmin, each, report
 from backoffice import invitations, panels  # noqa: F401  (invitations registers its page)
 from backoffice.diagnosis import diagnose
-from backoffice.pages import PanelAdmin, caller
+from backoffice.pages import PanelAdmin, ReachAdmin, caller
 from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
 from privacy.erasure import delete_company, erase
@@ -56,13 +56,6 @@ class AccountAdmin(PanelAdmin):
 
     def erasure(self, row: Account) -> list[tuple[str, str]]:
         return panels.erasure_of_account(row)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        allowed: bool = super().has_change_permission(request, obj)
-        return allowed and caller(request).may_act_on(obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 def called(user: User) -> str:
@@ -150,10 +143,6 @@ class UserAdmin(PanelAdmin):
     def state(self, user: User) -> str:
         states = {"Operator": user.is_staff, "Deactivated": not user.is_active}
         return ", ".join(name for name, holds in states.items() if holds)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        allowed: bool = super().has_change_permission(request, obj)
-        return allowed and (obj == request.user or caller(request).may_act_on(obj))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Groups and permissions only where they mean something, or may be given."""
@@ -298,22 +287,21 @@ class UserAdmin(PanelAdmin):
         """A new user is invited."""
         return redirect("admin:invitations_invitation_add")
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
 
 class ConsultantForm(forms.ModelForm):
-    """Offers the users of the consultant's own company only."""
+    """Offers the users of the consultant's own company only, and no plus sign next to them: adding
+    a user invites."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         people = User.objects.filter(account=self.instance.account_id).order_by("email")
         for name in {"user", "manager"} & self.fields.keys():
-            cast(forms.ModelChoiceField, self.fields[name]).queryset = people
+            field = cast(forms.ModelChoiceField, self.fields[name])
+            field.queryset, cast(Any, field.widget).can_add_related = people, False
 
 
 @admin.register(Consultant)
-class ConsultantAdmin(OfficeAdmin):
+class ConsultantAdmin(ReachAdmin):
     """The company is chosen first; then its users are offered as user and manager."""
 
     form = ConsultantForm
@@ -328,10 +316,6 @@ class ConsultantAdmin(OfficeAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["account"] if obj else []
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        allowed: bool = super().has_change_permission(request, obj)
-        return allowed and caller(request).may_act_on(obj)
-
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_delete_permission(request, obj)
         return allowed and caller(request).may_act_on(obj)
@@ -340,13 +324,6 @@ class ConsultantAdmin(OfficeAdmin):
         """`has_change_permission` checked the profile as it was; here, as it will be."""
         caller(request).check_reach(obj)
         super().save_model(request, obj, form, change)
-
-    def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
-        """No plus sign next to the users: adding one invites, and makes no user at once."""
-        field = super().formfield_for_dbfield(db_field, request, **options)
-        if db_field.name in {"user", "manager"} and field is not None:
-            field.widget.can_add_related = False
-        return field
 
 
 admin.site.unregister(Group)

@@ -17,7 +17,15 @@ def caller(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-class PanelAdmin(OfficeAdmin):
+class ReachAdmin(OfficeAdmin):
+    """Staff change what they may act on, and themselves."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed: bool = super().has_change_permission(request, obj)
+        return allowed and (obj == request.user or caller(request).may_act_on(obj))
+
+
+class PanelAdmin(ReachAdmin):
     """A ModelAdmin whose page shows a panel of facts, and the list's actions as buttons.
 
     Buttons stand in a form of their own: Enter in a field of the page saves the page.
@@ -46,6 +54,9 @@ class PanelAdmin(OfficeAdmin):
     def erasure(self, row: Any) -> list[tuple[str, str]]:
         """What an erasure would delete: how many, of what."""
         raise NotImplementedError
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # what may be erased has a button
 
     def change_view(
         self,

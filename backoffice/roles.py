@@ -4,8 +4,6 @@ Neither holds what would give somebody more than they have: no role, no right, n
 way in. Groups themselves are for superusers, and staff act on no operator.
 """
 
-from collections.abc import Iterable
-
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
@@ -24,38 +22,26 @@ HELPS = {
 }
 
 
-def view_permissions() -> set[str]:
-    """The permissions to look at what the back office shows."""
-    shown = [model for model in apps.get_models() if admin.site.is_registered(model)]
-    metas = [model._meta for model in shown if model is not Group]
-    return {f"{meta.app_label}.view_{meta.model_name}" for meta in metas}
-
-
 def wanted() -> dict[str, set[str]]:
-    """Each group's permissions, by its name."""
-    return {LOOKING: view_permissions(), FIRST_LINE: view_permissions() | HELPS}
+    """Each group's permissions, by its name: to view what the back office shows, and HELPS."""
+    metas = [m._meta for m in apps.get_models() if admin.site.is_registered(m) and m is not Group]
+    views = {f"{meta.app_label}.view_{meta.model_name}" for meta in metas}
+    return {LOOKING: views, FIRST_LINE: views | HELPS}
 
 
-def make_roles() -> dict[str, list[str]]:
-    """Make the groups, or give them what they lack and take what they have beside; each group's
-    permissions now. What stands already is not recorded."""
+def make_roles() -> dict[str, int]:
+    """Make the groups, or set their permissions again; how many each has. What stands already is
+    not recorded."""
+    known = {
+        f"{one.content_type.app_label}.{one.codename}": one
+        for one in Permission.objects.select_related("content_type")
+    }
     with transaction.atomic():
-        return {name: fill(name, codes) for name, codes in wanted().items()}
-
-
-def fill(name: str, codes: Iterable[str]) -> list[str]:
-    group, made = Group.objects.get_or_create(name=name)
-    had = set(group.permissions.values_list("pk", flat=True))
-    given = [permission(code) for code in sorted(codes)]
-    if made or had != {one.pk for one in given}:
-        group.permissions.set(given)
-        kind = Kind.ADMIN_ADDED if made else Kind.ADMIN_CHANGED
-        trail.record(kind, subject=name, model="auth.group", fields=["permissions"])
-    return [f"{one.content_type.app_label}.{one.codename}" for one in given]
-
-
-def permission(code: str) -> Permission:
-    """The permission that Django has made of a model; DoesNotExist before `migrate`."""
-    app, _, codename = code.partition(".")
-    found = Permission.objects.select_related("content_type")
-    return found.get(content_type__app_label=app, codename=codename)
+        for name, codes in wanted().items():
+            group, made = Group.objects.get_or_create(name=name)
+            permissions = {known[code] for code in codes}
+            if made or set(group.permissions.all()) != permissions:
+                group.permissions.set(permissions)
+                kind = Kind.ADMIN_ADDED if made else Kind.ADMIN_CHANGED
+                trail.record(kind, subject=name, model="auth.group", fields=["permissions"])
+    return {name: len(codes) for name, codes in wanted().items()}

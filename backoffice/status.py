@@ -2,9 +2,8 @@
 examined on its own, so that one that is down hides none of the others."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from django.conf import settings
 from django.core import checks
@@ -21,8 +20,7 @@ from throttling.models import Lockout
 State = Literal["ok", "degraded", "down"]
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """The state of one part of the service."""
 
     part: str
@@ -56,26 +54,12 @@ def probe(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
 
 
 def database() -> tuple[State, str]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+    """Down also where it cannot be written to: on a standby, or when its disk is full."""
     place = connection.settings_dict
-    where = f"{place['NAME']} at {place['HOST'] or 'this machine'}"
-    if connection.vendor != "postgresql":
-        return "ok", where
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_is_in_recovery(), host(inet_server_addr()), version()")
-        standby, address, version = cursor.fetchone()
-    words = f"{where}, {' '.join(version.split()[:2])} answers from {address or 'a socket'}"
-    if standby:
-        return "down", f"{words}: a standby, read-only"
-    try_to_write()
-    return "ok", words
-
-
-def try_to_write() -> None:
-    """Raise the database's error where it has no room for a new file, as when its disk is full."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("CREATE TEMPORARY TABLE trial ON COMMIT DROP AS SELECT 1 AS one")
+        if connection.vendor == "postgresql":
+            cursor.execute("CREATE TEMPORARY TABLE trial ON COMMIT DROP AS SELECT 1 AS one")
+    return "ok", f"{place['NAME']} at {place['HOST'] or 'this machine'}"
 
 
 def clock() -> tuple[State, str]:

@@ -48,7 +48,6 @@ def test_question_without_an_answer_ends_in_one_line(service, closed):
         ["deletecompany", str(company)],
         ["changepassword", "ada@example.com"],
         ["afterrestore"],
-        ["createsuperuser"],
     ):
         assert "CommandError: There " in failed(service, *command, closed=closed)[-1]
     assert query(url, "SELECT count(*) FROM accounts_user") == [(1,)]

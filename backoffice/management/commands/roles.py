@@ -14,5 +14,5 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: object, **options: Any) -> None:
-        for name, codes in make_roles().items():
-            self.stdout.write(f"{name}: {len(codes)} permissions")
+        for name, count in make_roles().items():
+            self.stdout.write(f"{name}: {count} permissions")

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -26,7 +25,7 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         found = find()
         if options["json"]:
-            self.stdout.write(json.dumps({finding.part: asdict(finding) for finding in found}))
+            self.stdout.write(json.dumps({finding.part: finding._asdict() for finding in found}))
         else:
             lines = [f"{it.part:11} {it.state:9} {it.words}" for it in found]
             self.stdout.write("\n".join(lines))

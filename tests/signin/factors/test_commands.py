@@ -1,4 +1,4 @@
-"""manage.py factors, and what createsuperuser says."""
+"""`manage.py factors`, and the back office's button."""
 
 import io
 
@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from audit.models import Kind, Record
 from signin.factors.models import Factors
-from tests.conftest import PASSWORD, mailed
+from tests.conftest import mailed
 from tests.signin.factors.conftest import log_in, with_app
 
 pytestmark = pytest.mark.django_db
@@ -42,15 +42,6 @@ def test_removes_factors(ada, as_ada, api):
 def test_unknown_address_is_an_error(db):
     with pytest.raises(CommandError, match="no user"):
         said("factors", "nobody@example.com")
-
-
-@pytest.mark.parametrize(("asked", "words"), [(False, "/profile"), (True, "/admin/")])
-def test_createsuperuser_says_how_to_set_one_up(db, settings, monkeypatch, asked, words):
-    settings.STAFF_SECOND_FACTOR = asked
-    monkeypatch.setenv("DJANGO_SUPERUSER_EMAIL", "root@example.com")
-    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
-
-    assert words in said("createsuperuser", interactive=False)
 
 
 def test_superuser_removes_a_users(operator, ada):
