@@ -1,5 +1,6 @@
 """The cast, the ways to talk to the service, and the state that each test begins with."""
 
+import contextlib
 import logging
 import os
 import re
@@ -309,7 +310,7 @@ def migrated_template(tmp_path_factory):
     return "migrated"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def new_database(migrated_template):
     """Makes an empty, migrated PostgreSQL database, and gives its address."""
 
@@ -321,21 +322,35 @@ def new_database(migrated_template):
     return make
 
 
-@pytest.fixture
-def new_service(tmp_path, new_database):
+@contextlib.contextmanager
+def services(folder, new_database):
     """Makes services; each has its own database and, unless told otherwise, the shared Redis."""
     made = []
 
     def make(**environment):
-        environment = {"DATABASE_URL": new_database()} | environment
-        folder = tmp_path / f"service{len(made)}"
-        folder.mkdir()
-        made.append(Service(folder, **environment))
+        if "DATABASE_URL" not in environment:
+            environment["DATABASE_URL"] = new_database()
+        home = folder / f"service{len(made)}"
+        home.mkdir()
+        made.append(Service(home, **environment))
         return made[-1]
 
     yield make
     for service in made:
         service.stop()
+
+
+@pytest.fixture
+def new_service(tmp_path, new_database):
+    with services(tmp_path, new_database) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def new_shared_service(tmp_path_factory, new_database):
+    """For tests of one file that leave a service as it was: a start takes two seconds."""
+    with services(tmp_path_factory.mktemp("shared"), new_database) as make:
+        yield make
 
 
 def query(url, statement, *values):

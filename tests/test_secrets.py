@@ -236,15 +236,19 @@ def restart(host, secrets):
     host.start()
 
 
-def invited(host, bearer):
-    """The token that the host's mail worker mails to somebody."""
-    address = f"{uuid.uuid4().hex}@example.com"
-    assert ask(host.url, "POST", "/invitations", {"email": address}, **bearer).status == 201
+def invited(host, bearer, number=1):
+    """The tokens that the host's mail worker mails to that many people."""
+    addresses = [f"{uuid.uuid4().hex}@example.com" for _ in range(number)]
+    for address in addresses:
+        assert ask(host.url, "POST", "/invitations", {"email": address}, **bearer).status == 201
     host.manage("sendmail", "--once")
-    texts = (path.read_text() for path in host.folder.glob("mails/*.log"))
-    mail = next(text for text in texts if f"To: {address}" in text).partition("-" * 79)[0]
-    body = email.message_from_string(mail, policy=email.policy.default).get_body(("plain",))
-    return re.search(r"#token=(\S+)", body.get_content())[1]
+    texts = "".join(path.read_text() for path in host.folder.glob("mails/*.log"))
+    found = []
+    for address in addresses:
+        mail = next(mail for mail in texts.split("-" * 79 + "\n") if f"To: {address}" in mail)
+        body = email.message_from_string(mail, policy=email.policy.default).get_body(("plain",))
+        found.append(re.search(r"#token=(\S+)", body.get_content())[1])
+    return found
 
 
 def accepts(host, token):
@@ -273,28 +277,9 @@ def signed_in(host):
     return {"Authorization": f"Bearer {token}"}
 
 
-def test_two_hosts_and_their_mail_workers_go_the_whole_way(hosts):
-    """One after the other; what either mails at any step is good at the other, before and after
-    its next step."""
-    one, two = hosts
-    bearer = signed_in(one)
-
-    for step in (FIRST, SECOND, THIRD):
-        for host, other in ((one, two), (two, one)):
-            if step != THIRD:
-                before = [invited(host, bearer), invited(host, bearer)]
-            restart(host, step)
-            after = invited(host, bearer)
-            if step != THIRD:
-                assert [accepts(host, before[0]), accepts(other, before[1])] == [True, True]
-            assert accepts(other, after)
-
-
-def test_second_factors_go_the_whole_way_over_two_hosts(hosts):
-    """An app that is begun at one host and confirmed at the other is good at both at each step,
-    and after the last: each code that is shown has its secret encrypted anew."""
-    one, two = hosts
-    bearer, key = signed_in(one), Authenticator()
+def add_factors(one, two, bearer):
+    """An app that is begun at one host and confirmed at the other, and a passkey likewise."""
+    key = Authenticator()
     begun = ask(one.url, "POST", "/auth/factors/totp", PROOF, **bearer).json()
     restart(two, FIRST)
     secret = b32decode(begun["secret"])
@@ -305,11 +290,27 @@ def test_second_factors_go_the_whole_way_over_two_hosts(hosts):
     made = {"credential": key.register(options)}
     assert added.status == 200
     assert ask(two.url, "POST", "/auth/factors/passkeys", made, **bearer).status == 201
+    return secret, key
+
+
+def test_two_hosts_and_their_mail_workers_go_the_whole_way(hosts):
+    """One after the other; what either mails at any step is good at the other, before and after
+    its next step. Factors are good at both, and after the last step: each code that is shown has
+    its secret encrypted anew."""
+    one, two = hosts
+    bearer = signed_in(one)
+    secret, key = add_factors(one, two, bearer)
 
     for step in (FIRST, SECOND, THIRD):
         for host, other in ((one, two), (two, one)):
+            if step != THIRD:
+                before = invited(host, bearer, 2)
             asked = ask(host.url, "POST", "/auth/passkeys/options", {}).json()
             restart(host, step)
+            [after] = invited(host, bearer)
+            if step != THIRD:
+                assert [accepts(host, before[0]), accepts(other, before[1])] == [True, True]
+            assert accepts(other, after)
             body = {"credential": key.sign(asked)}
             assert ask(other.url, "POST", "/auth/passkeys/login", body).status == 200
             for place in (other, host):

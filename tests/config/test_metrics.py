@@ -10,10 +10,10 @@ from tests.requests import ask
 TOKEN = "a token for the scraper"
 
 
-@pytest.fixture
-def service(new_service):
-    running = new_service(METRICS_TOKEN=TOKEN, WEB_CONCURRENCY="2", RATE_LIMIT_CREDENTIAL="3")
-    return running.start()
+@pytest.fixture(scope="module")
+def service(new_shared_service):
+    limits = {"RATE_LIMIT_CREDENTIAL": "3"}
+    return new_shared_service(METRICS_TOKEN=TOKEN, WEB_CONCURRENCY="2", **limits).start()
 
 
 def figures(service):
@@ -30,6 +30,7 @@ def value(text, name, **labels):
 
 def test_figures_of_all_processes_are_added_up(service):
     login = {"email": "nobody@example.com", "password": PASSWORD}
+    before = figures(service)
     for _ in range(4):
         ask(service.url, "POST", "/auth/login", login)
     path = "/users/0f0e9d4e-6f4b-4f0c-8f0e-0d4e6f4b4f0c?email=eve@example.org"
@@ -40,11 +41,15 @@ def test_figures_of_all_processes_are_added_up(service):
 
     users = {"route": "users/<uuid:user_id>", "method": "GET", "status": "401"}
     decided = {"tier": "credential"}
-    assert value(text, "http_request_duration_seconds_count", **users) == 20
-    assert value(text, "limiter_decisions_total", **decided, outcome="allowed") == 3
-    assert value(text, "limiter_decisions_total", **decided, outcome="refused") == 2
-    assert value(text, "limiter_callers_refused_total", **decided) == 1
-    assert value(text, "audit_events_total", kind="login.failed") == 3
+
+    def grown(name, **labels):
+        return value(text, name, **labels) - value(before, name, **labels)
+
+    assert grown("http_request_duration_seconds_count", **users) == 20
+    assert grown("limiter_decisions_total", **decided, outcome="allowed") == 3
+    assert grown("limiter_decisions_total", **decided, outcome="refused") == 2
+    assert grown("limiter_callers_refused_total", **decided) == 1
+    assert grown("audit_events_total", kind="login.failed") == 3
     assert value(text, "build_info") == 1
     assert value(text, "limiter_store_lost") == value(text, "log_lines_dropped_total") == 0
     assert value(text, "signing_key_age_seconds") >= -1

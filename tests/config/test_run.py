@@ -73,51 +73,56 @@ def mailed_link(run):
     return body | {"password": "correct horse"}
 
 
-def test_one_line_names_the_address_to_open(start):
-    run = start()
+def test_sign_up_on_an_empty_machine_and_the_session_holds_over_a_restart(start):
+    first = start()
+    first.wait_for(rf"(?m)^Open {first.url.replace('127.0.0.1', 'localhost')}$")
+    body = mailed_link(first)
+    mail = first.wait_for(r"(?s)-{72}\n(To: a@example.com\nSubject: .+?)\n-{72}\n")[1]
+    assert mail.count("http://localhost:") == mail.count("http://") == mail.count("#token=") == 1
+    assert "<p" not in mail
+    assert "MIME-Version" not in first.log
+    answer = ask(first.url, "POST", "/auth/complete-signup", body)
+    assert "Secure" not in answer.headers["Set-Cookie"]  # plain HTTP on loopback
+    end_by(signal.SIGINT, first)
 
-    run.wait_for(rf"(?m)^Open {run.url.replace('127.0.0.1', 'localhost')}$")
+    second = start()
+
+    tokens = answer.json()
+    bearer = f"Bearer {tokens['access_token']}"
+    assert ask(second.url, "GET", "/auth/me", authorization=bearer).status == 200
+    body = {"refresh_token": tokens["refresh_token"]}
+    assert ask(second.url, "POST", "/auth/refresh", body).status == 200
+    end_by(signal.SIGTERM, second)
+
+
+def end_by(number, run):
+    """As a terminal does with Ctrl-C: no process is left."""
+    run.wait_for("Booting worker")
+    children = run.children()
+    assert len(children) >= 3  # gunicorn, its worker, the mail worker
+    os.killpg(run.process.pid, number)
+
+    assert run.process.wait(30) == 0
+    assert not [child for child in children if child.is_running()]
     assert run.log.count("Open ") == 1
 
 
-def test_where_the_pages_are_not_served_it_names_the_documentation(
-    start,
-):
+def test_where_the_pages_are_not_served_it_names_the_documentation(start, tmp_path):
     run = start(FRONTEND_URL="http://localhost:5173")
 
     run.wait_for(rf"(?m)^Open {run.url.replace('127.0.0.1', 'localhost')}/docs$")
     assert ask(run.url, "GET", "/docs").status == 200
     assert ask(run.url, "GET", "/").status == 404
-
-
-def test_mail_is_its_text_alone_with_its_link_once(start):
-    run = start()
-    mailed_link(run)
-
-    mail = run.wait_for(r"(?s)-{72}\n(To: a@example.com\nSubject: .+?)\n-{72}\n")[1]
-    assert mail.count("http://localhost:") == mail.count("http://") == mail.count("#token=") == 1
-    assert "<p" not in mail
-    assert "MIME-Version" not in run.log
-
-
-def sign_up(run):
-    return ask(run.url, "POST", "/auth/complete-signup", mailed_link(run))
-
-
-def test_sign_up_on_an_empty_machine_and_the_session_holds_over_a_restart(
-    start,
-):
-    first = start()
-    tokens = sign_up(first).json()
-    first.process.send_signal(signal.SIGINT)
-    assert first.process.wait(10) == 0
-
-    second = start()
-
-    bearer = f"Bearer {tokens['access_token']}"
-    assert ask(second.url, "GET", "/auth/me", authorization=bearer).status == 200
-    body = {"refresh_token": tokens["refresh_token"]}
-    assert ask(second.url, "POST", "/auth/refresh", body).status == 200
+    taken = {"PORT": run.url.rpartition(":")[2], "DATA_DIR": str(tmp_path / "other")}
+    other = subprocess.run(
+        [sys.executable, "-m", "config.run"],
+        env={"PATH": os.environ["PATH"], **taken},
+        capture_output=True,
+        check=False,
+    )
+    assert other.returncode != 0
+    assert b"in use" in other.stderr
+    end_by(signal.SIGHUP, run)
 
 
 def test_races_end_on_sqlite_as_they_do_on_postgresql(start):
@@ -142,35 +147,3 @@ def test_races_end_on_sqlite_as_they_do_on_postgresql(start):
         cookies = ask(run.url, "POST", "/auth/login", right).headers.get_all("Set-Cookie") or []
         device = re.findall(r"service_device=[^;]+", " ".join(cookies))[0]
         assert sorted(pool.map(guess_as_known, [device] * 12)) == [401] * 5 + [429] * 7
-
-
-def test_cookie_works_over_plain_http_on_loopback(start):
-    answer = sign_up(start())
-
-    assert "Secure" not in answer.headers["Set-Cookie"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_ends_every_process(start, number):
-    run = start()
-    run.wait_for("Booting worker")
-    children = run.children()
-    assert len(children) >= 3  # gunicorn, its worker, the mail worker
-
-    os.killpg(run.process.pid, number)  # as a terminal does with Ctrl-C
-
-    assert run.process.wait(10) == 0
-    assert not [child for child in children if child.is_running()]
-
-
-def test_taken_port_ends_it_with_an_error(start, tmp_path):
-    run = start()
-    port = run.url.rpartition(":")[2]
-    environment = {"PATH": os.environ["PATH"], "PORT": port, "DATA_DIR": str(tmp_path / "other")}
-
-    done = subprocess.run(
-        [sys.executable, "-m", "config.run"], env=environment, capture_output=True, check=False
-    )
-
-    assert done.returncode != 0
-    assert b"in use" in done.stderr
