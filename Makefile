@@ -3,13 +3,16 @@ BIN := .venv/bin
 
 .PHONY: run test test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock bench
 .DEFAULT_GOAL := run
+# The tests start many programs: each module of them is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 
 run: .venv/.installed
 	@exec $(BIN)/python -m config.run
 
-# A file's tests stay in one process: they share the servers that their fixtures start.
+# A file's tests stay in one process: they share the servers that their fixtures start. One process
+# more than there are cores, since some wait for seconds.
 test: .venv/.installed-tests lint
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4)) --dist loadfile --no-loadscope-reorder
 
 # A person's walk through the pages, in Debian's chromium; screenshots/ shows what it saw.
 test-browser: .venv/.installed-browser

@@ -42,6 +42,25 @@ TOO_MANY_ATTEMPTS = {"error": "too many attempts; please try again later"}
 SECRETS = re.compile(rf"{PASSWORD}|eyJ[\w-]{{10,}}\.eyJ|#token=|Bearer ")
 
 
+# The files that take longest, the longest first: none of them is the last that runs.
+LONGEST = """
+releases/test_upgrade.py config/test_database_outage.py config/test_schema_holds.py
+authority/test_authority.py test_secrets.py keys/test_rotation.py config/test_run.py
+privacy/test_erase.py privacy/test_size.py config/test_embedded_guide.py config/test_database_guide.py
+mail/test_mail.py audit/test_scale.py config/test_server.py throttling/test_http_outage.py
+"""
+
+
+def pytest_collection_modifyitems(items):
+    longest = LONGEST.split()
+
+    def rank(item):
+        name = item.path.relative_to(Path(__file__).parent).as_posix()
+        return longest.index(name) if name in longest else len(longest)
+
+    items.sort(key=rank)
+
+
 class API:
     """A JSON client: bodies in, `(status, body)`-like Django responses out; its own cookies."""
 

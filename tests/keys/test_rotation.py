@@ -34,7 +34,7 @@ def log_in(host):
 
 
 class Caller(threading.Thread):
-    """Refreshes and asks who it is at one host after the other, without a pause; verifies each
+    """Refreshes and asks who it is at one host after the other, again and again; verifies each
     token by JWKS alone, which it fetches again when its copy is a second old."""
 
     def __init__(self, hosts):
@@ -54,7 +54,7 @@ class Caller(threading.Thread):
         return self.known
 
     def run(self):
-        while not self.stopping.is_set():
+        while not self.stopping.wait(0.02):
             try:
                 self.call()
             except Exception as error:
@@ -80,13 +80,13 @@ def wait_until(true, seconds=20):
     begun = time.monotonic()
     while not true():
         assert time.monotonic() - begun < seconds
-        time.sleep(0.1)
+        time.sleep(0.2)
 
 
 @pytest.mark.parametrize("hosts", [LIVES], indirect=True, ids=["tokens of three seconds"])
 def test_rotation_under_load_fails_no_request(hosts):
     one, two = hosts
-    callers = [Caller(order) for order in (hosts, hosts[::-1], hosts)]
+    callers = [Caller(order) for order in (hosts, hosts[::-1])]
     for caller in callers:
         caller.start()
     [old] = kids(one)

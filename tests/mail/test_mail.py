@@ -25,7 +25,7 @@ from mail.heartbeat import Heartbeat
 from mail.outbox import GIVE_UP_AFTER, LEASE, OutgoingMail, State, pause
 from mail.worker import Worker
 from signin.models import SignupLink
-from tests.conftest import query, race
+from tests.conftest import race
 from tests.requests import ask
 from tests.servers import free_port
 
@@ -324,14 +324,6 @@ class TestProcesses:
         assert time.monotonic() - begin < server.delay
         wait_until(lambda: len(server.messages) == 2)
 
-    def test_hanging_server_delays_no_sign_up(self, service, server):
-        with socket.create_server(("127.0.0.1", server.port)):  # accepts, and never says a word
-            service.spawn("manage.py", "sendmail")
-            sign_up(service, "first@example.com")
-            begin = time.monotonic()
-            assert sign_up(service, "second@example.com").status == 200
-            assert time.monotonic() - begin < 3  # the worker's patience is ten
-
     def test_killed_in_the_middle_of_sending_it_goes_out_all_the_same(self, service, server):
         server.delay = 60
         server.start()
@@ -353,17 +345,6 @@ class TestProcesses:
         body |= {"last_name": "B", "password": "correct horse"}
         answer = ask(service.url, "POST", "/auth/complete-signup", body)
         assert answer.status == 200
-
-    def test_mail_requested_while_no_worker_ran_is_sent_by_once(self, service, server, database):
-        server.start()
-        sign_up(service)
-
-        service.manage("sendmail", "--once")
-
-        assert len(server.messages) == 1
-        if database == "postgresql":
-            url = service.environment["DATABASE_URL"]
-            assert query(url, "SELECT state FROM mail_outgoingmail") == [("sent",)]
 
 
 def test_worker_tells_systemd_that_it_is_alive_until_it_hangs(new_service, tmp_path):
