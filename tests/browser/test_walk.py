@@ -1,7 +1,6 @@
 """What people do with the pages, from the first mail to the locked door."""
 
 import re
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,19 +23,6 @@ def test_person_signs_up_and_stays_signed_in(site):
     heading(page, "Your account")
     page.reload()
     page.get_by_text("ada@example.com").wait_for()
-
-
-def test_second_tab_takes_over_the_session(site_of_ada):
-    first = site_of_ada.log_in(site_of_ada.tab())
-    heading(first, "Your account")
-    second = first.context.new_page()
-    refreshes = []
-    second.on("request", lambda request: refreshes.append(request.url.endswith("/auth/refresh")))
-
-    second.goto("/profile")
-
-    second.get_by_text("ada@example.com").wait_for()
-    assert not any(refreshes)
 
 
 def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada):
@@ -156,41 +142,6 @@ def test_signed_in_person_at_the_limit_waits_and_goes_on(new_site):
     page.get_by_text("ada@example.com").wait_for()
     assert page.locator("main [name=first_name]").input_value() == "Ada"
     assert page.locator("#status").inner_text() == ""
-
-
-def test_old_access_token_is_refreshed_before_the_call(site_of_ada):
-    page = site_of_ada.tab()
-    page.clock.install()
-    site_of_ada.log_in(page)
-    heading(page, "Your account")
-    page.clock.fast_forward("59:40")  # of an hour: within the time that counts as old
-
-    with page.expect_response("**/auth/refresh") as refreshed:
-        page.get_by_role("link", name="People").click()
-
-    assert refreshed.value.status == 200
-    heading(page, "People")
-
-
-def test_short_token_is_old_when_a_fifth_is_left(new_site):
-    site = new_site(ACCESS_TOKEN_SECONDS="100", JWT_LEEWAY_SECONDS="300")
-    site.operator()
-    page = site.tab()
-    page.clock.install()
-    site.log_in(page)
-    heading(page, "Your account")
-    calls = []
-    page.on("request", lambda request: calls.append(urlsplit(request.url).path))
-    page.clock.fast_forward(75_000)
-    page.get_by_role("link", name="People").click()
-    page.get_by_text("ada@example.com").wait_for()
-    assert "/auth/refresh" not in calls
-
-    page.clock.fast_forward(10_000)
-    with page.expect_response("**/auth/refresh") as refreshed:
-        page.get_by_label("Search people").fill("Lovelace")
-
-    assert refreshed.value.ok
 
 
 def test_language_is_kept_with_the_person(site_of_ada):

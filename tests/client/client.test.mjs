@@ -1,0 +1,205 @@
+/* The session of client.js in Node, before an API that a test plays: what needs no browser. */
+
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+
+const HOUR = 3600;
+const USER = { id: "1", account_id: "2", email: "ada@example.com", role: "admin" };
+
+const tabs = [];
+const stored = new Map();
+let api, calls, ahead, locked;
+
+const now = Date.now;
+Date.now = () => now() + ahead;
+
+globalThis.location = { origin: "http://service.test" };
+globalThis.localStorage = {
+  getItem: (name) => stored.get(name) ?? null,
+  setItem: (name, value) => stored.set(name, value),
+  removeItem: (name) => stored.delete(name),
+};
+globalThis.BroadcastChannel = class extends BroadcastChannel {
+  constructor(name) {
+    super(name);
+    this.unref();
+    tabs.push(this);
+  }
+};
+// Web Locks: one at a time.
+const request = (_, work) => (locked = locked.then(work, work));
+Object.defineProperty(globalThis, "navigator", { value: { locks: { request } }, configurable: true });
+globalThis.fetch = async (url, { method, headers, body }) => {
+  const call = { path: `${method} ${url}`, bearer: headers.Authorization, body: body && JSON.parse(body) };
+  calls.push(call);
+  const [status, answer, more] = api[call.path](call);
+  const text = typeof answer === "string" ? answer : JSON.stringify(answer);
+  return new Response(status === 204 ? null : text, { status, headers: more });
+};
+
+const { Client, Refused } = await import("../../pages/static/pages/client.js");
+
+const part = (claims) => Buffer.from(JSON.stringify(claims)).toString("base64url");
+let issued = 0;
+
+function session(life = HOUR) {
+  const iat = Math.floor(Date.now() / 1000);
+  const access_token = `${part({})}.${part({ iat, exp: iat + life, jti: (issued += 1) })}.x`;
+  return { access_token, refresh_token: `refresh ${issued}`, token_type: "Bearer", user: USER };
+}
+
+const asked = (path) => calls.filter((call) => call.path === path);
+const refreshes = () => asked("POST /auth/refresh");
+const refusal = (status) => (error) => error instanceof Refused && error.status === status;
+
+beforeEach(() => {
+  [calls, ahead, locked] = [[], 0, Promise.resolve()];
+  stored.clear();
+  api = {
+    "GET /auth/me": () => [200, USER],
+    "POST /auth/refresh": () => [200, session()],
+    "POST /auth/logout": () => [204],
+    "GET /gone": () => [204],
+  };
+});
+afterEach(() => tabs.splice(0).forEach((tab) => tab.close()));
+
+function signedIn(life, options) {
+  const client = new Client(options);
+  client.signIn(session(life));
+  return client;
+}
+
+test("many calls with an old token refresh once", async () => {
+  const client = signedIn();
+  ahead = HOUR * 1000;
+
+  await Promise.all(Array.from({ length: 5 }, () => client.call("GET", "/auth/me")));
+
+  assert.equal(refreshes().length, 1);
+  assert.equal(new Set(asked("GET /auth/me").map(({ bearer }) => bearer)).size, 1);
+});
+
+for (const [life, fresh, old] of [[HOUR, HOUR - 31, HOUR - 29], [100, 79, 81]]) {
+  test(`a token of ${life} s is old after ${old} s`, async () => {
+    const client = signedIn(life);
+    ahead = fresh * 1000;
+    await client.call("GET", "/auth/me");
+    assert.equal(refreshes().length, 0);
+
+    ahead = old * 1000;
+    await client.call("GET", "/auth/me");
+
+    assert.equal(refreshes().length, 1);
+  });
+}
+
+test("a 401 refreshes and repeats the call", async () => {
+  const client = signedIn();
+  api["GET /auth/me"] = () => (refreshes().length ? [200, USER] : [401, { error: "expired" }]);
+
+  assert.deepEqual(await client.call("GET", "/auth/me"), USER);
+  assert.equal(refreshes().length, 1);
+});
+
+test("a second 401 signs out", async () => {
+  const client = signedIn();
+  api["GET /auth/me"] = () => [401, { error: "revoked" }];
+
+  await assert.rejects(client.call("GET", "/auth/me"), refusal(401));
+
+  assert.deepEqual([client.user, client.lastRole], [null, null]);
+});
+
+test("a refused refresh signs out, and an unreachable API does not", async () => {
+  const client = signedIn();
+  ahead = HOUR * 1000;
+  api["POST /auth/refresh"] = () => {
+    throw new TypeError("fetch failed");
+  };
+  await assert.rejects(client.call("GET", "/auth/me"), TypeError);
+  assert.equal(client.lastRole, "admin");
+
+  api["POST /auth/refresh"] = () => [401, { error: "invalid or expired refresh token" }];
+  await assert.rejects(client.call("GET", "/auth/me"), refusal(401));
+
+  assert.deepEqual([client.user, client.lastRole], [null, null]);
+});
+
+test("a 429 is waited for as long as it says, and told", async () => {
+  const client = signedIn();
+  const told = [];
+  client.addEventListener("wait", ({ detail }) => told.push(detail));
+  client.addEventListener("resume", () => told.push("resume"));
+  const limited = [429, { error: "rate limit exceeded" }, { "Retry-After": "0.02" }];
+  api["GET /auth/me"] = () => (asked("GET /auth/me").length > 2 ? [200, USER] : limited);
+
+  await client.call("GET", "/auth/me");
+
+  const waits = [1, 2].map((times) => ({ seconds: 0.02, times }));
+  assert.deepEqual(told, [waits[0], "resume", waits[1], "resume"]);
+});
+
+test("log-ins and proofs are not repeated after a 429", async () => {
+  const client = signedIn();
+  const limited = () => [429, { error: "too many attempts" }, { "Retry-After": "7" }];
+  api["POST /auth/login"] = api["POST /auth/factors/totp"] = limited;
+
+  await assert.rejects(client.send("POST", "/auth/login", {}), { wait: 7 });
+  await assert.rejects(client.addApp({ password: "x" }), { wait: 7 });
+
+  assert.equal(calls.length, 2);
+});
+
+test("answers without a body, and pages of a proxy, are understood", async () => {
+  const client = signedIn();
+  api["GET /auth/me"] = () => [502, "<html>Bad gateway</html>"];
+
+  assert.equal(await client.call("GET", "/gone"), null);
+  await assert.rejects(client.call("GET", "/auth/me"), { status: 502, message: "unreadable answer" });
+});
+
+test("a second tab takes over the session without a refresh", async () => {
+  signedIn();
+  const second = new Client();
+
+  await second.refresh();
+
+  assert.deepEqual(second.user, USER);
+  assert.equal(calls.length, 0);
+});
+
+test("two tabs with an old token refresh once", async () => {
+  const first = signedIn();
+  const second = new Client();
+  await second.refresh();
+  ahead = HOUR * 1000;
+
+  await Promise.all([first, second].map((client) => client.call("GET", "/auth/me")));
+
+  assert.equal(refreshes().length, 1);
+});
+
+test("signing out reaches the other tabs, also where the session has ended", async () => {
+  const first = signedIn();
+  const second = new Client();
+  await second.refresh();
+  const signedOut = new Promise((resolve) => second.addEventListener("change", resolve));
+  api["POST /auth/logout"] = () => [401, { error: "revoked" }];
+
+  await first.signOut();
+
+  await signedOut;
+  assert.deepEqual([first.user, second.user, second.lastRole], [null, null, null]);
+});
+
+test("a kept refresh token is sent in the body, and stored nowhere", async () => {
+  const client = signedIn(HOUR, { refreshToken: "memory" });
+  const kept = `refresh ${issued}`;
+  ahead = HOUR * 1000;
+
+  await client.call("GET", "/auth/me");
+
+  assert.deepEqual(refreshes()[0].body, { refresh_token: kept });
+  assert.deepEqual([...stored.values()], ["admin"]);
+});
