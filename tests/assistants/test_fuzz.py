@@ -78,7 +78,7 @@ def test_endpoint_answers_whatever_it_is_sent(as_ada):
     )
     headers = make.sampled_from([{}, modern(message("tools/list"))])
 
-    @settings(QUIETLY, max_examples=150)
+    @settings(QUIETLY, max_examples=60)
     @given(parts | ANYTHING, headers)
     def ask(body, headers):
         answer = as_ada.post("/mcp", json.dumps(body).encode(), headers=headers)

@@ -8,7 +8,7 @@ from passwords.models import PasswordChange
 from tests.conftest import API, PASSWORD, bearer, race
 
 pytestmark = pytest.mark.django_db(transaction=True)
-TIMES = 30
+TIMES = 10
 
 
 def post(path, **body):

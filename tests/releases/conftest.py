@@ -57,10 +57,11 @@ class Upgraded:
         assert self.service.server.wait(20) == 0
 
 
-@pytest.fixture(params=DATABASES)
-def upgraded(request, tmp_path, new_service, release):
-    """Stop, migrate, importkeys, start."""
-    service = new_service(DATABASE_URL=DATABASES[request.param](tmp_path))
+@pytest.fixture(scope="module", params=DATABASES)
+def upgraded(request, tmp_path_factory, new_shared_service, release):
+    """Stop, migrate, importkeys, start: once for each database."""
+    folder = tmp_path_factory.mktemp(request.param)
+    service = new_shared_service(DATABASE_URL=DATABASES[request.param](folder))
     service.environment["RATE_LIMIT_CREDENTIAL"] = "1000"
     here = service.code, service.python
     service.code, service.python = release

@@ -15,7 +15,7 @@ from tests.signin.factors.conftest import PROOF, challenge, code, log_in, with_a
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-AT_ONCE = TIMES = 30
+AT_ONCE, TIMES = 30, 10
 
 
 @pytest.fixture(autouse=True)
