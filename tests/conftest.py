@@ -46,8 +46,9 @@ SECRETS = re.compile(rf"{PASSWORD}|eyJ[\w-]{{10,}}\.eyJ|#token=|Bearer ")
 LONGEST = """
 releases/test_upgrade.py config/test_database_outage.py config/test_schema_holds.py
 authority/test_authority.py test_secrets.py keys/test_rotation.py config/test_run.py
-privacy/test_erase.py privacy/test_size.py config/test_embedded_guide.py config/test_database_guide.py
-mail/test_mail.py audit/test_scale.py config/test_server.py throttling/test_http_outage.py
+privacy/test_erase.py privacy/test_size.py config/test_embedded_guide.py mail/test_mail.py
+config/test_database_guide.py audit/test_scale.py config/test_server.py
+throttling/test_http_outage.py
 """
 
 
