@@ -145,6 +145,7 @@ def test_start_without_a_database_heals(server, make_service):
         server.start()
 
     assert_heals(lambda: log_in(service))
+    service.stop()
 
 
 @contextlib.contextmanager
