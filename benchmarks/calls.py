@@ -133,7 +133,9 @@ def cast() -> list[Call]:
     """All the calls, floors first."""
     from accounts import tokens
     from accounts.models import User
+    from keys.cache import prepare
 
+    prepare()
     user("ada@example.com")
     ada = User.objects.get(email="ada@example.com")
     refused = user("greedy@example.com")

@@ -14,7 +14,7 @@ from cryptography import x509
 
 from tests import servers
 from tests.certificates import self_signed
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, Service
 from tests.requests import ask, send
 
 HOST = "api.example.com"
@@ -123,39 +123,56 @@ class Nginx:
             return send(connection, method, path, body, **headers)
 
 
-@pytest.fixture
-def sockets(tmp_path):
-    sockets = Sockets(tmp_path)
-    yield sockets
-    sockets.close()
+class Site:
+    """nginx in front of two processes of two threads each, with Ada as their operator."""
+
+    def __init__(self, folder, database):
+        self.sockets = Sockets(folder)
+        self.service = Service(
+            folder,
+            DATABASE_URL=database,
+            PORT=str(self.sockets.port),
+            REDIS_URL=servers.REDIS.url,
+            ALLOWED_HOSTS=f"{HOST},127.0.0.1",
+            TRUSTED_PROXY_COUNT="1",
+            COOKIE_SECURE="true",
+            FRONTEND_URL="https://app.example.com",
+            WEB_CONCURRENCY="2",
+            WEB_THREADS="2",
+            METRICS_TOKEN="what Prometheus brings",
+            DJANGO_SUPERUSER_EMAIL="ada@example.com",
+            DJANGO_SUPERUSER_PASSWORD=PASSWORD,
+        )
+        self.service.port = self.sockets.port
+        self.service.url = f"http://127.0.0.1:{self.sockets.port}"
+        self.service.manage("createsuperuser", "--noinput")
+        self.sockets.serve(self.service)
+        self.nginx = Nginx(folder, self.sockets.path).start()
+
+    def close(self):
+        self.nginx.stop()
+        self.service.stop()
+        self.sockets.close()
+
+
+@pytest.fixture(scope="session")
+def shared_site(tmp_path_factory, migrated_template):
+    name = "shared_site"
+    servers.POSTGRES.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
+    site = Site(tmp_path_factory.mktemp(name), servers.POSTGRES.url(name))
+    yield site
+    site.close()
 
 
 @pytest.fixture
-def service(new_service, sockets, tmp_path):
-    """Two processes of two threads each, as the units run them, with Ada as their operator."""
-    service = new_service(
-        PORT=str(sockets.port),
-        REDIS_URL=servers.REDIS.url,
-        ALLOWED_HOSTS=f"{HOST},127.0.0.1",
-        TRUSTED_PROXY_COUNT="1",
-        COOKIE_SECURE="true",
-        FRONTEND_URL="https://app.example.com",
-        EMAIL_URL=f"filemail:///{tmp_path}/mails",
-        WEB_CONCURRENCY="2",
-        WEB_THREADS="2",
-        METRICS_TOKEN="what Prometheus brings",
-        DJANGO_SUPERUSER_EMAIL="ada@example.com",
-        DJANGO_SUPERUSER_PASSWORD=PASSWORD,
-    )
-    service.port = sockets.port
-    service.url = f"http://127.0.0.1:{service.port}"
-    service.manage("createsuperuser", "--noinput")
-    sockets.serve(service)
-    return service
+def nginx(shared_site):
+    """For tests that leave everything running."""
+    return shared_site.nginx
 
 
 @pytest.fixture
-def nginx(service, sockets, tmp_path):
-    nginx = Nginx(tmp_path, sockets.path).start()
-    yield nginx
-    nginx.stop()
+def site(tmp_path, new_database):
+    """For tests that stop something of it."""
+    site = Site(tmp_path, new_database())
+    yield site
+    site.close()

@@ -56,7 +56,8 @@ def test_limits_count_the_client_whatever_it_claims(nginx):
     assert (other.status, other.headers["x-ratelimit-remaining"]) == (401, "9")
 
 
-def test_request_id_is_one_in_answer_and_logs(nginx, service):
+def test_request_id_is_one_in_answer_and_logs(site):
+    nginx, service = site.nginx, site.service
     answer = nginx.ask("GET", "/auth/me?secret=1", X_Request_ID="chosen-by-client")
 
     nginx.stop()  # it logs after it has answered
@@ -102,11 +103,11 @@ def test_slow_clients_hold_no_thread(nginx):
         connection.close()
 
 
-def test_service_away_is_said_in_its_own_form(nginx, service):
-    service.server.terminate()
-    service.server.wait(15)
+def test_service_away_is_said_in_its_own_form(site):
+    site.service.server.terminate()
+    site.service.server.wait(15)
 
-    answer = nginx.ask("GET", "/health")
+    answer = site.nginx.ask("GET", "/health")
 
     assert (answer.status, answer.json()) == (503, {"error": "service unavailable"})
     assert answer.headers["Retry-After"] == "5"

@@ -35,7 +35,8 @@ def test_systemd_finds_nothing_to_say(tmp_path):
     assert (done.returncode, said) == (0, []), done.stderr
 
 
-def test_restart_fails_no_request(service, sockets):
+def test_restart_fails_no_request(site):
+    service, sockets = site.service, site.sockets
     statuses = []
     restarted = threading.Event()
 
