@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading, says, settled
+from tests.browser.conftest import fill, heading, invite, says, settled
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 from tests.requests import ask
@@ -90,7 +90,7 @@ def test_accepting_as_somebody_else_is_said_first(site_of_ada, language):
 def fill_invitation(page):
     """Ada invites Grace."""
     page.get_by_role("link", name="People").click()
-    fill(page, email="grace@example.com")
+    invite(page, "grace@example.com")
     says(page, "Invitation sent to")
 
 
