@@ -33,14 +33,13 @@ def on_starting(server: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Keep the garbage collector of each worker off what was loaded before the fork."""
-    gc.freeze()
+    gc.freeze()  # keeps each worker's garbage collector off what was loaded before the fork
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    from config import logs
+    from config.logs import write_in_background
 
-    worker.log_listener = logs.write_in_background()
+    worker.log_listener = write_in_background()
 
 
 def post_worker_init(worker: Any) -> None:
@@ -52,17 +51,16 @@ def post_worker_init(worker: Any) -> None:
 
 
 def worker_exit(server: Any, worker: Any) -> None:
-    from config import logs
+    from config.logs import write_the_rest
 
     # Ctrl-C sends SIGINT, then the master SIGQUIT; the second would interrupt the exit.
     for ending in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_IGN)
-    logs.write_the_rest(worker.log_listener)
+    write_the_rest(worker.log_listener)
 
 
 def child_exit(server: Any, worker: Any) -> None:
-    """Keep an ended process's counters in the sums, and drop its gauges."""
-    if settings.METRICS_TOKEN:
+    if settings.METRICS_TOKEN:  # keeps an ended process's counters in the sums, not its gauges
         from prometheus_client.multiprocess import mark_process_dead
 
         mark_process_dead(worker.pid)

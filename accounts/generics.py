@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
 from accounts.models import Role, User
-from accounts.tokens import BearerAuthentication, id_in_bearer_token
+from accounts.tokens import BearerAuthentication, bearer_token
 from throttling.views import AuthenticatedThrottle, CountedRequest, CountedView, CredentialThrottle
 
 Data = dict[str, Any]  # the validated data of a serializer
@@ -47,7 +47,7 @@ class ProtectedView(CountedView):
     authentication_classes = [BearerAuthentication]
     permission_classes: Sequence[type[BasePermission]] = [IsAuthenticated]
 
-    subject = staticmethod(id_in_bearer_token)  # by whom AuthenticatedThrottle counts
+    bearer_token = staticmethod(bearer_token)  # by which AuthenticatedThrottle counts
 
 
 class IsAdmin(BasePermission):

@@ -222,12 +222,6 @@ def encoded_bearer_token(request: Request) -> str:
     return str(encoded).strip() if scheme.lower() == "bearer" else ""
 
 
-def id_in_bearer_token(request: Request) -> str | None:
-    """The user's id in a valid token, without a query: by whom the request is counted."""
-    token = bearer_token(request)
-    return token["sub"] if token else None
-
-
 class BearerAuthentication(BaseAuthentication):
     """`request.user` is the active user whom the token names, unless their sessions were ended
     since; `request.auth` is the token."""

@@ -8,11 +8,11 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from keys.cache import signing_keys
 from throttling.limiter import limiter
 from throttling.openapi import example
+from throttling.views import JSONView
 
 MOST_SECONDS_APART = 30  # of this host's clock and the database's
 
@@ -32,7 +32,7 @@ class Unhealthy(serializers.Serializer):
     limiter = serializers.ChoiceField(["ok", "fallback"])
 
 
-class UncountedView(APIView):
+class UncountedView(JSONView):
     http_method_names = ["get", "head"]
     default_response_headers = {"Cache-Control": "no-store"}
 

@@ -27,11 +27,6 @@ def escaped(text: str) -> str:
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def word(value: object) -> str:
-    text = str(value)
-    return text if PLAIN.fullmatch(text) else json.dumps(text)
-
-
 class TextFormatter(logging.Formatter):
     """`time LEVEL logger [request] message name=value …`. The lines of a traceback are indented, so
     that nothing in them looks like a line of the log."""
@@ -41,7 +36,9 @@ class TextFormatter(logging.Formatter):
         words = [f"{self.formatTime(record)} {record.levelname} {record.name} [{request_id}]"]
         words.append(escaped(record.getMessage()))
         fields: dict[str, object] = getattr(record, "fields", {})
-        words += [f"{name}={word(value)}" for name, value in fields.items()]
+        for name, value in fields.items():
+            text = str(value)
+            words.append(f"{name}={text if PLAIN.fullmatch(text) else json.dumps(text)}")
         line = " ".join(words)
         if record.exc_info:
             trace = self.formatException(record.exc_info).splitlines()

@@ -21,7 +21,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.multiprocess import MultiProcessCollector
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from keys.cache import signing_keys
 from keys.clock import seconds_ahead
@@ -29,6 +28,7 @@ from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail
 from mail.tally import MailTally
 from throttling.models import Lockout
+from throttling.views import JSONView
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def exposition(collectors: Iterable[StateCollector]) -> bytes:
     return generate_latest(registry)
 
 
-class MetricsView(APIView):
+class MetricsView(JSONView):
     """GET /metrics, for whoever brings METRICS_TOKEN."""
 
     schema = None

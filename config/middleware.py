@@ -28,14 +28,6 @@ TRACEPARENT = re.compile(
 )
 
 
-def request_id(request: HttpRequest) -> str:
-    """The id that a trusted proxy gave, if it is safe to repeat; else a new one."""
-    given = request.META.get("HTTP_X_REQUEST_ID", "")
-    if settings.TRUSTED_PROXY_COUNT and REQUEST_ID.fullmatch(given):
-        return str(given)
-    return os.urandom(8).hex()
-
-
 def is_admin(request: HttpRequest) -> bool:
     return request.path_info.startswith("/admin/")
 
@@ -55,8 +47,11 @@ class RequestMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         started = time.perf_counter()
+        request_id = request.META.get("HTTP_X_REQUEST_ID", "")
+        if not (settings.TRUSTED_PROXY_COUNT and REQUEST_ID.fullmatch(request_id)):
+            request_id = os.urandom(8).hex()
         agent = request.META.get("HTTP_USER_AGENT", "")
-        origin = Origin(client_address(request), agent, request_id(request))
+        origin = Origin(client_address(request), agent, request_id)
         token = current.set(origin)
         try:
             if request.META.get("HTTP_COOKIE"):

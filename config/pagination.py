@@ -44,16 +44,13 @@ class NumberedPagination(PageNumberPagination):
 
     def get_paginated_response_schema(self, schema: dict[str, object]) -> dict[str, object]:
         number = {"type": "integer", "minimum": 1}
-        return {
-            "type": "object",
-            "properties": {
-                "items": schema,
-                "page": number | {"example": 1},
-                "per_page": number | {"maximum": self.max_page_size, "example": self.page_size},
-                "total": {"type": "integer", "minimum": 0, "example": 1},
-            },
-            "required": ["items", "page", "per_page", "total"],
+        properties = {
+            "items": schema,
+            "page": number | {"example": 1},
+            "per_page": number | {"maximum": self.max_page_size, "example": self.page_size},
+            "total": {"type": "integer", "minimum": 0, "example": 1},
         }
+        return {"type": "object", "properties": properties, "required": [*properties]}
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = super().get_schema_operation_parameters(view)

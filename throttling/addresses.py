@@ -20,19 +20,17 @@ def client_address(request: HttpRequest | Request) -> str:
     """
     headers, proxies = request.META, settings.TRUSTED_PROXY_COUNT
     hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []
-    seen = canonical(hops[-proxies]) if len(hops) >= proxies > 0 else None
-    return seen or canonical(headers.get("REMOTE_ADDR", "")) or UNKNOWN
-
-
-def canonical(text: str) -> str | None:
-    """One spelling for each caller, short and ASCII, or None for an invalid address."""
-    # Checked out here, so that the cache never holds a long string.
-    return parse(text) if len(text) <= LONGEST else None
+    seen = hops[-proxies] if len(hops) >= proxies > 0 else ""
+    for text in (seen, headers.get("REMOTE_ADDR", "")):
+        if len(text) <= LONGEST and (address := canonical(text)):  # no long string is cached
+            return address
+    return UNKNOWN
 
 
 @lru_cache(maxsize=4096)
-def parse(text: str) -> str | None:
-    """Read an address with or without port, brackets and zone (`[fe80::1%eth0]:443`).
+def canonical(text: str) -> str | None:
+    """One spelling for each caller, short and ASCII, or None for an invalid address, which may have
+    port, brackets and zone (`[fe80::1%eth0]:443`).
 
     A site is given a /64 at least (RFC 6177), so an IPv6 caller can change the rest at will.
     """

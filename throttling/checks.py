@@ -60,18 +60,6 @@ ALWAYS: list[Row] = [
         "Passwords can be tried more often than public pages can be read.",
         "Set no credential limit above RATE_LIMIT_PUBLIC.",
     ),
-    (
-        "W004",
-        lambda: bool(settings.LOCKOUT_THRESHOLD == 1),
-        "One mistyped password locks its owner out.",
-        "Set LOCKOUT_THRESHOLD to 3 or more.",
-    ),
-    (
-        "W005",
-        lambda: bool(settings.LOCKOUT_SECONDS < settings.RATE_LIMIT_WINDOW_SECONDS),
-        "A lock ends before the window that its Retry-After names.",
-        "Set LOCKOUT_SECONDS no lower than RATE_LIMIT_WINDOW_SECONDS.",
-    ),
 ]
 DEPLOYED: list[Row] = [
     (

@@ -93,7 +93,7 @@ class Limiter:
         self.process = ProcessCounter()
         self.lock = threading.Lock()
         self.unavailable_until: float | None = None  # on the monotonic clock
-        for name in ("client", "window", "threads"):
+        for name in ("client", "window"):
             self.__dict__.pop(name, None)
 
     @functools.cached_property
@@ -103,11 +103,22 @@ class Limiter:
 
     @functools.cached_property
     def window(self) -> Any:
-        return self.client.register_script(SCRIPT)
+        """The script, to be called with `keys` and `args`."""
+        script = self.client.register_script(SCRIPT)
+        if not isinstance(self.client, RedisCluster):
+            return script
+        # When a node fails, redis-py asks all others in turn, and holds a lock meanwhile: while the
+        # whole Cluster hangs, requests would queue up for many seconds.
+        threads = ThreadPoolExecutor(CLUSTER_THREADS, "cluster")
 
-    @functools.cached_property
-    def threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(CLUSTER_THREADS, "cluster")
+        def in_time(**options: Any) -> Any:
+            answer = threads.submit(script, **options)
+            try:
+                return answer.result(timeout=CLUSTER_SECONDS)
+            finally:
+                answer.cancel()  # where it has not begun
+
+        return in_time
 
     def count(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
         """Count a request of the caller in the tier; `limit` is in requests a window.
@@ -123,7 +134,8 @@ class Limiter:
         outcome = "allowed"
         if counted is None:
             outcome = "in_process"
-            limit = share(limit) if strict else limit
+            if strict:  # the share of this process, so that together they keep to the limit
+                limit = max(1, limit // (settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY))
             counted = self.process.count(key, seconds)
         used, left = counted
         allowed = used <= limit
@@ -147,7 +159,7 @@ class Limiter:
         if retries and not self.may_retry():
             return None
         try:
-            used, left = self.run_window(key, milliseconds)
+            used, left = self.window(keys=[key], args=[milliseconds])
             counted = int(used), int(left) / 1000
         except Exception as error:  # whatever it is, a limiter must not be what fails a request
             self.record_failure(error)
@@ -155,18 +167,6 @@ class Limiter:
         if retries:  # an answer to an earlier request says nothing about the outage
             self.record_recovery()
         return counted
-
-    def run_window(self, key: str, milliseconds: int) -> Any:
-        servers = settings.REDIS_SERVERS
-        if servers is None or servers["service"]:
-            return self.window(keys=[key], args=[milliseconds])
-        # When a Cluster's node fails, redis-py asks all others in turn, and holds a lock meanwhile:
-        # while the whole Cluster hangs, requests would queue up for many seconds.
-        answer = self.threads.submit(lambda: self.window(keys=[key], args=[milliseconds]))
-        try:
-            return answer.result(timeout=CLUSTER_SECONDS)
-        finally:
-            answer.cancel()  # where it has not begun
 
     def may_retry(self) -> bool:
         """Whether this request tries Redis again: during an outage one per RETRY_SECONDS does."""
@@ -249,11 +249,6 @@ def limit_of(tier: str, caller: str) -> int:
             if address in network:
                 return int(limit)
     return int(getattr(settings, f"RATE_LIMIT_{tier.upper()}"))
-
-
-def share(limit: int) -> int:
-    """What each process may let through by itself, so that together they keep to the limit."""
-    return max(1, limit // (settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY))
 
 
 def connect() -> "Redis | RedisCluster":

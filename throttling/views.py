@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.http import HttpRequest
 from rest_framework.exceptions import APIException
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
@@ -63,18 +64,16 @@ class CredentialThrottle(TierThrottle):
 
 
 class AuthenticatedThrottle(TierThrottle):
-    """Protected calls, by what the view's `subject(request)` says, or by address without it.
-
-    `subject` names the user of a token with a valid signature and expiry, as a string, or None.
-    """
+    """Protected calls, by the user in the token that the view's `bearer_token(request)` has found
+    valid, or by address without one."""
 
     tier = "authenticated"
 
     def caller(self, request: HttpRequest | Request, view: APIView | None) -> str:
-        subject = getattr(view, "subject", None)
-        user = subject(request) if subject else None
+        read = getattr(view, "bearer_token", None)
+        token = read(request) if read else None
         # No address begins with "user".
-        return f"user:{user}" if user else super().caller(request, view)
+        return f"user:{token['sub']}" if token else super().caller(request, view)
 
 
 class CountedRequest(Request):
@@ -84,7 +83,21 @@ class CountedRequest(Request):
     rate_limit_tier: str | None
 
 
-class CountedView(APIView):
+class JSONView(APIView):
+    """Answers JSON, whatever Accept says."""
+
+    http_method_names = ["get", "post", "put", "patch", "delete", "head"]
+    # DRF's Allow and Vary on every answer; config.errors sets Allow where it belongs, on a 405.
+    default_response_headers: dict[str, str] = {}
+
+    def perform_content_negotiation(
+        self, request: Request, force: bool = False
+    ) -> tuple[BaseRenderer, str]:
+        renderer = self.get_renderers()[0]
+        return renderer, renderer.media_type
+
+
+class CountedView(JSONView):
     """An APIView that throttles before it negotiates, authenticates or parses.
 
     DRF's own `initial` throttles last, so that bad tokens and odd Accept headers escape the count.
@@ -93,9 +106,6 @@ class CountedView(APIView):
     """
 
     throttle_classes: Sequence[type[TierThrottle]] = [PublicThrottle]
-    http_method_names = ["get", "post", "put", "patch", "delete", "head"]
-    # DRF's Allow and Vary on every answer; config.errors sets Allow where it belongs, on a 405.
-    default_response_headers: dict[str, str] = {}
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Count the request, refuse a foreign host and a body that is too large; then as DRF does.

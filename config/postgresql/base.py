@@ -6,21 +6,16 @@ from typing import Any
 from django.db.backends.postgresql import base
 from psycopg import Connection, OperationalError
 
-TRIES = 10  # one more than a pool has connections
-
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Looks at a kept connection before it is used, without asking the server.
-
-    Django sends `SELECT 1` for that, a round trip for each request.
-    """
+    """Looks at a kept connection before it is used. Django's `SELECT 1` is a round trip."""
 
     def is_usable(self) -> bool:
         return self.connection is not None and is_good(self.connection)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         pool = self.pool  # type: ignore[attr-defined]
-        for _ in range(TRIES):
+        for _ in range(10):  # one more than the pool has connections
             connection = super().get_new_connection(conn_params)
             if not pool or is_good(connection):
                 return connection
@@ -32,11 +27,10 @@ def is_good(connection: Connection) -> bool:
     """Whether the server is there and can be written to; the connection is closed if not.
 
     An idle connection is readable only if the server has hung up. A server says by itself when it
-    becomes a standby or read-only (from PostgreSQL 14 on); another one may be the primary now.
+    becomes read-only (from PostgreSQL 14 on).
     """
     state = connection.info.parameter_status
     read_only = "on" in (state("in_hot_standby"), state("default_transaction_read_only"))
     if connection.closed or read_only or select.select([connection], [], [], 0)[0]:
         connection.close()
-        return False
-    return True
+    return not connection.closed

@@ -27,8 +27,6 @@ def ids():
             {"RATE_LIMIT_CREDENTIAL_NETWORKS": [(ipaddress.ip_network("203.0.113.0/24"), 301)]},
             ["W003"],
         ),
-        ({"LOCKOUT_THRESHOLD": 1}, ["W004"]),
-        ({"LOCKOUT_SECONDS": 59}, ["W005"]),
         *[({"BIND": bind}, []) for bind in ("127.0.0.1", "[::1]", "10.1.2.3")],
         *[({"BIND": bind}, ["W007"]) for bind in ("0.0.0.0", "[::]", "93.184.216.34")],
         ({"REDIS_URL": "redis://redis.example.com/0"}, ["W008"]),
