@@ -86,7 +86,7 @@ def set_up(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     try:
         with transaction.atomic():
             clear_lockout(user.email, device_of(request, user))
-            factors, codes = Factors.objects.open(user, enrolling=True)
+            factors, codes = Factors.objects.open(user)
             factors.add_totp(secret, step, "")
             trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method="totp")
     except NotAuthenticated:

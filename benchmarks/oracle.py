@@ -94,7 +94,7 @@ def guard(user: Any) -> None:
     from signin.factors.models import Factors
 
     with transaction.atomic():
-        factors, _ = Factors.objects.open(user, enrolling=False)
+        factors, _ = Factors.objects.open(user)
         factors.add_totp(secrets.token_bytes(20), 0, "")
 
 

@@ -286,6 +286,7 @@ def add_factors(one, two, bearer):
     body = {"id": begun["id"], "code": factors.code(0, secret)}
     added = ask(two.url, "POST", "/auth/factors/totp/confirm", body, **bearer)
     proof = PROOF | {"code": added.json()["recovery_codes"][0]}
+    bearer = {"Authorization": f"Bearer {added.json()['session']['access_token']}"}
     options = ask(one.url, "POST", "/auth/factors/passkeys/options", proof, **bearer).json()
     made = {"credential": key.register(options)}
     assert added.status == 200

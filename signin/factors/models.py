@@ -16,7 +16,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from rest_framework.exceptions import NotAuthenticated
 
-from accounts.models import Account, User
+from accounts.models import Account, User, next_token_version
 from audit import trail
 from audit.models import Kind
 from audit.pruning import delete_in_batches
@@ -26,7 +26,6 @@ from signin.errors import (
     FactorStillRequired,
     NoSuchFactor,
     NotOnesOwn,
-    SecondFactorRequired,
     TooManyFactors,
     WrongPasskey,
 )
@@ -51,22 +50,19 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             raise NotAuthenticated
         return self.filter(user=user)
 
-    def open(self, user: User, *, enrolling: bool) -> "tuple[Factors, list[str] | None]":
+    def open(self, user: User) -> "tuple[Factors, list[str] | None]":
         """The user's row to add a factor to; with the first one the recovery codes, in clear.
 
-        In the caller's transaction. An enrolment (`enrolling`) adds only the first factor, and so
-        does a user who had none when authenticated: they have not shown the one there is now.
+        In the caller's transaction. The first factor ends all sessions and enrolments, since they
+        were begun without one; the caller begins a new session of `user`.
         """
         factors = self.hold(user).first()
         if factors is not None:
-            if enrolling:
-                raise NotAuthenticated
-            if not user.has_second_factor:
-                raise SecondFactorRequired(factors.methods())
             return factors, None
         factors = self.create(user=user)
-        User.objects.filter(pk=user.pk).update(has_second_factor=True)
-        user.has_second_factor = True
+        same = User.objects.filter(pk=user.pk)
+        same.update(has_second_factor=True, token_version=next_token_version())
+        user.refresh_from_db(fields=["has_second_factor", "token_version"])
         return factors, RecoveryCode.objects.renew(factors)
 
     def use_up_codes(self) -> int:

@@ -64,7 +64,7 @@ class AddedResponse(serializers.Serializer):
         allow_null=True,
         help_text="With the first factor: shown this once.",
     )
-    session = AuthResponse(allow_null=True, help_text="Where an enrolment has added it.")
+    session = AuthResponse(allow_null=True, help_text="With the first factor: it ends all others.")
 
 
 def adds(status: int, wrong: type[APIException]) -> dict[str, Any]:
@@ -131,16 +131,17 @@ class AddingView(ProofView):
         return {} if self.is_enrolling() else super().prove()
 
     def add(self, add: Callable[[Factors], dict[str, Any]], method: Method) -> Response:
-        """AddedResponse with the item that `add` makes. An enrolment completes a sign-in: it clears
-        the lockout, or is refused by it, and the answer has the session."""
+        """AddedResponse with the item that `add` makes. The first factor ends all sessions, so the
+        answer has a new one. An enrolment completes a sign-in: it clears the lockout, or is refused
+        by it."""
         user, enrolling = self.request.user, self.is_enrolling()
         with transaction.atomic():
             if enrolling:
                 clear_lockout(user.email, device_of(self.request, user))
                 trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
-            factors, codes = Factors.objects.open(user, enrolling=enrolling)
+            factors, codes = Factors.objects.open(user)
             item = add(factors)
-        response = session_response(self.request, user, method) if enrolling else Response()
+        response = session_response(self.request, user, method) if codes else Response()
         added = {"factor": FactorResponse(item).data, "recovery_codes": codes}
         response.data = added | {"session": response.data}
         return response

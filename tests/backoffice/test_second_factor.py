@@ -12,7 +12,7 @@ from django.test import Client
 from accounts.models import User
 from audit.models import Record
 from signin.factors.models import Factors
-from tests.conftest import PASSWORD, race
+from tests.conftest import PASSWORD, bearer, race
 from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
 from throttling.models import Lockout
 
@@ -157,6 +157,21 @@ def test_sessions_without_one_are_out_once_it_is_asked_of_staff(operator, settin
     settings.STAFF_SECOND_FACTOR = True
 
     assert operator.get("/admin/").status_code == 302
+
+
+def test_password_only_session_is_out_once_its_owner_has_set_one_up(op, settings):
+    browser = Browser()
+    browser.post(**FIRST)
+    api = bearer(op)
+    begun = api.post("/auth/factors/totp", {"password": PASSWORD}).json()
+    shown = code(0, base64.b32decode(begun["secret"]))
+    assert api.post("/auth/factors/totp/confirm", {"id": begun["id"], "code": shown}).json()[
+        "factor"
+    ]
+
+    settings.STAFF_SECOND_FACTOR = True
+
+    assert not browser.is_in()
 
 
 def test_enrolment_of_a_member_opens_nothing_there(ada, settings):

@@ -189,7 +189,7 @@ function showApp({ id, secret, uri, qr }) {
 
 function added({ recovery_codes: codes, session }) {
   if (session) client.signIn(session);
-  if (codes) showCodes(codes, session?.user);
+  if (codes) showCodes(codes, enrolment && session.user);
   else done(say("saved"));
 }
 

@@ -35,11 +35,12 @@ def with_app(user):
 
 
 def with_passkey(user):
-    """Give somebody a passkey."""
+    """Give somebody a passkey. Sessions that the test has begun go on."""
     api, key = bearer(user), Authenticator()
     options = api.post("/auth/factors/passkeys/options", PROOF).json()
     answer = api.post("/auth/factors/passkeys", {"credential": key.register(options)})
     assert answer.status_code == 201, answer.content
+    User.objects.filter(pk=user.pk).update(token_version=user.token_version)
     return key
 
 

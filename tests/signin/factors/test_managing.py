@@ -54,7 +54,8 @@ def test_app_is_added_by_its_first_code(as_ada, ada):
     )
 
     body = answer.json()
-    assert (answer.status_code, body["session"]) == (200, None)
+    as_ada = API(authorization=f"Bearer {body['session']['access_token']}")
+    assert answer.status_code == 200
     assert (body["factor"]["kind"], body["factor"]["name"]) == ("totp", "Ada's telephone")
     assert len(set(body["recovery_codes"])) == 10
     assert all(CODES.fullmatch(one) for one in body["recovery_codes"])
@@ -63,6 +64,31 @@ def test_app_is_added_by_its_first_code(as_ada, ada):
         "recovery_codes_left": 10,
         "required": False,
     }
+
+
+def test_first_factor_ends_the_sessions_that_were_begun_without_one(as_ada, ada, api):
+    other = bearer(ada)
+    log_in(api, ada)
+    begun, secret = enrol(as_ada)
+    body = {"id": begun["id"], "code": code(0, secret)}
+
+    session = as_ada.post("/auth/factors/totp/confirm", body).json()["session"]
+
+    assert amr_of(session) == [["pwd", "otp", "mfa"]] * 2
+    assert [one.get("/auth/me").status_code for one in (as_ada, other)] == [401, 401]
+    assert api.post("/auth/refresh").status_code == 401
+    assert as_ada.post("/auth/refresh").status_code == 200  # by the cookie of the new session
+
+
+def test_second_factor_ends_no_session(as_ada, ada, key):
+    proof = PROOF | {"passkey": key.sign(challenge(as_ada))}
+    begun = as_ada.post("/auth/factors/totp", proof).json()
+    body = {"id": begun["id"], "code": code(0, base64.b32decode(begun["secret"]))}
+
+    answer = as_ada.post("/auth/factors/totp/confirm", body)
+
+    assert (answer.status_code, answer.json()["session"]) == (200, None)
+    assert as_ada.get("/auth/me").status_code == 200
 
 
 def test_code_that_confirmed_it_is_used_up(as_ada, api, ada):
@@ -164,7 +190,7 @@ def test_passkey_is_added(as_ada, ada):
     answer = as_ada.post("/auth/factors/passkeys", body)
 
     added = answer.json()
-    assert (answer.status_code, added["session"]) == (201, None)
+    assert answer.status_code == 201
     assert (added["factor"]["kind"], added["factor"]["name"]) == ("passkey", "Key")
     assert len(added["recovery_codes"]) == 10
     asked = options["publicKey"]

@@ -34,7 +34,11 @@ def shown(new_service):
     begun = ask(url, "POST", "/auth/factors/totp", PROOF, **bearer).json()
     secret = base64.b32decode(begun["secret"])
     first = {"id": begun["id"], "code": code(0, secret)}
-    codes = ask(url, "POST", "/auth/factors/totp/confirm", first, **bearer).json()["recovery_codes"]
+    added = ask(url, "POST", "/auth/factors/totp/confirm", first, **bearer).json()
+    codes, bearer = (
+        added["recovery_codes"],
+        {"Authorization": f"Bearer {added['session']['access_token']}"},
+    )
     proof = PROOF | {"code": codes[0]}
     options = ask(url, "POST", "/auth/factors/passkeys/options", proof, **bearer).json()
     made = {"credential": key.register(options)}

@@ -71,11 +71,12 @@ def test_one_registration_adds_one_passkey(ada):
 
     answers = race(*[add] * AT_ONCE)
 
-    assert statuses(answers) == {201: 1, 403: AT_ONCE - 1}
+    assert statuses(answers)[201] == 1
+    assert statuses(answers).keys() <= {201, 401, 403}  # 401: the first factor ended the session
     assert RecoveryCode.objects.count() == 10
 
 
-def test_first_factors_race_to_one_whose_proof_the_others_lack(ada):
+def test_first_factors_race_to_one_which_ends_the_others_sessions(ada):
     calls = []
     for _ in range(6):
         options = bearer(ada).post("/auth/factors/passkeys/options", PROOF).json()
@@ -84,9 +85,7 @@ def test_first_factors_race_to_one_whose_proof_the_others_lack(ada):
 
     answers = race(*calls)
 
-    refused = {answer.json()["error"] for answer in answers if answer.status_code == 403}
-    assert statuses(answers) == {201: 1, 403: 5}
-    assert refused <= {"second factor required", "wrong passkey"}
+    assert statuses(answers) == {201: 1, 401: 5}
     assert RecoveryCode.objects.count() == 10
     assert Factors.objects.get().passkeys.count() == 1
 
