@@ -4,8 +4,10 @@ import pytest
 from django.contrib import admin
 from django.test import Client as Browser
 
+from accounts.models import User
 from backoffice.roles import FIRST_LINE, LOOKING, wanted
 from tests.authority.acts import NOBODY, PROTECTED, perm
+from tests.authority.at_the_shell import COMMANDS
 from tests.authority.back_office import BACK_OFFICE
 from tests.authority.by_token import BY_TOKEN
 from tests.authority.world import actor_of, wrong
@@ -119,6 +121,45 @@ def test_admins_act_within_their_company_and_on_no_operator(world, kind):
         line
         for act in BY_TOKEN
         for line in wrong(act, world, lambda: api, actor, may_by_token(kind))
+    ]
+
+    assert lines == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "out"),
+    [("admin", {"member", "admin"}), ("staff", {"member", "admin"}), ("superuser", {"operators"})],
+)
+def test_companys_rule_signs_out_its_users_and_no_operator(world, kind, out):
+    actor, people = actor_of(world, kind), world["people"]
+    User.objects.exclude(pk=actor.pk).update(has_second_factor=False)
+
+    answer = bearer(actor).patch("/account", {"second_factor": "required"})
+
+    versions = dict(User.objects.values_list("pk", "token_version"))
+    now_out = {name for name, user in people.items() if versions[user.pk] != user.token_version}
+    assert (answer.status_code, now_out) == (200, out)
+
+
+@pytest.mark.parametrize("kind", ["member", "admin", "staff", "superuser"])
+def test_export_is_of_its_caller_whoever_is_named(world, kind):
+    actor = actor_of(world, kind)
+    others = {user.email: user.pk for name, user in world["people"].items() if name != "self"}
+
+    for pk in others.values():
+        answer = bearer(actor).get("/auth/me/data", data={"user_id": str(pk), "id": str(pk)})
+        text = answer.getvalue().decode()
+        assert actor.email in text
+        assert [email for email in others if email in text] == []
+
+
+def test_commands_act_on_everybody_but_never_delete_the_operators(world, monkeypatch):
+    monkeypatch.setattr("getpass.getpass", lambda *_, **__: "a password of the shell's")
+
+    lines = [
+        line
+        for act in COMMANDS.values()
+        for line in wrong(act, world, lambda: None, None, lambda act, name: name not in act.never)
     ]
 
     assert lines == []

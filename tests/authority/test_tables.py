@@ -4,13 +4,16 @@ here until it is in one of them."""
 import json
 
 import pytest
+from django.conf import settings
 from django.contrib import admin
+from django.core.management import get_commands
 from django.test import RequestFactory
 
 from accounts.models import User
 from assistants.tools import TOOLS
 from backoffice.pages import PanelAdmin
 from config.schema import document
+from tests.authority.at_the_shell import COMMANDS, OF_NOBODY
 from tests.authority.back_office import ACTIONS, ADMIN_PAGES, BUTTONS, HARMLESS_ACTIONS
 from tests.authority.by_token import CALLED_BY_TOOL, CALLS, OF_ONESELF, TOOLS_OF_ONESELF
 
@@ -40,6 +43,12 @@ def test_every_tool_that_changes_something_is_in_the_table():
     changing = {name for name, tool in TOOLS.items() if not tool.read_only}
 
     assert changing - TOOLS_OF_ONESELF == CALLED_BY_TOOL.keys()
+
+
+def test_every_command_that_acts_on_a_person_is_in_the_table():
+    ours = {name for name, app in get_commands().items() if (settings.BASE_DIR / app).is_dir()}
+
+    assert ours - OF_NOBODY == COMMANDS.keys()
 
 
 def test_every_action_of_the_back_office_is_in_the_table(boss):

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.apps import apps
+from django.core import mail
 from django.core.management import CommandError, call_command
 from django.db import transaction
 from django.db.models import ForeignKey
@@ -18,6 +19,7 @@ from mail.emails import CanonicalEmailField
 from mail.worker import Worker
 from privacy.export import FIELDS
 from privacy.export import export as export_in_parts
+from tests.assistants.conftest import use
 from tests.conftest import PASSWORD, bearer
 from tests.privacy.conftest import EMAIL
 
@@ -152,6 +154,48 @@ def test_nothing_secret_and_nothing_of_others(traces):
     assert "argon2" not in text
     assert "#token=" not in text
     assert "eve@example.org" not in text
+
+
+@pytest.mark.django_db
+def test_export_log_assistant_and_mail_show_who_did_it_by_one_rule(ada, bob, eve, operator):
+    """Colleagues by name, operators and other companies not at all; from where, of one's own acts,
+    and to an admin of those of the company's users."""
+    as_ada, as_bob, as_eve = (bearer(user) for user in (ada, bob, eve))
+    for name, client in [
+        ("ada", as_ada.client), ("bob", as_bob.client), ("eve", as_eve.client), ("op", operator)
+    ]:  # fmt: skip
+        client.defaults |= {"REMOTE_ADDR": f"192.0.2.{ord(name[0])}", "HTTP_USER_AGENT": name}
+    as_bob.patch("/auth/me", {"first_name": "Robert"})
+    as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
+    press = {"_do": "make_member", "post": "yes", "confirmed": bob.email}
+    operator.post(f"/admin/accounts/user/{bob.pk}/change/", press)
+    as_eve.post("/invitations", {"email": bob.email})
+    Worker().round()
+
+    rest = as_ada.get("/audit").json()
+    assistant = use(as_ada, "list_events")["structuredContent"]
+    told = [one.body for one in mail.outbox if one.to == [bob.email]]
+    shown = {
+        (row["kind"], row["actor_email"], row["address"], row["agent"]): row["request_id"]
+        for row in export(bob)["trail"]
+    }
+
+    assert {key for key, request_id in shown.items() if request_id} == {
+        ("profile.changed", bob.email, "192.0.2.98", "bob")
+    }
+    assert {key for key, request_id in shown.items() if not request_id} == {
+        ("user.role", ada.email, "", ""),
+        ("user.role", "", "", ""),
+        ("invitation.created", "", "", ""),
+    }
+    assert [(row["kind"], row["actor"], row["address"]) for row in rest["items"]] == [
+        ("user.role", "", ""),
+        ("user.role", ada.email, "192.0.2.97"),
+        ("profile.changed", bob.email, "192.0.2.98"),
+    ]
+    assert assistant == rest
+    assert ["Ada Lovelace" in body for body in told].count(True) == 1
+    assert "op@" not in "".join(told).replace("\u2060", "")
 
 
 @pytest.mark.django_db

@@ -174,6 +174,28 @@ def test_others_records_stay_as_they_are(traces, ada, bob, new_user):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("name", ["admin", "role", "ada@example.com", "user.role"])
+def test_name_that_occurs_in_others_events_changes_none_of_them(ada, bob, zeb, operator, name):
+    """A role, a key of `detail`, an admin's address, a kind: a person may be called any of them."""
+    User.objects.filter(pk=zeb.pk).update(first_name=name, last_name=name)
+    Consultant.objects.create(account=ada.account, user=zeb, name=name)
+    other = Consultant.objects.create(account=ada.account, name="Other")
+    operator.post(f"/admin/accounts/consultant/{other.pk}/change/", {"name": name})
+    for user in (bob, zeb):
+        bearer(ada).patch(f"/users/{user.pk}", {"role": "admin" if user == bob else "member"})
+    API().post("/auth/login", {"email": ada.email, "password": "wrong password"})
+    others = Record.objects.exclude(subject=EMAIL)
+    kept = list(others.order_by("pk").values())
+    erase(User.objects.get(pk=zeb.pk), actor=None)
+    finish()
+
+    now = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk").values()
+    assert list(now) == kept
+    about = Record.objects.get(kind=Kind.ROLE_CHANGED, subject__startswith="erased-")
+    assert (about.actor_email, about.detail) == (ada.email, {"role": "member"})
+
+
+@pytest.mark.django_db
 def test_open_invitations_are_revoked_and_accepted_ones_stay(zeb, ada, as_ada):
     opened = Invitation.objects.invite(zeb, "open@example.net")
     accepted = Invitation.objects.invite(zeb, "in@example.net")

@@ -11,7 +11,7 @@ from emailchanges.models import change_by_operator
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from privacy.erasure import delete_company, erase
-from tests.conftest import bearer
+from tests.conftest import API, bearer
 from tests.privacy.conftest import NAMES, finish
 from tests.privacy.test_erase import dump, found
 from throttling.models import Lockout
@@ -116,6 +116,23 @@ def test_trail_of_a_company_of_the_same_name_stays(operator, ada, as_eve, eve):
     assert list(Record.objects.filter(account_id=eve.account_id).values()) == kept
     others = Record.objects.exclude(account_id=eve.account_id)
     assert not others.filter(subject=ada.account.name).exists()
+
+
+@pytest.mark.parametrize("name", ["Operators", "op@example.com", "company.changed", "name"])
+def test_operators_log_stays_whatever_a_deleted_company_was_called(operator, ada, as_ada, name):
+    operators = Account.objects.operators()
+    as_ada.patch("/account", {"name": name})
+    for called in ("Others", "Operators"):
+        operator.post(f"/admin/accounts/account/{operators.pk}/change/", {"name": called})
+    API().post("/auth/login", {"email": "op@example.com", "password": "wrong password"})
+    others = Record.objects.exclude(account_id=ada.account_id)
+    kept = list(others.order_by("pk").values())
+    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    finish()
+
+    assert len(kept) >= 3
+    now = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk").values()
+    assert list(now) == kept
 
 
 def test_mail_by_which_another_company_invites_the_same_address_is_sent(ada, eve):

@@ -1,0 +1,41 @@
+"""The acts of `manage.py`: an operator at the shell is asked for no rights."""
+
+from contextlib import suppress
+from io import StringIO
+
+from django.core.management import CommandError, call_command
+
+from accounts.models import Role
+from tests.authority.acts import CUSTOMERS, Act
+from tests.authority.by_token import OTHERS
+
+
+def run(name, *words, **more):
+    """The command, with what it is told of the target."""
+
+    def do(shell, actor, target):
+        told = [word.format(target) for word in words]
+        with suppress(CommandError):
+            call_command(name, *told, stdout=StringIO())
+
+    return Act(name, do, **{"targets": OTHERS} | more)
+
+
+COMMANDS = {
+    act.name: act
+    for act in [
+        run("changeemail", "{0.email}", "new@example.net"),
+        run("changepassword", "{0.email}"),
+        run("erase", "{0.email}", "--yes"),
+        run("factors", "{0.email}", "--remove"),
+        run("setrole", "{0.email}", "admin", before={"role": Role.MEMBER}),
+        run("signout", "{0.email}"),
+        run("unlock", "{0.email}"),
+        run("invite", "{0.pk}", "new@example.com", targets=CUSTOMERS),
+        run("deletecompany", "{0.pk}", "--yes", targets=CUSTOMERS, never={"operators"}),
+    ]
+}
+# What reads, what adds a user or a company, and what acts on all alike.
+OF_NOBODY = {"afterrestore", "createcompany", "createsuperuser", "export", "importkeys", "limits"}
+OF_NOBODY |= {"listkeys", "locks", "prune", "roles", "rotatekey", "sendmail", "status"}
+OF_NOBODY |= {"withdrawkey"}
