@@ -46,6 +46,7 @@ def test_question_without_an_answer_ends_in_one_line(service):
         ["erase", "ada@example.com"],
         ["deletecompany", str(company)],
         ["changepassword", "ada@example.com"],
+        ["createsuperuser"],
         ["afterrestore"],
     ):
         assert "CommandError: There " in failed(service, *command)[-1]
