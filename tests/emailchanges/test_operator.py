@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import call_command
 
-from accounts.models import Account, User
+from accounts.models import User
 from emailchanges.models import EmailChange, UndoEmailChange
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
@@ -36,23 +36,3 @@ def test_factor_reset_ends_links(bob):
     Factors.objects.reset(bob)
 
     assert not any(type(link).objects.get(pk=link.pk).is_live() for link in links)
-
-
-def test_required_factor_signs_out_no_superuser(ada, bob, new_user):
-    boss = new_user("boss@example.com", account=ada.account, is_superuser=True, is_staff=True)
-    User.objects.filter(pk=ada.pk).update(has_second_factor=True)
-    sessions = bearer(boss), bearer(bob)
-    Account.objects.get(pk=ada.account_id).change_second_factor(
-        User.objects.get(pk=ada.pk), "required"
-    )
-
-    assert [session.get("/auth/me").status_code for session in sessions] == [200, 401]
-
-
-def test_patch_of_a_user_who_is_being_erased_is_a_404(as_ada, bob, monkeypatch):
-    def gone(*args, **options):
-        raise User.DoesNotExist
-
-    monkeypatch.setattr(User, "refresh_from_db", gone)
-
-    assert as_ada.patch(f"/users/{bob.pk}", {"role": "admin"}).status_code == 404
