@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from django.conf import settings as django_settings
 from django.contrib.auth.hashers import make_password
 from django.core import mail
 from django.db import connection, connections
@@ -100,6 +101,15 @@ def django_db_setup(django_db_setup, django_db_blocker):
         return
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE audit_record DISABLE TRIGGER audit_record_truncate")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_clients():
+    """A busy machine is no outage; the tests of outages connect by settings of their own."""
+    patience = dict.fromkeys(["socket_timeout", "socket_connect_timeout"], 60)
+    patient = django_settings.REDIS_CONNECTION | patience
+    django_settings.CACHES["default"]["OPTIONS"]["CONNECTION_POOL_KWARGS"] = patient
+    connections.settings["default"]["OPTIONS"]["connect_timeout"] = 60
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -88,7 +88,7 @@ def longest(answers):
     return max(seconds for _, seconds in answers)
 
 
-def assert_heals(call, seconds=5.0):
+def assert_heals(call, seconds=10.0):
     """Answers succeed in time, and go on doing so."""
     deadline = time.monotonic() + seconds
     while call().status == 503:
@@ -107,7 +107,7 @@ def test_stopped_database_is_503_in_time_and_heals(service, me, server):
     server.start()
 
     assert statuses(answers) == {503}
-    assert longest(answers) < 4
+    assert longest(answers) < 8
     assert (health.status, health.json()["status"]) == (503, "unavailable")
     assert refused.json() == {"error": "service unavailable"}
     assert_heals(me)
@@ -124,7 +124,7 @@ def test_unreachable_database_is_503_in_time_and_heals(me, server):
     server.start()
 
     assert statuses(answers) == {503}
-    assert longest(answers) < 4
+    assert longest(answers) < 8
     assert_heals(me)
 
 
