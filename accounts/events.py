@@ -11,7 +11,6 @@ from rest_framework.response import Response
 
 from accounts.fields import OneOfField
 from accounts.generics import AdminView, valid_query
-from accounts.history import emails_of
 from accounts.models import User
 from audit.models import Kind, Record
 from throttling.openapi import JSON, example
@@ -112,7 +111,7 @@ class EventsView(AdminView, ListAPIView):
         records = Record.objects.filter(account_id=company)
         if user_id := wanted.get("user_id"):
             user = User.objects.filter(pk=user_id, account=company).first()
-            emails = emails_of(user) if user else []
+            emails = user.emails() if user else []
             about = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
             records = records.filter(Q(actor_id=user_id) | about)
         if kind := wanted.get("kind"):

@@ -82,9 +82,6 @@ SIGN_INS = [
     Kind.PASSWORD_CHANGED,
 ]
 
-# By which emails a user was known before.
-EMAIL_CHANGES = [Kind.EMAIL_CHANGE_REQUESTED, Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
-
 
 class Person(Protocol):
     """What the trail asks of somebody who acts; a user has it."""
@@ -158,11 +155,6 @@ class Record(models.Model):
             ),
             models.Index(fields=["actor_id", "id"], name="audit_by"),
             models.Index(fields=["subject_id", "id"], name="audit_about"),
-            models.Index(
-                fields=["account_id", "at"],
-                name="audit_email_change",
-                condition=Q(kind__in=EMAIL_CHANGES),
-            ),
         ]
 
     def __str__(self) -> str:

@@ -55,8 +55,7 @@ def is_pseudonym(text: str) -> bool:
 class Erased:
     """A user who is gone, or a row that was named after somebody: how events may know them.
 
-    `row_id` and `names` are of a consultant's profile or a company. What former addresses the
-    events tell of is added to `found`.
+    `names` are of a consultant's profile or a company, for events of 1.0.0, which have no id.
     """
 
     alias: UUID
@@ -64,7 +63,6 @@ class Erased:
     ids: set[UUID]
     emails: set[str]
     names: set[str] = field(default_factory=set)
-    found: set[str] = field(default_factory=set)
 
 
 def pseudonymise(people: Iterable[Erased]) -> int:
@@ -84,7 +82,6 @@ def pseudonymise(people: Iterable[Erased]) -> int:
     for event in batch:
         about = by_id.get(event.subject_id) if event.subject_id else by_email.get(event.subject)
         if event.actor_id and (actor := by_id.get(event.actor_id)):
-            actor.found.add(event.actor_email)
             is_about_actor = event.subject_id is None and event.subject == event.actor_email
             about = about or (actor if is_about_actor else None)
             event.actor_id, event.actor_email = actor.alias, actor.pseudonym
@@ -97,11 +94,6 @@ def pseudonymise(people: Iterable[Erased]) -> int:
 
 def rename(event: Record, about: Erased) -> None:
     """Let the event be about a pseudonym."""
-    former = [event.detail.get(name) for name in NAMING.get(event.kind, [])]
-    if event.kind in {Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE}:
-        about.found |= {email for email in former if email}
-        if "@" in event.subject:
-            about.found.add(event.subject)
     forget_names(event, about.pseudonym, NAMING)
     event.subject_id, event.subject = about.alias, about.pseudonym
 

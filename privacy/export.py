@@ -6,7 +6,6 @@ from itertools import islice
 from django.db.models import Model, Q, QuerySet
 from rest_framework.utils.encoders import JSONEncoder
 
-from accounts.history import emails_of
 from accounts.models import Consultant, User
 from assistants.models import Grant
 from audit.models import Record
@@ -14,7 +13,6 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from privacy.models import without_users
 from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
 from throttling.models import Lockout
@@ -53,12 +51,6 @@ def rows(found: QuerySet) -> list[dict[str, object]]:
 
 def by_kind(found: Iterable[QuerySet]) -> dict[str, list[dict[str, object]]]:
     return {str(one.model._meta.verbose_name_plural): rows(one) for one in found}
-
-
-def all_emails_of(user: User) -> set[str]:
-    """The user's email and those before it, but for those that somebody else has now."""
-    undone = UndoEmailChange.objects.filter(user=user).values_list("email", flat=True)
-    return emails_of(user) | without_users(set(undone))
 
 
 def stored_on(user: User, emails: set[str]) -> dict[str, object]:
@@ -113,7 +105,7 @@ def export(user: User, before: int | None = None, most: int | None = None) -> It
 
     User.DoesNotExist for somebody who has been erased, when it is called.
     """
-    emails = all_emails_of(user)
+    emails = user.emails()
     stored = stored_on(user, emails) if before is None else {}
     return in_parts(stored, events_of(user, emails, before), most)
 

@@ -19,7 +19,7 @@ from audit.pseudonyms import (
     pseudonymise,
     pseudonymise_company,
 )
-from emailchanges.models import EmailChange, UndoEmailChange
+from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import KEPT_FOR, EmailedLink
 from mail.notices import FORGOTTEN, Notice
@@ -64,17 +64,13 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         erasures = []
         for user in users:
             one = Erasure(pseudonym=pseudonym_of(user.pk), alias=alias_of(user.pk))
-            one.ids, one.emails = [str(user.pk)], [user.email]
+            one.ids, one.emails = [str(user.pk)], sorted(user.emails())
             if profile := profiles.get(user.pk):
                 one.ids.append(str(profile.pk))
                 one.names = [profile.name] if profile.name else []
             erasures.append(one)
         self.bulk_create(erasures)
         changes = EmailChange.objects.filter(user__in=users)
-        former = {
-            *changes.filter(used_at__isnull=False).values_list("old_email", flat=True),
-            *UndoEmailChange.objects.filter(user__in=users).values_list("email", flat=True),
-        }
         OutgoingMail.objects.filter(link_id__in=changes.values("pk")).delete()
         OutgoingMail.objects.filter(
             kind=EmailChange._meta.label_lower,
@@ -82,7 +78,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             context__user__in=[str(user.pk) for user in users],
         ).delete()
         User.objects.filter(pk__in=[user.pk for user in users]).delete()
-        forget_emails(without_users(former | {user.email for user in users}))
+        forget_emails(without_users({email for one in erasures for email in one.emails}))
         OutgoingMail.objects.tell_all(Notice("erased", one.email, one.language) for one in users)
         return erasures
 
@@ -113,15 +109,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
 
 def work_through(erasures: list["Erasure"]) -> int:
     """Pseudonymise a batch of the events of these; how many."""
-    known = {email for one in erasures for email in one.emails}
-    free = without_users(known)
-    people = {one.pk: one.as_erased(free) for one in erasures}
-    changed = pseudonymise(people.values())
-    found = without_users({email for one in people.values() for email in one.found} - known)
-    for one in erasures:
-        if more := people[one.pk].found & found:
-            one.emails += sorted(more)
-            one.save(update_fields=["emails"])
+    free = without_users({email for one in erasures for email in one.emails})
+    changed = pseudonymise([one.as_erased(free) for one in erasures])
     settled = [one for one in erasures if one.erased_at <= timezone.now() - SETTLED]
     if not changed and settled:
         forget_emails(free & {email for one in settled for email in one.emails})

@@ -433,6 +433,14 @@ class User(AbstractBaseUser, PermissionsMixin):
                 event.detail = {k: v for k, v in event.detail.items() if k not in CONNECTION}
         return events
 
+    def emails(self) -> set[str]:
+        """The user's address and those before it, except those that somebody else has now."""
+        kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
+        changes = Record.objects.filter(kind__in=kinds, subject_id=self.pk)
+        former = {one.detail.get("old") or one.detail.get("undone") for one in changes}
+        taken = User.objects.filter(email__in=former).exclude(pk=self.pk)
+        return {str(self.email)} | former - set(taken.values_list("email", flat=True))
+
     def different(self, changes: dict[str, object]) -> dict[str, object]:
         """The values that differ from the user's."""
         return {name: value for name, value in changes.items() if getattr(self, name) != value}

@@ -1,12 +1,13 @@
 """GET /audit: a company's trail for its admins."""
 
+import uuid
 from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 
-from accounts.history import emails_of
 from accounts.models import Account, Role
 from audit.models import Kind, Record
 from emailchanges.models import change_by_operator
@@ -118,7 +119,7 @@ def test_operator_who_changed_an_address_has_not_had_it(new_user):
     bearer(colleague).patch("/auth/me", {"first_name": "Another"})
     change_by_operator(colleague, "another@example.com", boss)
 
-    assert emails_of(boss) == {"boss@example.com"}
+    assert boss.emails() == {"boss@example.com"}
     assert events(bearer(boss), user_id=boss.pk) == [("email.changed", "another@example.com")]
     assert ("profile.changed", "theirs@example.com") in events(bearer(boss), user_id=colleague.pk)
 
@@ -164,11 +165,11 @@ def test_page_takes_four_queries(costs, as_ada, bob):
     assert costs(lambda: as_ada.get(f"/audit?user_id={bob.pk}")) == (200, 6, 1)
 
 
-def test_page_is_found_by_its_index(as_ada, ada, django_assert_num_queries):
-    from django.db import connection
-
+def test_page_is_found_by_its_index(ada):
+    others = (Record(kind=Kind.LOGIN_SUCCEEDED, account_id=uuid.uuid4()) for _ in range(5000))
+    Record.objects.bulk_create(others)
     with connection.cursor() as cursor:
-        cursor.execute("SET enable_seqscan = off")
+        cursor.execute("ANALYZE audit_record")
     plan = Record.objects.filter(account_id=ada.account_id)[:20].explain()
 
     assert "audit_company" in plan
