@@ -56,6 +56,11 @@ WORDS = {
     "qr": _("QR code for the authenticator app"),
     "copied": _("Copied."),
     "codes left": _("Recovery codes left: {count}"),
+    "protected: yes": _("Your account is well protected."),
+    "protected: codes": _("Only {count} recovery codes are left. Create new ones."),
+    "protected: no": _(
+        "Only your password protects your account. Add a passkey or an authenticator app."
+    ),
     "added on": _("Added on {date}"),
     "remove: sure": _("Remove {name}?"),
     "remove: done": _("{name} was removed."),

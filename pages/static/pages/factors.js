@@ -118,6 +118,7 @@ async function leaveIfOver(error) {
 
 /* ---- What a person has ---- */
 
+const FEW = 3; // recovery codes
 let known = null; // what GET /auth/factors has answered
 
 document.addEventListener("loaded", ({ target, detail }) => {
@@ -125,7 +126,12 @@ document.addEventListener("loaded", ({ target, detail }) => {
   known = detail;
   drawWays(known.items);
   const count = known.recovery_codes_left;
-  one("[data-codes-left]").textContent = known.items.length ? say("codes left", { count }) : "";
+  const few = known.items.length && count < FEW ? "codes" : "yes";
+  const line = one("[data-protection]");
+  line.textContent = say(`protected: ${known.items.length ? few : "no"}`, { count });
+  line.dataset.kind = known.items.length && few === "yes" ? "good" : "wait";
+  one("[data-codes-row]").hidden = !known.items.length;
+  one("[data-codes-left]").textContent = say("codes left", { count });
   one("[data-required]").hidden = !known.required;
 });
 
@@ -135,10 +141,15 @@ function drawWays(items) {
   for (const button of all("[data-set-up]")) button.hidden = !possible[button.dataset.setUp];
 }
 
-/* Show one part of the card in the place of the others. */
+/* Show one part in the place of the others: on the account page in a dialog above what the person has. */
 function open(name) {
-  for (const panel of all("main [data-panel]")) panel.hidden = panel.dataset.panel !== name;
   const shown = one(`main [data-panel=${name}]`);
+  const dialog = shown.closest("dialog");
+  for (const panel of all("[data-panel]", dialog ?? one("main"))) panel.hidden = panel !== shown;
+  if (!dialog) all("main dialog[open]").forEach((opened) => opened.close());
+  else dialog.ariaLabel = one("h2", shown).textContent;
+  if (dialog && !dialog.open) dialog.showModal();
+  announce("");
   (one("[tabindex='-1']", shown) ?? one("input:enabled", shown) ?? one("main h1")).focus();
 }
 
@@ -263,6 +274,13 @@ async function rule(button) {
 }
 
 /* ---- Events ---- */
+
+/* Escape leaves a panel, but for codes that are shown once. */
+document.addEventListener("cancel", (event) => {
+  if (!event.target.matches("[data-panels]")) return;
+  event.preventDefault();
+  if (one("[data-panel=codes]").hidden) done("");
+}, true);
 
 document.addEventListener("click", ({ target }) => {
   const button = target.closest("button");

@@ -72,10 +72,15 @@ whenShown(async (main) => {
     if ("link" in form.dataset) await withProgress(() => openLink(form));
     else prefillAddress(form);
   }
-  if (client.user) fillText(main, client.user);
+  showOwn();
 });
 
+function showOwn() {
+  if (client.user) all("[data-own]").forEach((part) => fillText(part, client.user));
+}
+
 client.addEventListener("change", () => {
+  showOwn();
   all("form[data-call]").forEach(prefillAddress);
   all("[data-somebody-else]").forEach(warn);
 });

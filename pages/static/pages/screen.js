@@ -32,9 +32,11 @@ function email(text) {
   return span;
 }
 
-/* Where a page is one card the status region stands below its heading, above the fields; else at the
+/* In an open dialog the status region stands first. Where a page is one card it region stands below its heading, above the fields; else at the
 top. It is put there before it says anything: a region that comes with its text is not read aloud. */
 export function place() {
+  const dialog = one("main dialog[open]");
+  if (dialog) return dialog.firstChild === one("#status") || dialog.prepend(one("#status"));
   const headings = all("main > .card:only-of-type:not(.wide) h1");
   const heading = headings.find((found) => found.checkVisibility());
   if (!heading) return one("main").before(one("#status"));
