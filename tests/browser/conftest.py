@@ -251,6 +251,11 @@ def invite(page, *emails):
     page.locator("[data-team] [type=submit]").click()
 
 
+def open_row(page, name):
+    """Open the form of a row of the account page."""
+    page.locator("details.row > summary", has_text=name).click()
+
+
 def open_tab(page, name):
     page.locator(f".tabs [href='#{name}']").click()
     page.locator(f"[data-tab={name}]:visible").wait_for()

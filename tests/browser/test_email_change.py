@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading, says
+from tests.browser.conftest import fill, heading, open_row, says
 from tests.browser.test_factors import add_app, add_passkey, code
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
@@ -22,6 +22,7 @@ def page(site_of_ada):
 
 
 def ask_for(page, email, password=PASSWORD):
+    open_row(page, "E-mail address")
     page.locator("[name=own-email]").fill(email)
     page.locator("[name=own-password]").fill(password)
     page.locator(f"{FORM} button[type=submit]").click()
@@ -33,7 +34,7 @@ def test_without_a_second_factor_the_password_is_enough(site_of_ada, page):
     says(page, "we've sent a link to lovelace@example.com")
     page.goto(site_of_ada.mailed_link())
     page.get_by_role("button", name="Use this address").click()
-    page.locator("dd", has_text="lovelace@example.com").wait_for()
+    page.locator("#profile", has_text="lovelace@example.com").wait_for()
 
 
 def test_link_asks_for_the_session_of_the_account_that_it_names(site_of_ada, bob, page):
@@ -57,6 +58,7 @@ def test_code_of_the_app_is_asked_for_in_a_second_step(page):
     page.locator("#email-code").fill(code(secret, 1))
 
     says(page, "we've sent a link to lovelace@example.com")
+    open_row(page, "E-mail address")
     page.locator("[name=own-email]:visible").wait_for()  # ready for the next time
     assert not page.locator("#email-code").is_visible()
     assert page.locator("[name=own-password]").input_value() == ""
@@ -99,7 +101,7 @@ def test_undoing_leads_to_a_new_password_with_the_address_filled_in(site_of_ada,
     says(page, "lovelace@example.com")
     page.goto(site_of_ada.mailed_link())
     page.get_by_role("button", name="Use this address").click()
-    page.locator("dd", has_text="lovelace@example.com").wait_for()
+    page.locator("#profile", has_text="lovelace@example.com").wait_for()
 
     page.goto(site_of_ada.mailed_link(to="ada@example.com"))
     page.locator("form[data-email-change=undo] button").click()

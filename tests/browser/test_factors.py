@@ -196,6 +196,7 @@ def test_passkey_is_named(page):
     says(page, "Saved.")
     page.locator("#factors").get_by_text("Ada's telephone").wait_for()
     assert page.evaluate("document.activeElement.tagName") == "H2"
+    assert page.locator("[data-protection]").inner_text() == "Your account is well protected."
 
 
 def test_app_is_asked_for_and_six_digits_send_themselves(page):
@@ -282,18 +283,23 @@ def test_new_recovery_codes_are_copied_downloaded_and_printed(page):
     page.emulate_media(media="print")
     assert page.locator(".codes").is_visible()
     assert not page.locator("header").is_visible()
-    assert not page.get_by_role("heading", name="Security").is_visible()
+    assert not page.get_by_role("heading", name="Sign-in and security").is_visible()
 
 
 def test_wrong_password_and_cancel_change_nothing(page):
     press(page, "Add an authenticator app")
     prove(page, password="wrong guess")
     says(page, "Incorrect password.")
+    assert page.locator("dialog #status").is_visible()
 
     press(page, "Cancel")
 
     page.get_by_text("Not set up yet.").wait_for()
     assert page.locator("#proof-password").input_value() == ""
+    press(page, "Add a passkey")
+    page.keyboard.press("Escape")
+    page.locator("dialog[open]").wait_for(state="detached")
+    assert "Only your password" in page.locator("[data-protection]").inner_text()
 
 
 def test_mailed_link_alone_does_not_suffice(site_of_ada, page):

@@ -102,7 +102,7 @@ def test_passkey_works_while_the_address_is_locked(new_site):
 
     page.get_by_role("button", name="Use a passkey").click()
 
-    page.locator("dd", has_text="ada@example.com").wait_for()
+    page.locator("#profile", has_text="ada@example.com").wait_for()
 
 
 def test_first_wait_is_said_to_be_short(new_site):

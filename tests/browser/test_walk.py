@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import fill, heading, invited, says
+from tests.browser.conftest import fill, heading, invited, open_row, says
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -148,6 +148,7 @@ def test_language_is_kept_with_the_person(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
 
+    open_row(page, "Language")
     page.locator("#language").select_option("sv")
     page.locator("main form button:not([type]):visible").click()
 
@@ -171,7 +172,7 @@ def test_language_of_the_account_wins_and_is_changed_only_when_asked(site_of_ada
 
     says(page, "Gespeichert.")
     page.reload()
-    page.locator("#language:enabled").wait_for()
+    page.locator("#language:enabled").wait_for(state="attached")
     assert page.locator("#language").input_value() == "de"
     assert not page.get_by_text("Dieser Browser zeigt").is_visible()
 

@@ -32,8 +32,9 @@ function email(text) {
   return span;
 }
 
-/* In an open dialog the status region stands first. Where a page is one card it region stands below its heading, above the fields; else at the
-top. It is put there before it says anything: a region that comes with its text is not read aloud. */
+/* In an open dialog the status region stands first; where a page is one card, below its heading, above
+the fields; else at the top. It is put there before it says anything: a region that comes with its
+text is not read aloud. */
 export function place() {
   const dialog = one("main dialog[open]");
   if (dialog) return dialog.firstChild === one("#status") || dialog.prepend(one("#status"));
