@@ -349,9 +349,11 @@ def email(name: str, default: str) -> Config:
         stop(name, "must be an address, such as smtp+tls://user:password@mail.example.com:587")
     if scheme == "filemail" and not config["EMAIL_FILE_PATH"]:
         stop(name, "must name a folder, such as filemail:////var/mail/outgoing")
+    if scheme == "consolemail":
+        config["EMAIL_BACKEND"] = "mail.console.EmailBackend"
     # RFC 8314 §3.3: TLS from the first byte has a port of its own.
     config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
-    return config
+    return {key: value for key, value in config.items() if value}
 
 
 def commit(folder: Path) -> str:

@@ -6,28 +6,22 @@ import subprocess
 import sys
 import time
 
+import django
+from django.conf import settings
+from django.core.management import call_command
+
 PROGRAMS = [
     [sys.executable, "-m", "gunicorn", "config.wsgi"],
     [sys.executable, "manage.py", "sendmail"],
 ]
 
 
-def prepare() -> None:
-    """Check the settings and migrate."""
-    import django
-    from django.core.management import call_command
-
-    django.setup()
-    call_command("check")
-    call_command("migrate", interactive=False, verbosity=0)
-
-
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
-    prepare()
-    from django.conf import settings
-
+    django.setup()
+    call_command("check")
+    call_command("migrate", interactive=False, verbosity=0)
     path = "" if settings.SERVES_PAGES else "/docs"  # which is served in any case
     print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -300,16 +300,7 @@ SPECTACULAR_SETTINGS = {
 
 # ---- Mail ------------------------------------------------------------------------------------
 
-EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
-if EMAIL_BACKEND == "django.core.mail.backends.console.EmailBackend":
-    EMAIL_BACKEND = "mail.console.EmailBackend"
-EMAIL_HOST = EMAIL["EMAIL_HOST"] or "localhost"
-EMAIL_PORT = EMAIL["EMAIL_PORT"]
-EMAIL_HOST_USER = EMAIL["EMAIL_HOST_USER"] or ""
-EMAIL_HOST_PASSWORD = EMAIL["EMAIL_HOST_PASSWORD"] or ""
-EMAIL_USE_TLS = EMAIL.get("EMAIL_USE_TLS", False)
-EMAIL_USE_SSL = EMAIL.get("EMAIL_USE_SSL", False)
-EMAIL_FILE_PATH = EMAIL["EMAIL_FILE_PATH"] or None
+vars().update(EMAIL)  # EMAIL_HOST and the rest
 EMAIL_TIMEOUT = 10
 
 # ---- Logs ------------------------------------------------------------------------------------

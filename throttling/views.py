@@ -136,10 +136,7 @@ class CountedView(JSONView):
 
 
 def check_body_size(request: Request) -> None:
-    """Refuse a body by its headers, before a byte of it is read.
-
-    Raises RequestTooLarge, or LengthRequired for a chunked body.
-    """
+    """Raise RequestTooLarge, or LengthRequired for a chunked body, before a byte of it is read."""
     if "HTTP_TRANSFER_ENCODING" in request.META:
         raise LengthRequired
     if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
