@@ -8,14 +8,12 @@ from django.utils.translation import gettext_lazy as _
 from accounts.passwords import Breached, Common, Personal
 
 WORDS = {
-    # Said of a limit and of a lock alike, and true of both: nobody shall tell one from the other.
-    # What stands between <a> and </a> becomes a link to a new password.
+    # True of a limit and of a lock alike. What <a> and </a> enclose leads to a new password.
     "too many attempts": _("Too many attempts: wait {lock} minutes or <a>reset your password</a>."),
     "too many attempts: link": _("Too many attempts: wait {lock} minutes. Your link still works."),
     "goes on by itself": _("Too many requests. This continues automatically in a moment."),
     "goes on by itself: long": _(
-        "Too many attempts. This continues automatically, in {lock} minutes at most. A passkey "
-        "works now."
+        "Too many attempts. This continues in {lock} minutes at most. A passkey works now."
     ),
     "log in": _("Sign in"),
     "new password": _("Reset your password"),

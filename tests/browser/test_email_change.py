@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import fill, heading, open_row, says
-from tests.browser.test_factors import add_app, add_passkey, code
+from tests.browser.test_factors import add_app, add_passkey, code, until
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 
@@ -107,4 +107,4 @@ def test_undoing_leads_to_a_new_password_with_the_address_filled_in(site_of_ada,
     page.locator("form[data-email-change=undo] button").click()
 
     page.wait_for_url("**/forgot-password")
-    page.wait_for_function("document.querySelector('[name=email]').value === 'ada@example.com'")
+    until(page, "document.querySelector('[name=email]').value === 'ada@example.com'")

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.browser.conftest import fill, heading, says
+from tests.browser.test_factors import until
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -212,4 +213,4 @@ def test_password_managers_are_led_to_the_change(site_of_ada):
     page.goto("/.well-known/change-password")
 
     heading(page, "Reset your password")
-    page.wait_for_function("document.querySelector('[name=email]').value === 'ada@example.com'")
+    until(page, "document.querySelector('[name=email]').value === 'ada@example.com'")

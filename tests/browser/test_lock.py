@@ -22,7 +22,7 @@ NOT_USED_UP = {
 }
 LONG = {
     "en": ("in 15 minutes at most.", "Reset your password"),
-    "de": ("spätestens in 15 Minuten.", "Passwort zurücksetzen"),
+    "de": ("spätestens in 15 Minuten", "Passwort zurücksetzen"),
     "sv": ("senast om 15 minuter.", "Återställ ditt lösenord"),
 }
 

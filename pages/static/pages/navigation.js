@@ -9,6 +9,7 @@ const COMPANY_ID = "company-id"; // and whose name that is
 
 export const client = new Client();
 
+const HEARD = 50; // milliseconds after which a screen reader listens to a region that has come
 const setups = []; // called with the page's <main> when it may be used
 export const whenShown = (setup) => setups.push(setup);
 
@@ -30,7 +31,10 @@ export async function visit(path, { push = true, text = "", kind = "good" } = {}
   document.title = page.title;
   one("main").before(one("#status"));
   one("main").replaceWith(one("main", page));
+  place();
   scrollTo(0, 0);
+  if (text) await new Promise((done) => setTimeout(done, HEARD));
+  if (mine !== turn) return;
   announce(text, kind);
   await show({ focus: true });
 }
