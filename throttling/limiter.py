@@ -93,7 +93,7 @@ class Limiter:
         self.process = ProcessCounter()
         self.lock = threading.Lock()
         self.unavailable_until: float | None = None  # on the monotonic clock
-        for name in ("client", "window"):
+        for name in ("client", "window", "threads"):
             self.__dict__.pop(name, None)
 
     @functools.cached_property
@@ -103,22 +103,11 @@ class Limiter:
 
     @functools.cached_property
     def window(self) -> Any:
-        """The script, to be called with `keys` and `args`."""
-        script = self.client.register_script(SCRIPT)
-        if not isinstance(self.client, RedisCluster):
-            return script
-        # When a node fails, redis-py asks all others in turn, and holds a lock meanwhile: while the
-        # whole Cluster hangs, requests would queue up for many seconds.
-        threads = ThreadPoolExecutor(CLUSTER_THREADS, "cluster")
+        return self.client.register_script(SCRIPT)
 
-        def in_time(**options: Any) -> Any:
-            answer = threads.submit(script, **options)
-            try:
-                return answer.result(timeout=CLUSTER_SECONDS)
-            finally:
-                answer.cancel()  # where it has not begun
-
-        return in_time
+    @functools.cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(CLUSTER_THREADS, "cluster")
 
     def count(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
         """Count a request of the caller in the tier; `limit` is in requests a window.
@@ -159,7 +148,9 @@ class Limiter:
         if retries and not self.may_retry():
             return None
         try:
-            used, left = self.window(keys=[key], args=[milliseconds])
+            servers = settings.REDIS_SERVERS
+            run = self.run_in_time if servers and not servers["service"] else self.window
+            used, left = run(keys=[key], args=[milliseconds])
             counted = int(used), int(left) / 1000
         except Exception as error:  # whatever it is, a limiter must not be what fails a request
             self.record_failure(error)
@@ -167,6 +158,18 @@ class Limiter:
         if retries:  # an answer to an earlier request says nothing about the outage
             self.record_recovery()
         return counted
+
+    def run_in_time(self, **options: Any) -> Any:
+        """Run the script on a Cluster, for CLUSTER_SECONDS at most, connecting included.
+
+        When a node fails, redis-py asks all others in turn, and holds a lock meanwhile: while the
+        whole Cluster hangs, requests would queue up for many seconds.
+        """
+        answer = self.threads.submit(lambda: self.window(**options))
+        try:
+            return answer.result(timeout=CLUSTER_SECONDS)
+        finally:
+            answer.cancel()  # where it has not begun
 
     def may_retry(self) -> bool:
         """Whether this request tries Redis again: during an outage one per RETRY_SECONDS does."""
