@@ -21,6 +21,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import capfirst
+from rest_framework.exceptions import APIException
 
 from audit import trail
 from audit.counting import MOST_COUNTED, count_of, said
@@ -82,7 +83,7 @@ def cell(value: object) -> str:
 
 def each(request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any]) -> list[Any]:
     """Take an action's step with each row in a transaction of its own; the rows it was taken with.
-    A step that did nothing returns False. A message names the rows the caller may not act on."""
+    A step that did nothing returns False. A message names the rows that were refused, and why."""
     done = []
     for row in rows:
         try:
@@ -91,6 +92,8 @@ def each(request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any]) 
                     done.append(row)
         except PermissionDenied:
             messages.error(request, f"{row}: only a superuser can change operators.")
+        except APIException as refusal:
+            messages.error(request, f"{row}: {refusal.detail}.")
     return done
 
 

@@ -19,12 +19,3 @@ class AddIndexOnline(migrations.AddIndex):
         model = to_state.apps.get_model(app_label, self.model_name)
         editor.remove_index(model, self.index, concurrently=True)  # IF EXISTS
         editor.add_index(model, self.index, concurrently=True)
-
-    def database_backwards(
-        self, app_label: str, editor: Any, from_state: Any, to_state: Any
-    ) -> None:
-        if editor.connection.vendor != "postgresql":
-            super().database_backwards(app_label, editor, from_state, to_state)
-            return
-        model = from_state.apps.get_model(app_label, self.model_name)
-        editor.remove_index(model, self.index, concurrently=True)

@@ -15,8 +15,9 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from rest_framework.exceptions import APIException
 
-from accounts.errors import EmailTaken, LastAdmin
+from accounts.errors import EmailTaken
 from accounts.models import Account, Consultant, Role, User
 from audit.admin import OfficeAdmin, each, report
 from backoffice import invitations, panels  # noqa: F401  (invitations registers its page)
@@ -202,13 +203,10 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Send a password link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        def send(user: User) -> bool | None:
+        def send(user: User) -> None:
             if not user.is_active:
-                text = f"{user} is deactivated and could not use a password link."
-                self.message_user(request, text, messages.ERROR)
-                return False
+                raise APIException("deactivated, and could not use a password link")
             PasswordChange.objects.mail_to(user, actor=caller(request))
-            return None
 
         one, many = "A password link goes to {}.", "Password links go to {} users."
         self.take(request, queryset, send, one, many)
@@ -218,11 +216,8 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Unlock", permissions=["change", "unlock"])
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        def unlock(user: User) -> bool:
-            return Lockout.objects.unlock(user.email, caller(request))
-
-        one, many = "{} can sign in again.", "{} users can sign in again."
-        self.take(request, queryset, unlock, one, many)
+        actor, one, many = caller(request), "{} can sign in again.", "{} users can sign in again."
+        self.take(request, queryset, lambda it: Lockout.objects.unlock(it.email, actor), one, many)
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return caller(request).is_superuser
@@ -230,55 +225,45 @@ class UserAdmin(PanelAdmin):
     @admin.action(description="Remove second factors", permissions=["reset"])
     def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Of others; one's own take a password and a factor, on the account page."""
-
-        def reset(user: User) -> Any:
-            return Factors.objects.reset(user, caller(request))
-
-        one = "{}'s second factors are removed."
-        others = queryset.exclude(pk=caller(request).pk)
-        self.take(request, others, reset, one, "The second factors of {} users are removed.")
+        actor, others = caller(request), queryset.exclude(pk=caller(request).pk)
+        one, many = "{}'s second factors are removed.", "{} users' second factors are removed."
+        self.take(request, others, lambda user: Factors.objects.reset(user, actor), one, many)
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        step = self.changing(request, role=Role.ADMIN)
-        self.take(request, queryset, step, "{} is now an admin.", "{} users are now admins.")
+        one, many = "{} is now an admin.", "{} users are now admins."
+        self.change(request, queryset, one, many, role=Role.ADMIN)
 
     @admin.action(description="Make member", permissions=["change"])
     def make_member(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        step = self.changing(request, role=Role.MEMBER)
-        self.take(request, queryset, step, "{} is now a member.", "{} users are now members.")
+        one, many = "{} is now a member.", "{} users are now members."
+        self.change(request, queryset, one, many, role=Role.MEMBER)
 
     @admin.action(description="Deactivate", permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        step = self.changing(request, is_active=False)
-        one = "{} is deactivated and signed out."
-        self.take(request, queryset, step, one, "{} users are deactivated and signed out.")
+        one, many = "{} is deactivated and signed out.", "{} users are deactivated and signed out."
+        self.change(request, queryset, one, many, is_active=False)
 
     @admin.action(description="Activate", permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        step = self.changing(request, is_active=True)
         one, many = "{} can sign in again.", "{} users can sign in again."
-        self.take(request, queryset, step, one, many)
+        self.change(request, queryset, one, many, is_active=True)
 
-    def changing(self, request: HttpRequest, **change: Any) -> Any:
-        """A step that changes a user, except the caller, by the API's rule."""
+    def change(
+        self, request: HttpRequest, users: QuerySet[User], one: str, many: str, **change: Any
+    ) -> None:
+        """Change users other than the caller by the API's rule."""
 
         def step(user: User) -> bool:
             if user == request.user:
-                text = f"{user}: you can't change your own role or state here."
-                self.message_user(request, text, messages.ERROR)
-                return False
-            try:
-                changed, revoked = user.update_role_or_active(caller(request), **change)
-            except LastAdmin as error:
-                self.message_user(request, f"{user}: {error.detail}.", messages.ERROR)
-                return False
+                raise APIException("you can't change your own role or state here")
+            changed, revoked = user.update_role_or_active(caller(request), **change)
             if revoked:
                 text = f"Open invitations from {user} are revoked: {', '.join(revoked)}."
                 self.message_user(request, text, messages.WARNING)
             return bool(changed)
 
-        return step
+        self.take(request, users, step, one, many)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("invitations.add_invitation"))

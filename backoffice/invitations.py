@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from accounts.models import Role, User
 from audit.admin import ReadOnlyAdmin, each, report
 from backoffice.diagnosis import diagnose_invitation
-from backoffice.pages import PanelAdmin
+from backoffice.pages import PanelAdmin, caller
 from backoffice.panels import last_mail
 from invitations.exceptions import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, InvitationQuerySet, Status
@@ -107,40 +107,30 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return changes or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
-        Invitation.objects.save_and_mail(obj, cast(User, request.user))
+        Invitation.objects.save_and_mail(obj, caller(request))
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """The invitation records itself."""
 
     @admin.action(description="Send again", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        done = self.each_open(request, queryset, Invitation.resend)
         one = "The invitation to {} will be sent again, with a new link."
-        report(request, done, one, "{} invitations will be sent again, with new links.")
+        many = "{} invitations will be sent again, with new links."
+        self.take(request, queryset, Invitation.resend, one, many)
 
     @admin.action(description="Revoke", permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        done = self.each_open(request, queryset, Invitation.revoke)
-        report(request, done, "The invitation to {} is revoked.", "{} invitations are revoked.")
+        one, many = "The invitation to {} is revoked.", "{} invitations are revoked."
+        self.take(request, queryset, Invitation.revoke, one, many)
 
-    def each_open(
+    def take(
         self,
         request: HttpRequest,
         invitations: QuerySet[Invitation],
         step: Callable[[Invitation, User], None],
-    ) -> list[str]:
-        """Take the step with each invitation on its own, and say which were refused and why; the
-        addresses of the others."""
-        actor = cast(User, request.user)
-
-        def take(invitation: Invitation) -> bool:
-            try:
-                step(invitation, actor)
-            except InvitationRefused as error:
-                refused = f"Refused for {invitation.email}: {error.detail}."
-                self.message_user(request, refused, messages.ERROR)
-                return False
-            return True
-
-        done = each(request, invitations.select_related("account"), take)
-        return [invitation.email for invitation in done]
+        one: str,
+        many: str,
+    ) -> None:
+        rows, actor = invitations.select_related("account"), caller(request)
+        done = each(request, rows, lambda invitation: step(invitation, actor))
+        report(request, [invitation.email for invitation in done], one, many)

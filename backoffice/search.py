@@ -88,25 +88,6 @@ def exact_match(model: type[Any], text: str) -> Q | None:
         return None
 
 
-def describe_user(user: User) -> str:
-    state = "" if user.is_active else ", deactivated"
-    return f"{user.get_full_name()} · {user.account}, {user.get_role_display()}{state}"
-
-
-def describe_account(account: Account) -> str:
-    return f"since {account.created_at:%Y-%m-%d}"
-
-
-def describe_invitation(invitation: Invitation) -> str:
-    return f"{invitation.status.label}, to {invitation.account}"
-
-
-def describe_link(link: SignupLink) -> str:
-    if link.used_at:
-        return "used"
-    return "open" if link.is_live() else "expired"
-
-
 def describe_mail(mail: OutgoingMail) -> str:
     text = f"{mail.kind_name}, {mail.get_state_display()}"
     return f"{text}: {mail.problem}" if mail.problem else text
@@ -119,10 +100,13 @@ def describe_lockout(lockout: Lockout) -> str:
 
 
 SEARCHED: dict[type[Any], Callable[[Any], str]] = {
-    User: describe_user,
-    Account: describe_account,
-    Invitation: describe_invitation,
-    SignupLink: describe_link,
+    User: lambda user: (
+        f"{user.get_full_name()} · {user.account}, {user.get_role_display()}"
+        f"{'' if user.is_active else ', deactivated'}"
+    ),
+    Account: lambda account: f"since {account.created_at:%Y-%m-%d}",
+    Invitation: lambda invitation: f"{invitation.status.label}, to {invitation.account}",
+    SignupLink: lambda link: "used" if link.used_at else "open" if link.is_live() else "expired",
     OutgoingMail: describe_mail,
     Lockout: describe_lockout,
 }

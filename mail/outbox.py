@@ -135,31 +135,20 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         kind = PREFIX + notice.kind
         if MailBudget.objects.take(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
             return
-        self.create(
-            kind=kind,
+        self.of_notice(notice).save()
+
+    def tell_all(self, notices: Iterable[Notice]) -> None:
+        """Ask for many such mails at once, each of which is the last to its address."""
+        self.bulk_create(map(self.of_notice, notices), batch_size=500)
+
+    def of_notice(self, notice: Notice) -> "OutgoingMail":
+        return self.model(
+            kind=PREFIX + notice.kind,
             email=notice.email,
             language=notice.language,
             context=notice.context,
             origin=present_origin(),
             state=State.READY,
-        )
-
-    def tell_all(self, notices: Iterable[Notice]) -> None:
-        """Ask for many such mails at once, each of which is the last to its address."""
-        origin = present_origin()
-        self.bulk_create(
-            [
-                self.model(
-                    kind=PREFIX + one.kind,
-                    email=one.email,
-                    language=one.language,
-                    context=one.context,
-                    origin=origin,
-                    state=State.READY,
-                )
-                for one in notices
-            ],
-            batch_size=500,
         )
 
     def fates(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
@@ -264,16 +253,11 @@ class OutgoingMail(models.Model):
             return None
         return self.model._default_manager.filter(pk=self.link_id).first()
 
-    def notice(self) -> Notice | None:
-        if not self.kind.startswith(PREFIX):
-            return None
-        kind = self.kind.removeprefix(PREFIX)
-        return Notice(kind, self.email, self.language, self.context or {})
-
     def subject_matter(self) -> EmailedLink | Notice | None:
         """What there is to send: a notice, or a link that still works."""
-        if notice := self.notice():
-            return notice
+        if self.kind.startswith(PREFIX):
+            kind = self.kind.removeprefix(PREFIX)
+            return Notice(kind, self.email, self.language, self.context or {})
         link = self.link()
         return link if link is not None and link.is_live() else None
 

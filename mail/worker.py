@@ -2,16 +2,14 @@
 
 import contextlib
 import logging
-import smtplib
-import ssl
 import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
+from typing import TypeVar
 
 from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
-from django.core.mail.backends.smtp import EmailBackend as SMTPBackend
 from django.db import DatabaseError, close_old_connections, connection
 
 from mail.heartbeat import Heartbeat
@@ -20,8 +18,8 @@ from mail.systemd import notify
 
 logger = logging.getLogger(__name__)
 
-
 BATCH = 20  # mails
+T = TypeVar("T")
 
 
 def process_next(state: State, server: BaseEmailBackend, by: datetime | None = None) -> bool:
@@ -40,18 +38,6 @@ def process_next(state: State, server: BaseEmailBackend, by: datetime | None = N
     return False
 
 
-def failed_step(server: BaseEmailBackend, error: Exception) -> str:
-    """Which step of opening a connection failed, and with which server, for the log."""
-    if not isinstance(server, SMTPBackend):
-        return "opening the mail backend"
-    place = f"{server.host}:{server.port}"
-    if isinstance(error, smtplib.SMTPAuthenticationError):
-        return f"signing in to {place}"
-    if server.use_tls and isinstance(error, ssl.SSLError | smtplib.SMTPNotSupportedError):
-        return f"STARTTLS with {place}"
-    return f"connecting to {place}"
-
-
 class Worker:
     """Empties the outbox until it is told to stop, works off what else waits a batch at a time, and
     does `hourly` once an hour."""
@@ -61,8 +47,8 @@ class Worker:
 
     def __init__(
         self,
-        hourly: Callable[[], object] | None = None,
-        work_off: Callable[[], int] | None = None,
+        hourly: Callable[[], object] = lambda: None,
+        work_off: Callable[[], int] = lambda: 0,
     ) -> None:
         self.hourly = hourly  # what else to do once an hour
         self.work_off = work_off  # a batch of what else waits; how much it was
@@ -86,31 +72,25 @@ class Worker:
         notify("READY=1")
         while self.goes_on():
             close_old_connections()
-            reached = self.survive(self.round)
+            reached = self.survive(self.round) is not False
             self.survive(Heartbeat.objects.beat_round)
             self.survive(self.do_hourly)
-            if self.survive_batch():
+            if self.survive(self.work_off):
                 continue
             patience = self.POLL_SECONDS if reached else pause(self.refusals).total_seconds()
             self.stopping.wait(min(patience, 60))
         logger.info("mail worker stopped")
 
-    def survive(self, work: Callable[[], bool | None]) -> bool:
-        """Whether the work was done, or has failed by no fault of the mail server."""
+    def survive(self, work: Callable[[], T]) -> T | None:
+        """The work's answer; None where it failed, which is logged."""
         try:
-            return work() is not False
+            return work()
         except DatabaseError as error:
             logger.error("mail worker: the database failed (%s)", type(error).__name__)
         except Exception:
             logger.exception("mail worker: it goes on")
         connection.close()
-        return True
-
-    def survive_batch(self) -> bool:
-        """Work off one batch; whether there was one, and there may be more."""
-        worked = []
-        self.survive(lambda: worked.append(self.work_off()) if self.work_off else None)
-        return any(worked)
+        return None
 
     def round(self, by: datetime | None = None) -> bool:
         """Decide on what was requested and send what is due, by turns, so that neither waits for
@@ -124,9 +104,9 @@ class Worker:
                 pass
         except PROBLEMS as error:
             self.refusals += 1
+            place = f"{getattr(server, 'host', '')}:{getattr(server, 'port', '')}"
             problem = failure_summary(error)
-            step = failed_step(server, error)
-            logger.warning("mail server: %s failed (%s), try %d", step, problem, self.refusals)
+            logger.warning("mail server %s: %s, try %d", place, problem, self.refusals)
             return False
         finally:
             with contextlib.suppress(*PROBLEMS):
@@ -142,7 +122,7 @@ class Worker:
         return taken > 0
 
     def do_hourly(self) -> None:
-        if self.hourly is not None and time.monotonic() >= self.next_hour:
+        if time.monotonic() >= self.next_hour:
             self.next_hour = time.monotonic() + self.HOUR
             self.hourly()
             Heartbeat.objects.beat("prune")
