@@ -58,20 +58,17 @@ def too_many_mails(user: User, panel: Panel) -> Finding | None:
     """Mails of a kind beyond the hourly limit are dropped silently."""
     if "mails" not in panel:
         return None
-    most = {
-        budget_key(f"{kind._meta.label_lower} {user.email}"): (
-            kind.per_hour,
-            str(kind._meta.verbose_name),
-        )
-        for kind in EmailedLink.kinds()
+    kinds = {
+        budget_key(f"{one._meta.label_lower} {user.email}"): one for one in EmailedLink.kinds()
     }
     since = timezone.now() - HOUR
-    for budget in MailBudget.objects.filter(name__in=most, begun_at__gt=since).order_by("-used"):
-        limit, name = most[budget.name]
-        limit = limit or settings.MAIL_PER_ADDRESS_PER_HOUR
+    for budget in MailBudget.objects.filter(name__in=kinds, begun_at__gt=since).order_by("-used"):
+        kind = kinds[budget.name]
+        limit = kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         if budget.used > limit:
-            words = f"At a limit: {budget.used} {name} mails requested, {limit} an hour are sent. "
-            return Finding("wait", f"{words}Try again after {minute(budget.begun_at + HOUR)}.")
+            words = f"At a limit: {budget.used} {kind._meta.verbose_name} mails requested, "
+            words += f"{limit} an hour are sent. Try again after {minute(budget.begun_at + HOUR)}."
+            return Finding("wait", words)
     return None
 
 

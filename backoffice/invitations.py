@@ -17,9 +17,6 @@ from backoffice.panels import last_mail
 from invitations.exceptions import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, InvitationQuerySet, Status
 
-FORM_FIELDS = ["account", "email", "role", "consultant", "language"]
-STATUS_FIELDS = ["status", "invited_by", "created_at", "expires_at", "used_at", "revoked_at"]
-
 
 class StatusFilter(admin.SimpleListFilter):
     title = "status"
@@ -69,7 +66,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     list_filter = [StatusFilter, "role"]
     search_fields = ["email", "=account__name"]
     search_help_text = "Part of an address, or a company's full name."
-    readonly_fields = STATUS_FIELDS
+    fields = ["account", "email", "role", "consultant", "language"]
     autocomplete_fields = ["account", "consultant"]
     actions = buttons = ["resend", "revoke"]
     asks_first: ClassVar[dict[str, str]] = {"revoke": "The link in the mail stops working."}
@@ -88,9 +85,6 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
     def useless(self, request: HttpRequest, row: Invitation) -> set[str]:
         return set() if row.status in {Status.PENDING, Status.EXPIRED} else set(self.buttons)
-
-    def get_fields(self, request: HttpRequest, obj: object = None) -> Any:
-        return [*FORM_FIELDS, *STATUS_FIELDS] if obj else FORM_FIELDS
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         """A class of the request's own, which knows who invites."""

@@ -1,6 +1,5 @@
 """The admin site's log-in besides the password: a passkey, a second factor shown or set up."""
 
-import json
 from typing import Any
 
 from django.conf import settings
@@ -15,22 +14,15 @@ from rest_framework.exceptions import NotAuthenticated
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
-from signin.cookies import own_origin
 from signin.devices import device_of, remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongPasskey
 from signin.factors import totp
 from signin.factors.enrolment import user_of_enrolment
 from signin.factors.forms import form_proof, second_page
 from signin.factors.models import Factors
-from signin.factors.passkeys import request_options, take_passkey
+from signin.factors.passkeys import take_passkey
 from signin.factors.proof import Method, Proof
 from signin.login import clear_lockout
-
-
-def passkey_options(request: HttpRequest) -> str:
-    """What the browser asks for a passkey with, as JSON; "" at an origin without passkeys."""
-    here = own_origin(request) in settings.PASSKEYS_ORIGINS
-    return json.dumps(request_options()) if here else ""
 
 
 def operator_by_passkey(request: HttpRequest) -> User | None:

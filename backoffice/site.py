@@ -5,17 +5,15 @@ from typing import Any, cast
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.template.response import TemplateResponse
-from django.urls import path
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
 from rest_framework.exceptions import APIException
 
 from accounts.models import User
@@ -23,11 +21,9 @@ from backoffice import second_factor
 from backoffice.overview import overview
 from backoffice.search import search
 from mail.emails import canonical_email
-from mail.outbox import OutgoingMail
-from passwords.models import PasswordChange
 from signin.devices import remember_device
 from signin.errors import FactorNeeded, WrongCredentials
-from signin.factors.forms import form_proof, unseal
+from signin.factors.forms import form_proof, passkey_options, unseal
 from signin.login import check_credentials
 from throttling.errors import RateLimited, TooManyAttempts
 from throttling.views import CredentialThrottle, PublicThrottle
@@ -48,14 +44,14 @@ class LoginForm(AdminAuthenticationForm):
     # Django's own field folds compatibility characters: a Kelvin sign would become a k, and its
     # failures would lock another user's address.
     username = forms.CharField(
-        label="Email address",
+        label="E-mail address",
         widget=forms.EmailInput(
             attrs={"autofocus": True, "autocapitalize": "none", "autocomplete": "username"}
         ),
     )
 
     def get_invalid_login_error(self) -> ValidationError:
-        text = "The email address or password is wrong, or the account is not an operator's."
+        text = "The e-mail address or password is wrong, or the account is not an operator's."
         return ValidationError(text, code="invalid_login")
 
     def clean(self) -> dict[str, Any]:
@@ -87,19 +83,7 @@ class Site(admin.AdminSite):
     index_template = "backoffice/index.html"
 
     def get_urls(self) -> list[Any]:
-        """Django's but those LEFT_OUT, and the request for a password link."""
-        mail = self.admin_view(require_POST(self.mail_password_link))
-        kept = [one for one in super().get_urls() if getattr(one, "name", "") not in LEFT_OUT]
-        return [path("password-link/", mail, name="password_link"), *kept]
-
-    def mail_password_link(self, request: HttpRequest) -> HttpResponse:
-        """Mail the operator a link to change the password, as the API does."""
-        user = cast(User, request.user)
-        OutgoingMail.objects.request(PasswordChange, user.email, user.language)
-        most = settings.MAIL_PER_ADDRESS_PER_HOUR
-        text = f"A link to change your password goes to {user.email}, at most {most} an hour."
-        messages.success(request, text)
-        return redirect("admin:index")
+        return [one for one in super().get_urls() if getattr(one, "name", "") not in LEFT_OUT]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """What every page sees: also the navigation, NAVIGATION first, and the operators' links."""
@@ -118,6 +102,7 @@ class Site(admin.AdminSite):
             "more": more,
             "section": section,
             "links": settings.LINKS,
+            "forgot": f"{settings.FRONTEND_URL}/forgot-password",
         }
 
     def index(
@@ -166,10 +151,7 @@ class Site(admin.AdminSite):
             form = request.POST.copy()
             form["username"], form["password"] = unseal(str(form["sealed"]))
             request.POST = form  # type: ignore[assignment]
-        context = {
-            "passkey": second_factor.passkey_options(request),
-            "forgot": f"{settings.FRONTEND_URL}/forgot-password",
-        } | (context or {})
+        context = {"passkey": passkey_options(request)} | (context or {})
         if request.POST.get("passkey") and "sealed" not in request.POST:
             if user := second_factor.operator_by_passkey(request):
                 return second_factor.enter(request, user)

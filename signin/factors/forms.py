@@ -22,13 +22,17 @@ LIFE = 300  # seconds
 PURPOSE = "signin.form"
 
 
-def second_page(request: HttpRequest | Request, email: str, password: str) -> dict[str, str]:
-    """For the page that asks for a factor: `sealed`, and `passkey`, the options for its button, or
-    "" if the host by which the browser called us allows no passkeys."""
+def passkey_options(request: HttpRequest | Request) -> str:
+    """What the browser asks for a passkey with, as JSON; "" if the host by which it called us
+    allows no passkeys."""
     here = own_origin(request) in settings.PASSKEYS_ORIGINS
-    passkey = json.dumps(request_options()) if here else ""
+    return json.dumps(request_options()) if here else ""
+
+
+def second_page(request: HttpRequest | Request, email: str, password: str) -> dict[str, str]:
+    """For the page that asks for a factor: `sealed`, and `passkey`, the options for its button."""
     sealed = fernet(PURPOSE).encrypt(json.dumps([email, password]).encode()).decode()
-    return {"sealed": sealed, "passkey": passkey}
+    return {"sealed": sealed, "passkey": passkey_options(request)}
 
 
 def unseal(text: str) -> tuple[str, str]:
