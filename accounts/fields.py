@@ -6,10 +6,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MinLengthValidator, ProhibitNullCharactersValidator
+from django.core.validators import MinLengthValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from accounts.models import Role
 from accounts.passwords import TooShort, check_new_password
@@ -20,18 +19,12 @@ from mail.emails import canonical_email
 REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 PLAIN = r"^[^\u0000-\u001f\u007f-\u009f]*$"  # the same for other languages' regular expressions
 LANGUAGES = [code for code, _ in settings.LANGUAGES]
-REDUNDANT = (ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidator)
 
 
 class TextField(serializers.CharField):
     """A JSON string. DRF's own field would convert numbers and booleans."""
 
     default_error_messages = {"characters": "Control characters are not allowed."}
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        # REFUSED_CHARACTERS finds the same, and faster.
-        self.validators = [rule for rule in self.validators if not isinstance(rule, REDUNDANT)]
 
     def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str):

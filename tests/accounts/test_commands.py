@@ -68,7 +68,7 @@ def test_setrole_changes_a_role_by_the_rule_of_the_api(capsys, ada, bob):
 
 
 def test_signout_everybody(capsys, as_bob, as_eve):
-    assert run(capsys, "signout", "--everybody", "--json") == '{"signed_out": 3}\n'
+    assert run(capsys, "signout", "--everybody") == "3 signed out everywhere\n"
 
     assert as_bob.get("/auth/me").status_code == as_eve.get("/auth/me").status_code == 401
     assert Record.objects.get().subject == "everybody"
@@ -98,8 +98,7 @@ def test_wrong_arguments_end_with_one_line(words):
 
 def test_limits_shows_and_clears_an_address(capsys):
     limiter.count("credential", "192.0.2.1", 10, strict=True)
-    shown = json.loads(run(capsys, "limits", "192.0.2.1", "--json"))
-    assert shown["counts"]["credential"][0] == 1
+    assert run(capsys, "limits", "192.0.2.1").startswith("credential: 1 of ")
     assert "Cleared." in run(capsys, "limits", "::ffff:192.0.2.1", "--clear")
 
     assert run(capsys, "limits", "192.0.2.1") == "192.0.2.1 has made no requests in this window.\n"

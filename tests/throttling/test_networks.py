@@ -1,6 +1,5 @@
 """RATE_LIMIT_CREDENTIAL_NETWORKS: a limit that fits an office behind one address."""
 
-import json
 from io import StringIO
 
 import pytest
@@ -86,9 +85,9 @@ def test_forged_header_raises_nobodys_limit(api, settings, proxies, forwarded, l
 def test_command_shows_the_limit(api):
     log_in(api, REMOTE_ADDR="203.0.113.9")
     out = StringIO()
-    call_command("limits", "203.0.113.9", "--json", stdout=out)
+    call_command("limits", "203.0.113.9", stdout=out)
 
-    assert json.loads(out.getvalue())["limits"] == {"credential": 200}
+    assert out.getvalue().startswith("credential: 1 of 200 requests;")
 
 
 @pytest.mark.parametrize(

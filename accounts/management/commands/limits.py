@@ -1,6 +1,5 @@
 """`manage.py limits`: the requests that are counted for an address or a user."""
 
-import json
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +19,6 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("who", help="an IP address, or a user's e-mail address or id")
         parser.add_argument("--clear", action="store_true", help="let the caller begin anew")
-        parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: object, **options: Any) -> None:
         who = caller(options["who"])
@@ -32,10 +30,6 @@ class Command(BaseCommand):
                     limiter.clear(who)
         except RedisUnavailable as error:
             raise CommandError(str(error)) from None
-        if options["json"]:
-            limits = {tier: limit_of(tier, who) for tier in counts}
-            self.stdout.write(json.dumps({"caller": who, "counts": counts, "limits": limits}))
-            return
         for tier, (used, seconds) in counts.items():
             limit = limit_of(tier, who)
             self.stdout.write(f"{tier}: {used} of {limit} requests; the window ends in {seconds} s")

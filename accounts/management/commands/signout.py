@@ -1,6 +1,5 @@
 """`manage.py signout`: end the sessions of one user, or of everybody."""
 
-import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -18,14 +17,10 @@ class Command(BaseCommand):
         who = parser.add_mutually_exclusive_group(required=True)
         who.add_argument("email", nargs="?", help="the user's e-mail address")
         who.add_argument("--everybody", action="store_true")
-        parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: object, **options: Any) -> None:
         signed_out = everybody() if options["everybody"] else single(options["email"])
-        if options["json"]:
-            self.stdout.write(json.dumps({"signed_out": signed_out}))
-        else:
-            self.stdout.write(f"{signed_out} signed out everywhere")
+        self.stdout.write(f"{signed_out} signed out everywhere")
 
 
 def everybody() -> int:
