@@ -17,7 +17,7 @@ from linkify_it import LinkifyIt
 
 from accounts.models import Account, User
 from invitations.models import Invitation
-from mail.message import preheader, render
+from mail.message import render
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from mail.retention import prune
@@ -197,14 +197,6 @@ def test_names_become_no_links_in_a_mail_client(ada, name):
         assert not re.search(r"\d{2,}", text.replace(invitation.url, ""))
 
 
-def test_link_maker_of_these_tests_finds_links():
-    assert links_in("evil.test, a@evil.com or www.evil.com") == [
-        "evil.test",
-        "a@evil.com",
-        "www.evil.com",
-    ]
-
-
 @pytest.mark.parametrize(
     ("language", "said", "lock"),
     [
@@ -230,14 +222,6 @@ def test_inbox_shows_what_the_mail_is_about_and_the_mail_what_a_lock_means(
     assert lock in html
     shown = re.search(r"mso-hide:all\">([^&<]*)", html)[1]
     assert shown.startswith(said), shown
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [("Hello Ada,\n\nit is done.\n\nBye", "It is done."), ("New.", "New."), ("", "")],
-)
-def test_inbox_shows_the_first_sentences_greeting_or_not(text, shown):
-    assert preheader(text) == shown
 
 
 def test_mail_leads_to_what_operators_have_to_say(bob, settings):

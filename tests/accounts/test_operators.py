@@ -5,7 +5,6 @@ import time
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import Account, User
@@ -25,11 +24,6 @@ def test_name_is_refused_in_any_case(name):
         validate_company_name(name)
 
 
-@pytest.mark.parametrize("name", ["Operator", "Cooperators", "Operators & Sons", "Opera tours", ""])
-def test_other_names_are_free(name):
-    validate_company_name(name)
-
-
 @pytest.mark.django_db
 def test_sign_up_refuses_the_name_and_uses_no_link_up(api, signup_link):
     body = PERSON | {"token": signup_link.token, "account_name": "operators"}
@@ -46,12 +40,6 @@ def test_sign_up_refuses_the_name_and_uses_no_link_up(api, signup_link):
 
 
 @pytest.mark.django_db
-def test_createcompany_refuses_the_name():
-    with pytest.raises(CommandError, match="taken by the operators"):
-        call_command("createcompany", "operators", "ada@example.com")
-
-
-@pytest.mark.django_db
 def test_back_office_refuses_the_name_and_lets_the_operators_keep_it(operator, ada):
     page = f"/admin/accounts/account/{ada.account_id}/change/"
     answer = operator.post(page, {"name": "OPERATORS", "is_operators": "on"})
@@ -60,14 +48,6 @@ def test_back_office_refuses_the_name_and_lets_the_operators_keep_it(operator, a
     assert answer.context["adminform"].form.errors == {"name": REFUSED}
     kept = operator.post(f"/admin/accounts/account/{own.pk}/change/", {"name": "Operators"})
     assert kept.status_code == 302
-
-
-@pytest.mark.django_db
-def test_no_form_sets_the_flag(operator, ada):
-    page = f"/admin/accounts/account/{ada.account_id}/change/"
-    operator.post(page, {"name": "Renamed", "is_operators": "on"})
-
-    assert Account.objects.filter(name="Renamed", is_operators=False).exists()
 
 
 @pytest.mark.django_db

@@ -5,7 +5,6 @@ import pytest
 from accounts.models import User
 from assistants.models import Client
 from audit.models import Kind, Record
-from mail.outbox import OutgoingMail
 from tests.assistants.conftest import META, REDIRECT, let_in, message, modern, redeem
 from tests.conftest import API
 
@@ -70,19 +69,3 @@ def test_claim_is_marked_as_one(as_ada, operator):
     assert record.detail == {"via": "mcp", "claims": {"client": CUT}, "fields": ["first_name"]}
     page = operator.get("/admin/audit/record/").content.decode()
     assert CUT in page
-
-
-@pytest.mark.parametrize("name", ["", None, 5, ["Claude"]])
-def test_program_without_a_name_claims_nothing(as_ada, name):
-    body = message("tools/call", name="update_profile", arguments={"first_name": "Augusta"})
-    body["params"]["_meta"] = META | {"io.modelcontextprotocol/clientInfo": {"name": name}}
-    as_ada.post("/mcp", body, headers=modern(body))
-
-    assert not Record.objects.filter(detail__has_key="claims").exists()
-
-
-def test_claim_in_a_request_for_a_mail_is_cut(api):
-    api.post("/auth/signup", {"email": "new@example.com"}, headers={"User-Agent": AGENT})
-
-    agent = OutgoingMail.objects.get().origin["agent"]
-    assert agent == ("Browser/1" + "x" * 100)[:100]

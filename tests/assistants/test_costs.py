@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.assistants.conftest import message, modern, send
+from tests.assistants.conftest import send
 
 pytestmark = pytest.mark.django_db
 
@@ -18,20 +18,6 @@ def test_assistants_call_takes_two_queries_and_one_command(costs, assistant):
     call = costs(lambda: send(assistant, "tools/call", name="whoami"))
 
     assert call == (200, 2, 1)
-
-
-def test_call_with_a_token_of_the_api_takes_one_query(costs, as_ada):
-    send(as_ada, "tools/list")
-
-    assert costs(lambda: send(as_ada, "tools/call", name="whoami")) == (200, 1, 1)
-
-
-def test_refused_call_takes_no_query(costs, as_ada, settings):
-    settings.RATE_LIMIT_PUBLIC = 1
-    send(as_ada, "tools/list")
-    body = message("tools/list")
-
-    assert costs(lambda: as_ada.post("/mcp", body, headers=modern(body))) == (429, 0, 1)
 
 
 def test_nothing_is_loaded_before_the_first_message():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.assistants.conftest import REDIRECT, form, message, modern, send
+from tests.assistants.conftest import REDIRECT, form, send
 
 pytestmark = pytest.mark.django_db
 
@@ -61,9 +61,3 @@ def test_endpoint_itself_keeps_to_its_origins(as_ada):
     as_ada.headers |= {"origin": ORIGIN}
 
     assert send(as_ada, "tools/list").status_code == 403
-
-
-def test_slash_at_the_end_is_the_endpoint_too(as_ada):
-    body = message("tools/list")
-
-    assert as_ada.post("/mcp/", body, headers=modern(body)).status_code == 200

@@ -59,10 +59,6 @@ def names(api):
     return [tool["name"] for tool in send(api, "tools/list").json()["result"]["tools"]]
 
 
-def test_admins_are_shown_every_tool_in_one_order(as_ada):
-    assert names(as_ada) == ["whoami", "update_profile", *ADMINS]
-
-
 def test_members_are_shown_what_is_theirs(as_bob):
     assert names(as_bob) == ["whoami", "update_profile"]
 
@@ -113,14 +109,6 @@ def test_profile_is_changed(as_bob):
 
     assert answer == as_bob.get("/auth/me").json()
     assert answer["settings"] == {"language": "sv"}
-
-
-def test_profile_refuses_what_the_rest_call_refuses(as_bob):
-    changes = {"settings": {"language": "xx"}, "first_name": 5}
-
-    assert failed(use(as_bob, "update_profile", **changes)) == (
-        as_bob.patch("/auth/me", changes).json()
-    )
 
 
 @pytest.mark.parametrize(
@@ -191,20 +179,6 @@ def test_events_are_listed(as_ada, bob):
     assert (answer["items"][0]["via"], answer["total"]) == ("mcp", 1)
 
 
-def test_what_mails_outsiders_is_open_world():
-    open_world = {name for name, tool in tools.TOOLS.items() if tool.open_world}
-
-    assert open_world == {"invite_user", "resend_invitation"}
-    assert all("Ask the person before." in tools.TOOLS[name].description for name in open_world)
-
-
-def test_list_of_tools_costs_little(as_ada):
-    """About 4.3 characters are a token of o200k_base and cl100k_base (gpt-tokenizer 4.0.0)."""
-    listed = send(as_ada, "tools/list").json()["result"]["tools"]
-
-    assert len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)) < 7_000
-
-
 def test_user_is_changed(as_ada, bob):
     arguments = {"user_id": str(bob.pk), "role": "admin", "is_active": False}
 
@@ -215,12 +189,6 @@ def test_user_is_changed(as_ada, bob):
     assert (bob.role, bob.is_active) == ("admin", False)
 
 
-def test_last_admin_stays(as_ada, ada):
-    result = use(as_ada, "update_user", user_id=str(ada.pk), role="member")
-
-    assert failed(result) == {"error": "the last admin cannot be removed"}
-
-
 def test_somebody_is_invited(as_ada):
     arguments = {"email": "New@Example.com", "role": "admin", "consultant_id": None}
 
@@ -228,13 +196,6 @@ def test_somebody_is_invited(as_ada):
 
     assert answer["email"] == "new@example.com"
     assert as_ada.get("/invitations").json()["items"] == [answer]
-
-
-@pytest.mark.parametrize("arguments", [{}, {"email": "bob@example.com"}, {"email": 5}])
-def test_invitation_refuses_what_the_rest_call_refuses(as_ada, bob, arguments):
-    assert failed(use(as_ada, "invite_user", **arguments)) == (
-        as_ada.post("/invitations", arguments).json()
-    )
 
 
 def test_invitation_is_sent_again(as_ada, invitation):

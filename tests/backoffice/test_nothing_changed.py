@@ -1,16 +1,12 @@
 """A change that changes nothing is in no trail, by whatever way it is made."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.core.management import call_command
-from django.test import Client as Browser
 
 from accounts.models import Consultant, User
 from audit.models import Kind, Record
 from tests.assistants.conftest import use
-from tests.conftest import API, bearer, race
+from tests.conftest import bearer, race
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +37,6 @@ def consultant_of(user):
     return Consultant.objects.get_or_create(account=user.account, name="Consultant")[0]
 
 
-Way = Callable[[API, User, Browser], Any]
 # A way, with what stands already and with something else; Bob is a member, active, and speaks "en".
 WAYS = {
     "PATCH /auth/me": (

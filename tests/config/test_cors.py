@@ -39,21 +39,6 @@ def test_credentials_are_allowed_and_limit_headers_exposed(api):
     assert "retry-after" in exposed
 
 
-def test_429_carries_them_too(api, settings):
-    settings.RATE_LIMIT_CREDENTIAL = 1
-    for _ in range(2):
-        answer = api.post("/auth/login", {}, headers={"origin": ORIGIN})
-
-    assert answer.status_code == 429
-    assert answer["Access-Control-Allow-Origin"] == ORIGIN
-
-
-@pytest.mark.parametrize("headers", [{}, {"origin": ORIGIN}, {"origin": "https://evil.example"}])
-@pytest.mark.parametrize("path", ["/auth/me", "/unknown", "/login", "/admin/login/"])
-def test_every_answer_varies_by_origin(api, path, headers):
-    assert "origin" in api.get(path, headers=headers)["Vary"].lower().split(", ")
-
-
 def test_other_origins_get_nothing(api):
     answer = api.post("/auth/login", {}, headers={"origin": "https://evil.example"})
 

@@ -194,12 +194,6 @@ def test_file_of_breached_passwords_is_looked_at(read, tmp_path, text):
         read(PASSWORD_BREACH_FILE=str(tmp_path / "hashes"))
 
 
-def test_links_that_are_empty_are_none(read):
-    given = {"LINKS_TERMS": "", "LINKS_HELP": "https://help.example.com/en?from=us"}
-
-    assert read(**given)["LINKS"] == {"help": "https://help.example.com/en?from=us"}
-
-
 def test_same_site_none_needs_secure_cookies(read):
     with pytest.raises(SystemExit, match=r"^COOKIE_SAMESITE: "):
         read(COOKIE_SAMESITE="None", COOKIE_SECURE="false")

@@ -59,12 +59,6 @@ def test_hour_begins_with_its_first_mail(ada, time_machine, settings):
     assert statuses == [409, 200]
 
 
-def test_companies_have_budgets_of_their_own(as_ada, as_eve, settings):
-    settings.MAIL_PER_ADDRESS_PER_HOUR = settings.INVITATIONS_PER_DAY = 1
-
-    assert [invite(api).status_code for api in (as_ada, as_eve)] == [201, 201]
-
-
 def test_days_invitations_are_counted_with_those_sent_again(as_ada, invitation, settings):
     settings.INVITATIONS_PER_DAY = 3
     answers = [resend(as_ada, invitation), invite(as_ada, "a@example.com")]
@@ -74,14 +68,6 @@ def test_days_invitations_are_counted_with_those_sent_again(as_ada, invitation, 
     assert [answer.status_code for answer in answers] == [200, 201]
     assert [(answer.status_code, answer.json()) for answer in refused] == [(409, NO_MORE)] * 2
     assert Invitation.objects.count() == 2
-
-
-def test_next_day_brings_new_ones(ada, invitation, settings, time_machine):
-    settings.INVITATIONS_PER_DAY = 1
-    assert invite(bearer(ada), "a@example.com").status_code == 409
-    time_machine.move_to(invitation.created_at + datetime.timedelta(days=1, seconds=1))
-
-    assert invite(bearer(ada), "a@example.com").status_code == 201
 
 
 def test_what_is_refused_for_another_reason_uses_nothing_up(as_ada, invitation, settings):

@@ -77,11 +77,6 @@ def test_new_link_is_in_the_trail(as_ada, invitation):
     assert Record.objects.get(kind=Kind.INVITATION_RESENT).subject == invitation.email
 
 
-def test_members_are_refused(as_ada, as_bob, invitation):
-    assert resend(as_bob, invitation).status_code == 403
-    assert as_ada.get(f"/invitations/{invitation.pk}/resend").status_code == 405
-
-
 @pytest.mark.django_db(transaction=True)
 def test_race_with_an_acceptance_has_one_winner(as_ada, invitation, api):
     body = PERSON | {"token": invitation.token}

@@ -82,10 +82,3 @@ def test_guess_counts_as_a_credential_call(api, settings):
     assert response.status_code == 429
     assert response.json() == TOO_MANY_ATTEMPTS
     assert "x-ratelimit-remaining" not in response.headers
-
-
-def test_unknown_page_is_refused(api):
-    response = ask(api, "A" * 64, "people")
-
-    assert response.status_code == 400
-    assert "page" in response.json()["fields"]

@@ -120,16 +120,6 @@ def test_credential_refusal_says_only_when_to_come_back(api, settings, path):
     assert limits(answer) == {"retry-after": "60"}
 
 
-@pytest.mark.parametrize("method", ["get", "head", "put", "delete", "options"])
-def test_refusal_does_not_depend_on_the_method(api, settings, method):
-    settings.RATE_LIMIT_CREDENTIAL = 1
-    api.post("/auth/login", {})
-    answer = api.call(method, "/auth/login")
-
-    assert answer.status_code == 429
-    assert limits(answer) == {"retry-after": "60"}
-
-
 def test_ordinary_refusal_says_that_nothing_remains(as_ada, api, settings):
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 1
     for client, path in [(api, "/nope"), (api, "/auth/me"), (as_ada, "/auth/me")]:
@@ -139,15 +129,6 @@ def test_ordinary_refusal_says_that_nothing_remains(as_ada, api, settings):
         assert answer.status_code == 429
         assert answer.json() == {"error": "rate_limited", "message": RateLimited.message}
         assert limits(answer) == {"retry-after": "60", "x-ratelimit-remaining": "0"}
-
-
-def test_tiers_do_not_share_a_count(api, settings):
-    settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 1
-    settings.RATE_LIMIT_CREDENTIAL = 1
-
-    assert api.get("/nope").status_code == 404
-    assert api.get("/auth/me").status_code == 401
-    assert api.post("/auth/login", {}).status_code == 400
 
 
 def test_seconds_are_those_of_the_callers_own_window(api, redis, settings):

@@ -1,9 +1,6 @@
 """The lockout: precisely so many failures, then nothing gets in until its time has passed."""
 
 import datetime
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,31 +15,6 @@ pytestmark = pytest.mark.django_db
 
 ADA = "ada@example.com"
 START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
-GUESS_ON_SQLITE = """
-import django; django.setup()
-from concurrent.futures import ThreadPoolExecutor
-from django.core.management import call_command
-from django.db import connection
-from audit.models import Record
-from tests.conftest import race
-from throttling.models import Lockout
-
-def guess(_):
-    try:
-        return Lockout.objects.record_failure("ada@example.com")
-    finally:
-        connection.close()
-
-call_command("migrate", "throttling", verbosity=0)
-call_command("migrate", "audit", verbosity=0)
-with ThreadPoolExecutor(8) as threads:
-    print(sum(threads.map(guess, range(20))))
-print(Lockout.objects.is_locked("ada@example.com"))
-Lockout.objects.update(locked_until="2020-01-01T00:00:00Z")
-print(Lockout.objects.record_failure("ada@example.com"))
-print(Lockout.objects.get().failures, Lockout.objects.get().locked_until)
-print(Lockout.objects.clear_unless_locked("ada@example.com"), Lockout.objects.count())
-"""
 
 
 @pytest.fixture
@@ -61,13 +33,6 @@ def test_the_threshold_th_failure_counts_and_locks(time):
     assert Lockout.objects.get().locked_until == START + datetime.timedelta(seconds=900)
 
 
-def test_threshold_of_one_locks_at_once(settings):
-    settings.LOCKOUT_THRESHOLD = 1
-
-    assert fail(2) == [True, False]
-    assert Lockout.objects.is_locked(ADA)
-
-
 def test_failure_during_a_lock_changes_nothing(time):
     fail(5)
     before = Lockout.objects.values().get()
@@ -75,14 +40,6 @@ def test_failure_during_a_lock_changes_nothing(time):
     fail(1)
 
     assert Lockout.objects.values().get() == before
-
-
-def test_threshold_of_one_locks_again_when_the_lock_is_over(time, settings):
-    settings.LOCKOUT_THRESHOLD = 1
-    fail(1)
-    time.shift(900)
-
-    assert fail(2) == [True, False]
 
 
 def test_count_is_forgotten_after_a_day_without_a_failure(time):
@@ -126,14 +83,6 @@ def test_success_that_another_success_overtakes_is_one():
     fail(4)
     with overtaken_by(lambda: Lockout.objects.unlock(ADA)):
         assert Lockout.objects.clear_unless_locked(ADA)
-
-
-@pytest.mark.parametrize("email", ["'; DROP TABLE throttling_lockout; --", "100%s@example.com", ""])
-def test_address_is_only_data(email):
-    fail(5, email)
-
-    assert Lockout.objects.is_locked(email)
-    assert str(Lockout.objects.get()) == email
 
 
 def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypatch):
@@ -180,17 +129,6 @@ def test_parallel_successes_all_succeed():
     fail(4)
     with ThreadPoolExecutor(24) as threads:
         assert all(threads.map(succeed, range(24)))
-
-
-def test_sqlite_counts_the_same(tmp_path):
-    environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-        "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
-    }
-    command = [sys.executable, "-c", GUESS_ON_SQLITE]
-    output = subprocess.check_output(command, env=environment, text=True, timeout=60)
-
-    assert output.splitlines() == ["5", "True", "True", "1 None", "True 0"]
 
 
 def refuse(times):
