@@ -163,8 +163,9 @@ class OfficeAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Search for the first ten words, also for autocompletion; PostgreSQL takes no NUL."""
-        words = search_term.replace("\0", " ").split()[:MOST_WORDS]
+        """Search for the first ten words, in lower case as addresses are, also for autocompletion;
+        PostgreSQL takes no NUL."""
+        words = search_term.replace("\0", " ").lower().split()[:MOST_WORDS]
         return super().get_search_results(request, queryset, " ".join(words))
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -268,11 +269,6 @@ class RecordAdmin(ReadOnlyAdmin):
     @admin.display(description="client")
     def calls_itself(self, record: Record) -> str:
         return " · ".join(filter(None, [*record.detail.get("claims", {}).values(), record.agent]))
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Record], search_term: str
-    ) -> tuple[QuerySet[Record], bool]:
-        return super().get_search_results(request, queryset, search_term.strip().lower())
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[Record]) -> StreamingHttpResponse:

@@ -1,7 +1,7 @@
 """Paths of what a person looks at: the API's documentation, and the pages of a small front-end."""
 
 from django.conf import settings
-from django.urls import URLPattern, URLResolver, include, path, register_converter
+from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from pages import overview, views
@@ -30,14 +30,7 @@ class PageConverter(StringConverter):
 
 register_converter(PageConverter, "page")
 
-calls = [
-    path("link", views.LinkView.as_view()),
-    path("overview", overview.OverviewView.as_view()),
-]
-
-urlpatterns: list[URLPattern | URLResolver] = [
-    path("docs", views.PageView.as_view(), {"name": "docs"})
-]
+urlpatterns = [path("docs", views.PageView.as_view(), {"name": "docs"})]
 PATHS = {"/docs"}
 if settings.SERVES_PAGES:
     urlpatterns += [
@@ -45,7 +38,8 @@ if settings.SERVES_PAGES:
         path("<page:name>", views.PageView.as_view()),
         path("<page:name>/", views.MissingView.as_view()),
         path("<page:name>/<path:rest>", views.MissingView.as_view()),
-        path("pages/", include(calls)),
+        path("pages/link", views.LinkView.as_view()),
+        path("pages/overview", overview.OverviewView.as_view()),
         path(".well-known/change-password", views.ChangePasswordView.as_view()),
     ]
     PATHS |= {"/", *(f"/{name}" for name in PAGE_NAMES)}

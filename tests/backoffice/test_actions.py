@@ -91,6 +91,7 @@ def test_mail_is_tried_again(operator, ada):
     mail = OutgoingMail.objects.create(
         kind="signin.signuplink", email="a@example.com", state=State.FAILED, link_id=ada.pk
     )
+    assert "a@example.com" in operator.get("/admin/mail/outgoingmail/?q=A@Ex").content.decode()
     assert "will be tried again." in act(operator, "mail/outgoingmail", "try_again", mail.pk)
 
     assert OutgoingMail.objects.get().state == State.READY
