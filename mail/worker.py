@@ -2,6 +2,8 @@
 
 import contextlib
 import logging
+import smtplib
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +12,7 @@ from typing import TypeVar
 
 from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
+from django.core.mail.backends.smtp import EmailBackend as SMTPBackend
 from django.db import DatabaseError, close_old_connections, connection
 
 from mail.heartbeat import Heartbeat
@@ -36,6 +39,18 @@ def process_next(state: State, server: BaseEmailBackend, by: datetime | None = N
         if mail.lease():
             return mail.process(server)
     return False
+
+
+def failed_step(server: BaseEmailBackend, error: Exception) -> str:
+    """Which step of opening a connection failed, and with which server, for the log."""
+    if not isinstance(server, SMTPBackend):
+        return "opening the mail backend"
+    place = f"{server.host}:{server.port}"
+    if isinstance(error, smtplib.SMTPAuthenticationError):
+        return f"signing in to {place}"
+    if server.use_tls and isinstance(error, ssl.SSLError | smtplib.SMTPNotSupportedError):
+        return f"STARTTLS with {place}"
+    return f"connecting to {place}"
 
 
 class Worker:
@@ -104,9 +119,8 @@ class Worker:
                 pass
         except PROBLEMS as error:
             self.refusals += 1
-            place = f"{getattr(server, 'host', '')}:{getattr(server, 'port', '')}"
-            problem = failure_summary(error)
-            logger.warning("mail server %s: %s, try %d", place, problem, self.refusals)
+            step, problem = failed_step(server, error), failure_summary(error)
+            logger.warning("mail server: %s failed (%s), try %d", step, problem, self.refusals)
             return False
         finally:
             with contextlib.suppress(*PROBLEMS):

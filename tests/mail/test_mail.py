@@ -242,13 +242,13 @@ class TestWorker:
             OutgoingMail.objects.all().delete()
             assert round_.result() is True
 
-    def test_log_names_the_server_and_the_error(self, server, settings, caplog):
+    def test_log_names_the_server_and_the_step_that_failed(self, server, settings, caplog):
         server.start()
         settings.EMAIL_USE_TLS = True
         request()
         assert Worker().round() is False
 
-        assert f"mail server 127.0.0.1:{server.port}: SMTPNotSupportedError, try 1" in caplog.text
+        assert f"STARTTLS with 127.0.0.1:{server.port} failed" in caplog.text
 
     def test_check_fails_until_a_worker_has_run(self, server):
         with pytest.raises(CommandError, match="No mail worker"):
