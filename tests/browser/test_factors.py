@@ -6,8 +6,7 @@ import time
 import pytest
 
 from signin.factors import totp
-from tests.browser.conftest import DESKTOP, PHONE, fill, heading, says
-from tests.browser.test_pages import look
+from tests.browser.conftest import fill, heading, says
 from tests.browser.test_people import act
 from tests.conftest import PASSWORD
 
@@ -417,40 +416,3 @@ def test_admin_sees_who_has_none_and_resets_a_colleague(site_of_ada, bob, page):
     page.locator("[data-text=without_factor]", has_text="2").wait_for()
     other.reload()
     heading(other, "Sign in")
-
-
-# ---- How they look ----
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("device", "viewport"), [("desktop", DESKTOP), ("phone", PHONE)])
-def test_no_barrier_on_the_way(site_of_ada, bob, device, viewport, scheme):
-    page = site_of_ada.tab("/login", viewport=viewport, color_scheme=scheme)
-    site_of_ada.log_in(page)
-    page.get_by_text("Not set up yet.").wait_for()
-    found = {}
-    press(page, "Add an authenticator app")
-    found["proof"] = look(page, f"factors-proof-{device}-{scheme}")
-    prove(page)
-    page.get_by_role("heading", name="Authenticator app", exact=True).wait_for()
-    found["app"] = look(page, f"factors-app-{device}-{scheme}")
-    page.locator("#app-code").fill(code(page.locator("[data-secret]").inner_text()))
-    read_codes(page)
-    found["codes"] = look(page, f"factors-codes-{device}-{scheme}")
-    press(page, "I've saved my codes")
-    page.locator("#factors").get_by_text("Authenticator app").wait_for()
-    found["list"] = look(page, f"factors-list-{device}-{scheme}")
-    require(page)
-    says(page, "Saved.")
-    found["rule"] = look(page, f"factors-rule-{device}-{scheme}")
-    leave(page)
-    fill(page, email="ada@example.com", password=PASSWORD)
-    page.get_by_label("Authentication code").wait_for()
-    page.locator("#proof-code").fill("000000")
-    says(page, "code isn't right")
-    found["step"] = look(page, f"factors-step-{device}-{scheme}")
-    other = log_in_as_bob(site_of_ada, viewport=viewport, color_scheme=scheme)
-    heading(other, "Set up two-factor authentication")
-    found["enrolment"] = look(other, f"factors-enrolment-{device}-{scheme}")
-
-    assert not any(found.values()), found

@@ -37,6 +37,8 @@ def test_pages_of_a_company(site):
     page.locator("[name=email]").fill("grace@example.com")
     take(page, "login")
     fill(page, email="grace@example.com", password=PASSWORD)
+    page.locator("[data-protection]:not(:empty)").wait_for()
+    take(page, "account")
     page.get_by_role("link", name="People").click()
     invite(page, "augusta@example.com")
     says(page, "Invitation sent to")

@@ -76,7 +76,7 @@ async function showMembers(main, members, focus) {
 
 async function prepare(main, focus) {
   const form = one("[data-focus]", main);
-  if (focus && !form) one("h1", main)?.focus();
+  if (focus && !form) all("h1", main).find((heading) => heading.checkVisibility())?.focus();
   place();
   for (const setup of setups) await setup(main);
   all("form > fieldset", main).forEach((fields) => (fields.disabled = false));
