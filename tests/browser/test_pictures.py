@@ -26,6 +26,7 @@ VIEW = {"width": 1000, "height": 640}
 
 
 def take(page, name):
+    page.mouse.move(0, 0)
     settled(page)
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"picture-{name}.png", animations="disabled")
