@@ -16,6 +16,10 @@ CONTRAST = ["color-contrast"]  # all that a dark scheme changes
 AT_HAND = """() => ["h1", "a, button, input, select, textarea, summary"].every((wanted) =>
     [...document.querySelectorAll("main")[0].querySelectorAll(wanted)].some((element) =>
         element.checkVisibility() && element.getBoundingClientRect().bottom + scrollY < 800))"""
+# A scheme takes effect with the next frame; colours that change gradually are there when they stay.
+DRAWN = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+    .then(() => document.getAnimations().filter((one) => one instanceof CSSTransition))
+    .then((going) => Promise.allSettled(going.map((one) => one.finished)).then(() => null))"""
 
 
 class Walk:
@@ -38,9 +42,11 @@ class Walk:
                 wrong.append(f"wider than the screen: {width}")
             wrong += [f"{width}: {said}" for said in violations(page)]
         page.emulate_media(color_scheme="dark")
+        page.evaluate(DRAWN)
         wrong += [f"dark: {said}" for said in violations(page, CONTRAST)]
         page.screenshot(path=SCREENSHOTS / f"{name}-{self.language}.png")
         page.emulate_media(color_scheme="light")
+        page.evaluate(DRAWN)
         page.set_viewport_size(DESKTOP)
         if wrong:
             self.found[name] = wrong
