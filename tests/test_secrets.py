@@ -262,7 +262,7 @@ def add_factors(one, two, bearer):
     made = {"credential": key.register(options)}
     assert added.status == 200
     assert ask(two.url, "POST", "/auth/factors/passkeys", made, **bearer).status == 201
-    return secret, key
+    return secret, key, bearer
 
 
 def test_two_hosts_and_their_mail_workers_go_the_whole_way(hosts):
@@ -270,8 +270,7 @@ def test_two_hosts_and_their_mail_workers_go_the_whole_way(hosts):
     its next step. Factors are good at both, and after the last step: each code that is shown has
     its secret encrypted anew."""
     one, two = hosts
-    bearer = signed_in(one)
-    secret, key = add_factors(one, two, bearer)
+    secret, key, bearer = add_factors(one, two, signed_in(one))
 
     for step in (FIRST, SECOND, THIRD):
         for host, other in ((one, two), (two, one)):

@@ -71,7 +71,7 @@ def test_every_way_in_is_closed_from_anywhere(ada, peer):
 
     answers = [way(peer=peer) for way in ways]
     assert all(is_refusal(answer) for answer in answers)
-    assert {limits(answer)["retry-after"] for answer in answers} <= {"59", "60"}
+    assert all(0 < int(limits(answer)["retry-after"]) <= 60 for answer in answers)
     assert all("Set-Cookie" not in answer for answer in answers)
 
 
