@@ -17,7 +17,7 @@ class NotAdmin(APIException):
     default_detail = "not permitted for your role"
 
 
-class NoFactorOfOnesOwn(APIException):
+class OwnSecondFactorMissing(APIException):
     status_code = 409
     default_detail = "set up a second factor yourself first"
 

@@ -12,7 +12,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.errors import LastAdmin, NoFactorOfOnesOwn, NotAdmin
+from accounts.errors import LastAdmin, NotAdmin, OwnSecondFactorMissing
 from accounts.generics import AdminView, IsAdmin, ProtectedView, SignedInRequest, valid, valid_query
 from accounts.models import Account, User, UserQuerySet
 from accounts.serializers import (
@@ -70,13 +70,13 @@ class AccountView(ProtectedView):
         responses={
             200: AccountResponse,
             403: Raises(NotAdmin),
-            409: Raises(NoFactorOfOnesOwn),
+            409: Raises(OwnSecondFactorMissing),
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
         changes = valid(AccountSerializer, request)
         account = request.user.account
-        request.user.check_reach(account)
+        request.user.require_can_manage(account)
         with transaction.atomic():
             if "name" in changes:
                 account.rename(request.user, changes["name"])
@@ -137,7 +137,7 @@ class UserView(AdminView):
         operation_id="updateUser",
         summary="Change a user's role or activity",
         description="An inactive user's tokens stop working. The last active admin stays one. Of "
-        "whoever is admin no longer the open invitations are revoked, and named in the answer.",
+        "the open invitations of a former admin are revoked, and listed in the answer.",
         request=RoleOrActiveSerializer,
         responses={200: ChangedUser, 409: Raises(LastAdmin)},
     )

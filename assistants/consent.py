@@ -27,7 +27,7 @@ from assistants import redirects
 from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
-from audit.macs import TimestampSigner
+from audit.message_auth import TimestampSigner
 from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import form_proof, second_page, unseal
 from signin.login import check_credentials

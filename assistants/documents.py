@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from assistants import redirects
-from assistants.errors import DocumentUnusable
+from assistants.errors import UnusableMetadata
 
 LONGEST_URL = 500
 MOST_BYTES = 5 * 1024
@@ -56,15 +56,15 @@ def is_url(client_id: str) -> bool:
 def fetch(url: str) -> tuple[dict[str, object], timedelta]:
     """The document at a URL that `is_url`, and how long to keep it.
 
-    Raises DocumentUnusable unless it can be fetched within SECONDS.
+    Raises UnusableMetadata unless it can be fetched within SECONDS.
     """
     if not waiting.acquire(blocking=False):
-        raise DocumentUnusable
+        raise UnusableMetadata
     loading = threads.submit(load, url, time.monotonic() + SECONDS)
     try:
         return loading.result(SECONDS)
     except (OSError, ValueError, http.client.HTTPException, RecursionError):
-        raise DocumentUnusable from None
+        raise UnusableMetadata from None
     finally:
         loading.cancel()  # if no thread was free
         waiting.release()
@@ -124,7 +124,7 @@ def is_public(address: str) -> bool:
 
 
 def read(response: http.client.HTTPResponse) -> tuple[dict[str, object], timedelta]:
-    """The document of an answer, and how long to keep it; ValueError where there is none."""
+    """The document of an answer, and how long to keep it; ValueError if there is none."""
     body = response.read(MOST_BYTES + 1)
     document = json.loads(body) if response.status == 200 and len(body) <= MOST_BYTES else None
     if not isinstance(document, dict):

@@ -19,7 +19,7 @@ class InvalidClient(OAuthError):
         super().__init__("invalid_client", description)
 
 
-class DocumentUnusable(InvalidClient):
+class UnusableMetadata(InvalidClient):
     """A client's metadata document cannot be fetched, or does not say what it must."""
 
     def __init__(self) -> None:

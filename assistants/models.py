@@ -17,9 +17,9 @@ from django.utils.crypto import constant_time_compare
 
 from accounts.models import User
 from assistants import documents, redirects, registration
-from assistants.errors import DocumentUnusable, InvalidClient, InvalidGrant
+from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
 from audit import origin, trail
-from audit.macs import Signer
+from audit.message_auth import Signer
 from audit.models import Kind
 from audit.pruning import delete_in_batches
 
@@ -48,7 +48,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
 
     def find_or_fetch(self, client_id: str) -> "Client":
         """The same; a client with a metadata document is as that says now, or as it was last read
-        if it cannot be read again. DocumentUnusable if it was never read."""
+        if it cannot be read again. UnusableMetadata if it was never read."""
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
             return self.find(client_id)
         same, now = self.filter(url=client_id), timezone.now()
@@ -58,7 +58,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
         try:
             document, lifetime = documents.fetch(client_id)
             described = registration.read_document(client_id, document)
-        except DocumentUnusable:
+        except UnusableMetadata:
             if same.update(fresh_until=now + documents.SHORTEST):
                 return same.get()
             raise
@@ -254,7 +254,7 @@ class Grant(models.Model):
             redeemed = self.is_live() and young.update(redeemed_at=now, used_at=now)
             if redeemed:
                 trail.record(Kind.ASSISTANT_LET_IN, actor=self.user, **self.detail())
-                self.user.tell("assistant_let_in", client=self.client.name, host=self.host)
+                self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
         if not redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
                 self.end(reason="code used twice")
@@ -289,7 +289,7 @@ class Grant(models.Model):
         """
         user = self.user
         if actor is not None and actor != user:
-            actor.check_reach(user)
+            actor.require_can_manage(user)
         about = self.detail() | detail
         about |= {"subject": user}
         with transaction.atomic():

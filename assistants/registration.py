@@ -7,7 +7,7 @@ answer says so (§3.2.1). A null member counts as absent: serializers of many la
 from typing import Any
 
 from assistants import redirects
-from assistants.errors import DocumentUnusable, OAuthError
+from assistants.errors import OAuthError, UnusableMetadata
 
 SCOPE = "mcp"  # the only one: to act for a user, as far as the user may
 GRANT_TYPES = ["authorization_code", "refresh_token"]
@@ -43,14 +43,14 @@ def clean_name(name: str) -> str:
 
 
 def read_document(url: str, document: dict[str, object]) -> dict[str, Any]:
-    """The same, by the metadata document at this URL; DocumentUnusable for an invalid one."""
+    """The same, by the metadata document at this URL; UnusableMetadata for an invalid one."""
     method = str(document.get("token_endpoint_auth_method"))
     secrets = {"client_secret", "client_secret_expires_at"} & document.keys()
     try:
         described = read_metadata(document)
     except OAuthError:
-        raise DocumentUnusable from None
+        raise UnusableMetadata from None
     is_public = not secrets and not method.startswith("client_secret")
     if document.get("client_id") != url or not is_public or not described["name"]:
-        raise DocumentUnusable
+        raise UnusableMetadata
     return described

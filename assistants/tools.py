@@ -12,13 +12,13 @@ from assistants.protocol import LIST_SECONDS, Handler, Message, Refused
 from assistants.tool import Tool
 from audit import origin
 from invitations.views import InvitationsView, InvitationView, ResendView
-from passwords.views import ColleagueView
+from passwords.views import SendPasswordLinkView
 from throttling.openapi import JSON
 from throttling.views import CountedRequest
 
 
 def handlers(request: CountedRequest) -> dict[str, Handler]:
-    """The methods of the protocol that are about tools, for whoever makes this request."""
+    """The protocol's methods about tools, for the caller of this request."""
     return {
         "tools/list": functools.partial(list_tools, request),
         "tools/call": functools.partial(call_tool, request),
@@ -34,7 +34,7 @@ def list_tools(request: CountedRequest, message: Message) -> JSON:
 
 
 def call_tool(request: CountedRequest, message: Message) -> JSON:
-    """tools/call. What it records in the audit trail says through what and whom it came."""
+    """tools/call. What it records in the audit log says through what and whom it came."""
     tool = TOOLS.get(message.params["name"])
     if tool is None or not tool.is_for(request):
         raise Refused(INVALID_PARAMS, "Unknown tool")
@@ -84,7 +84,7 @@ TOOLS = {
             "List the company's users",
             UsersView,
             "GET /users",
-            "By last and first name; total counts all pages. Whoever has not accepted an "
+            "By last and first name; total counts all pages. Users who haven't accepted an "
             "invitation is no user yet: see list_invitations.",
             about=PAGE_ARGUMENTS
             | {
@@ -124,7 +124,7 @@ TOOLS = {
         ),
         Tool(
             "invite_user",
-            "Invite somebody into the company",
+            "Invite a user into the company",
             InvitationsView,
             "POST /invitations",
             "Mails an invitation to an address outside. Where one is open already, use "
@@ -168,7 +168,7 @@ TOOLS = {
         Tool(
             "send_password_mail",
             "Mail a user a link to a new password",
-            ColleagueView,
+            SendPasswordLinkView,
             "POST /users/{user_id}/password-change",
             "The mail that the user could ask for at log-in; too many in an hour are dropped. "
             f"{ASK}",
@@ -179,7 +179,7 @@ TOOLS = {
             "List what has happened in the company",
             EventsView,
             "GET /audit",
-            "The audit trail, newest first: sign-ins, invitations, changes, assistants.",
+            "The audit log, newest first: sign-ins, invitations, changes, assistants.",
             about=PAGE_ARGUMENTS
             | {
                 "user_id": "What this user did or met with.",

@@ -24,7 +24,7 @@ from django.utils.text import capfirst
 from rest_framework.exceptions import APIException
 
 from audit import trail
-from audit.counting import MOST_COUNTED, count_of, said
+from audit.counting import MOST_COUNTED, count_of, format_count
 from audit.models import Kind, Person, Record
 
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
@@ -38,8 +38,7 @@ Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than MOST_COUNTED; whoever looks for more has filters. `said` is the count
-    for the list to say."""
+    """Counts no further than MOST_COUNTED; `said` is the count as text."""
 
     @cached_property
     def counted(self) -> int:
@@ -51,7 +50,7 @@ class BoundedPaginator(Paginator):
 
     @property
     def said(self) -> str:
-        return said(self.counted)
+        return format_count(self.counted)
 
 
 class DayFilter(admin.SimpleListFilter):
@@ -82,7 +81,7 @@ def cell(value: object) -> str:
 
 
 def each(request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any]) -> list[Any]:
-    """Take an action's step with each row in a transaction of its own; the rows it was taken with.
+    """Apply an action's step to each row in its own transaction; returns the rows it applied to.
     A step that did nothing returns False. A message names the rows that were refused, and why."""
     done = []
     for row in rows:
@@ -105,7 +104,7 @@ def report(request: HttpRequest, done: list[Any], one: str, many: str) -> None:
 
 
 class Line:
-    """What csv writes to: gives each line back instead of keeping it."""
+    """A target for csv that returns each line."""
 
     def write(self, line: str) -> str:
         return line
@@ -132,7 +131,7 @@ def csv_lines(records: QuerySet[Record]) -> Iterator[str]:
 
 
 class OfficeAdmin(admin.ModelAdmin):
-    """What every list and page of the back office shares. Every change is in the audit log, in the
+    """Base of every list and page of the back office. Every change is in the audit log, in the
     transaction of the change; a list takes no query per row, and counts no more rows than anybody
     pages through."""
 
@@ -152,8 +151,8 @@ class OfficeAdmin(admin.ModelAdmin):
         return super().changelist_view(request, context)
 
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
-        """Only what the list's filters offer. Django would allow every column of the model: with
-        `?password__startswith=` an operator could read a password's hash, letter by letter."""
+        """Allow only what the list's filters offer. Django would allow every column of the model:
+        with `?password__startswith=` an operator could read a password's hash, letter by letter."""
         offered = set()
         for one in cast(list[Any], self.get_list_filter(request)):
             named = isinstance(one, str)
@@ -175,7 +174,7 @@ class OfficeAdmin(admin.ModelAdmin):
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Those of `asks_first` with a question before them, however they are taken."""
+        """Actions in `asks_first` ask for confirmation first."""
         actions: Any = super().get_actions(request)
         return {
             name: (self.asking(action, words) if name in self.asks_first else action, name, words)
@@ -236,7 +235,7 @@ class OfficeAdmin(admin.ModelAdmin):
 
 
 class ReadOnlyAdmin(OfficeAdmin):
-    """What the service itself writes: to be looked at."""
+    """Rows that only the service writes."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

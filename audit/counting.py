@@ -1,4 +1,4 @@
-"""Counting what there may be millions of: so far, and no further."""
+"""Bounded counts of large tables."""
 
 from django.db.models import Model, QuerySet
 
@@ -6,12 +6,12 @@ MOST_COUNTED = 10_000  # rows; counting a million of them would take longer than
 
 
 def count_of(rows: QuerySet[Model], most: int = MOST_COUNTED) -> int:
-    """How many rows there are; of more than `most`, one more than that."""
+    """The number of rows, at most `most` + 1."""
     return rows.order_by()[: most + 1].count()
 
 
-def said(count: int, most: int = MOST_COUNTED) -> str:
-    """A `count_of`, in the reader's words."""
+def format_count(count: int, most: int = MOST_COUNTED) -> str:
+    """A `count_of` as text."""
     if count > most:
         return f"over {grouped(most)}"
     return grouped(count)

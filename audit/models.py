@@ -1,4 +1,4 @@
-"""Record: one line of the audit trail. Lines are added and, when old, pruned; never changed."""
+"""Record: one line of the audit log. Lines are added and, when old, pruned; never changed."""
 
 from datetime import datetime, timedelta
 from typing import Any, Protocol, Self
@@ -18,7 +18,7 @@ PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other database
 
 
 class Kind(models.TextChoices):
-    """What has happened. The values are stored, logged and exported: never rename one."""
+    """Kinds of events. The values are stored, logged and exported: never rename one."""
 
     SIGNUP_COMPLETED = "signup.completed", _("signed up")
     LOGIN_SUCCEEDED = "login.succeeded", _("signed in")
@@ -65,7 +65,7 @@ class Kind(models.TextChoices):
     ADMIN_ADDED = "admin.added", _("added in the admin site")
     ADMIN_CHANGED = "admin.changed", _("changed in the admin site")
     ADMIN_DELETED = "admin.deleted", _("deleted in the admin site")
-    EXPORTED = "audit.exported", _("audit trail exported")
+    EXPORTED = "audit.exported", _("audit log exported")
     RESTORED = "database.restored", _("database restored")
 
 
@@ -84,7 +84,7 @@ SIGN_INS = [
 
 
 class Person(Protocol):
-    """What the trail asks of somebody who acts; a user has it."""
+    """What the audit log needs to know of an actor; users have it."""
 
     @property
     def pk(self) -> UUID: ...
@@ -98,8 +98,8 @@ class Person(Protocol):
 
 class RecordQuerySet(models.QuerySet["Record"]):
     def prune_before(self, before: datetime) -> int:
-        """Delete the records older than `before`; how many. PostgreSQL refuses every other DELETE
-        (migration 0002)."""
+        """Delete the records older than `before`; returns their number. PostgreSQL refuses every
+        other DELETE (migration 0002)."""
         old = self.filter(at__lt=before)
         pruning.send(sender=Record, records=old)
         return delete_in_batches(old, self.allow_deleting)
@@ -108,7 +108,7 @@ class RecordQuerySet(models.QuerySet["Record"]):
         return self.filter(kind__in=SIGN_INS)
 
     def prune(self) -> int:
-        """Delete what is older than AUDIT_KEEP_DAYS."""
+        """Delete records older than AUDIT_KEEP_DAYS."""
         return self.prune_before(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
 
     def allow_deleting(self) -> None:
@@ -120,7 +120,7 @@ class RecordQuerySet(models.QuerySet["Record"]):
 
 
 class Record(models.Model):
-    """Who did what to whom, when and from where. No foreign keys: it outlives what it tells of."""
+    """Who did what to whom, when and from where. No foreign keys: it outlives the rows it names."""
 
     id = models.BigAutoField(primary_key=True)
     kind = models.CharField(max_length=40, choices=kinds)

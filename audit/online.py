@@ -1,4 +1,4 @@
-"""For migrations of tables that strangers and years fill."""
+"""Migration operations for large tables."""
 
 from typing import Any
 

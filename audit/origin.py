@@ -1,4 +1,4 @@
-"""Where the work in hand comes from: the request that asked for it, or a command."""
+"""Where the current work comes from: a request, or a command."""
 
 import getpass
 import os
@@ -49,7 +49,7 @@ class Origin:
 
 
 def command() -> Origin:
-    """The program that runs, when no request does: `manage.py unlock`. Its arguments stay out."""
+    """The program that runs outside a request: `manage.py unlock`, without its arguments."""
     program = printable(" ".join([Path(sys.argv[0]).name, *sys.argv[1:2]]), 60)
     return Origin(agent=program, shell_user=printable(shell_user(), 64))
 

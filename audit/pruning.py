@@ -1,4 +1,4 @@
-"""Deleting many rows without making anybody wait."""
+"""Delete many rows in small transactions."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.dispatch import Signal
 
-pruning = Signal()  # sent with the audit trail's `records` that are about to be deleted
+pruning = Signal()  # sent with the audit log's `records` that are about to be deleted
 batch_deleted = Signal()  # after each batch: a sign of life of what may take long
 BATCH = 1000  # rows a transaction
 
 
 def delete_in_batches(rows: QuerySet, prepare: Callable[[], None] | None = None) -> int:
-    """Delete the rows, a batch a transaction, each begun by `prepare`; how many went."""
+    """Delete the rows in batches, a transaction each, begun by `prepare`; returns their number."""
     total = 0
     while True:
         keys = rows.order_by().values("pk")[:BATCH]

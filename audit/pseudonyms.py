@@ -33,17 +33,17 @@ NAMING_COMPANIES: dict[str, list[str]] = {
 
 
 def digest_of(pk: UUID) -> bytes:
-    """A keyed hash of an id: without SECRET_KEY the pseudonym leads to nobody."""
+    """A keyed hash of an id: without SECRET_KEY nobody can trace the pseudonym."""
     return salted_hmac("privacy.pseudonym", str(pk), algorithm="sha256").digest()
 
 
 def alias_of(pk: UUID) -> UUID:
-    """What stands in the place of an erased id."""
+    """Replaces an erased id."""
     return uuid.UUID(bytes=digest_of(pk)[:16], version=5)
 
 
 def pseudonym_of(pk: UUID) -> str:
-    """What stands in the place of an erased user's addresses."""
+    """Replaces an erased user's addresses."""
     return f"erased-{digest_of(pk)[16:24].hex()}"
 
 
@@ -93,7 +93,7 @@ def pseudonymise(people: Iterable[Erased]) -> int:
 
 
 def rename(event: Record, about: Erased) -> None:
-    """Let the event be about a pseudonym."""
+    """Make the event name a pseudonym."""
     forget_names(event, about.pseudonym, NAMING)
     event.subject_id, event.subject = about.alias, about.pseudonym
 

@@ -1,4 +1,4 @@
-"""Writing to the audit trail: one function, one INSERT, and one log line once it is committed.
+"""Writing to the audit log: one function, one INSERT, and one log line once it is committed.
 
 What a caller can put into it is bounded here, where every record passes.
 """
@@ -22,19 +22,19 @@ LONGEST = 254  # characters of any text in a record
 
 
 class Subject(NamedTuple):
-    """To what something was done: a row that is no user."""
+    """What an event is about, if not a user."""
 
     pk: UUID | None
     name: str
 
 
 class Actor(Person, Protocol):
-    """A person who may act on others, or may not; a user is one."""
+    """Someone who acts on others; users are actors."""
 
-    def check_reach(self, *rows: Any) -> None:
+    def require_can_manage(self, *rows: Any) -> None:
         """Raise PermissionDenied unless the person may act on all of these."""
 
-    def check_reach_of_email(self, email: str) -> None:
+    def require_can_manage_email(self, email: str) -> None:
         """The same for an address, with a user or without."""
 
 

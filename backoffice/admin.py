@@ -170,7 +170,7 @@ class UserAdmin(PanelAdmin):
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
         if obj != request.user:
-            users = users.within_reach(caller(request))
+            users = users.manageable_by(caller(request))
         if changes and not users.update(**changes):
             raise PermissionDenied
 
@@ -303,11 +303,11 @@ class ConsultantAdmin(ReachAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_delete_permission(request, obj)
-        return allowed and caller(request).may_act_on(obj)
+        return allowed and caller(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """`has_change_permission` checked the profile as it was; here, as it will be."""
-        caller(request).check_reach(obj)
+        caller(request).require_can_manage(obj)
         super().save_model(request, obj, form, change)
 
 
@@ -316,7 +316,7 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class GroupAdmin(OfficeAdmin, DjangoGroupAdmin):
-    """For superusers alone: whoever fills groups gives permissions, even to themselves."""
+    """For superusers only: filling a group grants permissions, even to oneself."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.is_superuser)

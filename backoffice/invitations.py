@@ -47,7 +47,7 @@ class InviteForm(forms.ModelForm):
 
     def clean(self) -> dict[str, object]:
         if not self.errors:
-            self.actor.check_reach_of_email(self.cleaned_data["email"])
+            self.actor.require_can_manage_email(self.cleaned_data["email"])
             try:
                 Invitation.objects.check_and_count(Invitation(**self.cleaned_data), self.actor)
             except UnknownConsultant:
@@ -96,7 +96,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_invite_permission(self, request: HttpRequest) -> bool:
-        """Whoever may invite may send again and revoke; so may who has that permission alone."""
+        """Staff who may invite or change invitations may send them again and revoke them."""
         changes = request.user.has_perm("invitations.change_invitation")
         return changes or self.has_add_permission(request)
 

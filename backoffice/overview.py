@@ -10,7 +10,7 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.utils import timezone
 
-from audit.counting import count_of, said
+from audit.counting import count_of, format_count
 from audit.models import Kind, Record
 from backoffice.charts import chart
 from mail.outbox import STUCK_AFTER, OutgoingMail, State
@@ -43,7 +43,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     if user.has_perm("throttling.view_lockout"):
         parts["locks"] = Lockout.objects.locked().order_by("-locked_until")[:SHOWN]
-        parts["locks_count"] = said(count_of(Lockout.objects.locked()))
+        parts["locks_count"] = format_count(count_of(Lockout.objects.locked()))
     if user.has_perm("mail.view_outgoingmail"):
         parts["mails"] = troubled_mails()
     if user.has_perm("audit.view_record"):
@@ -63,9 +63,9 @@ def troubled_mails() -> dict[str, str]:
     now = timezone.now()
     recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
-        "stuck": said(count_of(OutgoingMail.objects.due(now - STUCK_AFTER))),
-        "failed": said(count_of(recent.filter(state=State.FAILED))),
-        "refused": said(count_of(recent.filter(state=State.REFUSED))),
+        "stuck": format_count(count_of(OutgoingMail.objects.due(now - STUCK_AFTER))),
+        "failed": format_count(count_of(recent.filter(state=State.FAILED))),
+        "refused": format_count(count_of(recent.filter(state=State.REFUSED))),
     }
 
 
@@ -80,4 +80,4 @@ def failures_of_the_hour() -> dict[str, Any]:
         emails=Count("subject", distinct=True),
         addresses=Count("address", distinct=True),
     )
-    return found | {"said": said(found["count"], MOST_FAILURES)}
+    return found | {"said": format_count(found["count"], MOST_FAILURES)}

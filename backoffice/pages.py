@@ -22,7 +22,7 @@ class ReachAdmin(OfficeAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
-        return allowed and (obj == request.user or caller(request).may_act_on(obj))
+        return allowed and (obj == request.user or caller(request).can_manage(obj))
 
 
 class PanelAdmin(ReachAdmin):
@@ -90,7 +90,7 @@ class PanelAdmin(ReachAdmin):
 
     def offered(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
         """The buttons' names and texts; none where the caller may not act on the row."""
-        if row != request.user and not caller(request).may_act_on(row):
+        if row != request.user and not caller(request).can_manage(row):
             return []
         actions: Any = self.get_actions(request)
         names = [name for name in self.buttons if name in actions]
@@ -110,7 +110,7 @@ class PanelAdmin(ReachAdmin):
         return asked or redirect(request.path)
 
     def erase_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show what would be deleted, and erase for whoever types the row's address or name."""
+        """Show what would be deleted, and erase once the row's address or name is typed."""
         row = self.get_object(request, object_id)
         if row is None or not self.may_erase(request, row):
             raise PermissionDenied

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import Account, Consultant, User
 from assistants.models import Grant
-from audit.counting import count_of, said
+from audit.counting import count_of, format_count
 from audit.models import Kind, Record
 from invitations.models import Invitation
 from mail.links import EmailedLink
@@ -107,9 +107,12 @@ def erasure_of_user(user: User) -> list[tuple[str, str]]:
         ("second factors", str(len(factors.items()) if factors else 0)),
         ("connected apps", str(Grant.objects.live().filter(user=user).count())),
         ("e-mailed links and invitations", str(links)),
-        ("mails in the outbox", said(count_of(OutgoingMail.objects.filter(email=user.email)))),
+        (
+            "mails in the outbox",
+            format_count(count_of(OutgoingMail.objects.filter(email=user.email))),
+        ),
         ("lockouts and counted failures", str(Lockout.objects.filter(email=user.email).count())),
-        ("events in the audit log, which keep a pseudonym", said(count_of(records))),
+        ("events in the audit log, which keep a pseudonym", format_count(count_of(records))),
     ]
 
 
@@ -118,9 +121,9 @@ def erasure_of_account(account: Account) -> list[tuple[str, str]]:
     mails = Q(email__in=account.users.values("email")) | Q(email__in=invited)
     records = Record.objects.filter(account_id=account.pk)
     return [
-        ("users, with their second factors and links", said(count_of(account.users.all()))),
-        ("invitations", said(count_of(account.invitations.all()))),
-        ("consultants", said(count_of(account.consultants.all()))),
-        ("mails in the outbox", said(count_of(OutgoingMail.objects.filter(mails)))),
-        ("events in the audit log, which keep pseudonyms", said(count_of(records))),
+        ("users, with their second factors and links", format_count(count_of(account.users.all()))),
+        ("invitations", format_count(count_of(account.invitations.all()))),
+        ("consultants", format_count(count_of(account.consultants.all()))),
+        ("mails in the outbox", format_count(count_of(OutgoingMail.objects.filter(mails)))),
+        ("events in the audit log, which keep pseudonyms", format_count(count_of(records))),
     ]

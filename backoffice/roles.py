@@ -18,7 +18,7 @@ HELPS = {
     "throttling.change_lockout",  # unlock
     "mail.change_outgoingmail",  # try a mail again
     "invitations.change_invitation",  # send an invitation again, or revoke it
-    "passwords.add_passwordchange",  # mail somebody a link to a new password
+    "passwords.add_passwordchange",  # mail a user a link to a new password
 }
 
 

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from accounts.models import Account, User, shorten_search
-from audit.counting import count_of, said
+from audit.counting import count_of, format_count
 from backoffice.panels import minute
 from invitations.models import Invitation
 from mail.emails import canonical_email
@@ -34,7 +34,7 @@ class Results:
     title: str
     rows: list[tuple[str, str, str]]  # the URL of its page, its name, its state in words
     more: bool
-    count: str  # "over 10,000" where nobody counts on
+    count: str  # "over 10,000" beyond the bound
     everything: str  # the URL of the list
 
 
@@ -65,7 +65,7 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> Results |
         for row, state in ((row, describe(row)) for row in shown)
     ]
     everything = f"{reverse(f'{page}_changelist')}?{urlencode({'q': words})}"
-    count = said(count_of(rows)) if more else str(len(shown))
+    count = format_count(count_of(rows)) if more else str(len(shown))
     return Results(site.title(), listed, more, count, everything)
 
 

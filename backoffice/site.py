@@ -132,7 +132,7 @@ class Site(admin.AdminSite):
         return response
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """With STAFF_SECOND_FACTOR nobody enters without one, however they signed in. Who has one
+        """With STAFF_SECOND_FACTOR nobody enters without a second factor. Who has one
         has shown it in this session: setting up the first ends all that were begun without."""
         request.get_host()  # raises DisallowedHost, a 400; the log-in form asks for it itself
         if not super().has_permission(request):

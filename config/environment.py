@@ -246,7 +246,7 @@ def write_once(path: Path, content: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-") as draft:
         draft.write(content)
         draft.flush()
-        if os.geteuid() == 0:  # root makes it for whoever runs the service
+        if os.geteuid() == 0:  # root makes it for the service's user
             os.fchown(draft.fileno(), path.parent.stat().st_uid, path.parent.stat().st_gid)
         os.fsync(draft.fileno())
         with contextlib.suppress(FileExistsError):

@@ -112,7 +112,7 @@ def exposition(collectors: Iterable[StateCollector]) -> bytes:
 
 
 class MetricsView(JSONView):
-    """GET /metrics, for whoever brings METRICS_TOKEN."""
+    """GET /metrics, for callers with METRICS_TOKEN."""
 
     schema = None
     http_method_names = ["get", "head"]

@@ -25,7 +25,7 @@ handler500 = "config.errors.server_error"
 metrics = [path("metrics", MetricsView.as_view())] if settings.METRICS_TOKEN else []
 
 urlpatterns = [
-    # In one list: a path that nobody knows would pay for each include without a prefix.
+    # In one list: an unknown path would be matched against each include without a prefix.
     *accounts.urlpatterns,  # /auth/me, the most frequent, comes first
     *signin.urlpatterns,
     *keys.urlpatterns,

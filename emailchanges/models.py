@@ -1,6 +1,6 @@
 """A new e-mail address: a link to the new one makes the change, a link to the old one undoes it.
 
-Whoever changes links or the address of a person locks the person's row first, so that changes,
+Code that changes a user's address or these links locks the user's row first, so that changes,
 undoings and erasures come one after another and never wait for each other in a circle.
 """
 
@@ -26,8 +26,8 @@ from mail.words import harmless
 from throttling.models import Lockout
 
 
-def hold(user_id: UUID) -> User:
-    """The user, whose row nobody else changes until the transaction ends; InvalidLink if gone."""
+def lock_user(user_id: UUID) -> User:
+    """The user, with the row locked until the transaction ends; InvalidLink if gone."""
     user: User | None = User.objects.select_for_update().filter(pk=user_id).first()
     if user is None:
         raise InvalidLink
@@ -69,7 +69,7 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
     """
     email = canonical_email(email)
     with transaction.atomic():
-        user = hold(user.pk)
+        user = lock_user(user.pk)
         old = str(user.email)
         if email == old:
             return
@@ -78,7 +78,9 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
         trail.record(Kind.EMAIL_CHANGED, actor=actor, subject=user, old=old)
         news = {"old": old, "new": email, "operator": True}
         for mailbox in (old, email):
-            OutgoingMail.objects.tell(Notice("email_is_changed", mailbox, user.language, news))
+            OutgoingMail.objects.queue_notice(
+                Notice("email_is_changed", mailbox, user.language, news)
+            )
 
 
 class EmailChange(EmailedLink):
@@ -115,7 +117,7 @@ class EmailChange(EmailedLink):
             about = {"user": str(user.pk), "old": user.email, "token_version": version}
             if OutgoingMail.objects.request(cls, email, user.language, about, str(user.pk)):
                 trail.record(Kind.EMAIL_CHANGE_REQUESTED, actor=user, new=email)
-                user.tell("email_change_requested", new=email)
+                user.send_notice("email_change_requested", new=email)
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "EmailChange | None":
@@ -146,7 +148,7 @@ class EmailChange(EmailedLink):
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
         with transaction.atomic():
-            user = hold(self.user_id)
+            user = lock_user(self.user_id)
             self.use()
             if user.email != self.old_email or not user.is_active or self.is_outlived_by(user):
                 raise InvalidLink
@@ -155,16 +157,16 @@ class EmailChange(EmailedLink):
             undo = UndoEmailChange(user=user, email=self.old_email, new_email=self.email)
             undo.language = user.language
             undo.save(force_insert=True)
-            OutgoingMail.objects.announce(undo)
-            user.tell("email_is_changed", old=self.old_email, new=self.email)
+            OutgoingMail.objects.queue_link(undo)
+            user.send_notice("email_is_changed", old=self.old_email, new=self.email)
 
     def mail_context(self) -> dict[str, object]:
         return {"old": harmless(self.old_email)}
 
 
 class UndoEmailChange(EmailedLink):
-    """The way back to an address, mailed to it. It outlives every later change: whoever has taken
-    an account over may change the address twice."""
+    """The way back to an address, mailed to it. It outlives every later change: a thief who has
+    taken an account over may change the address twice."""
 
     page = "undo-email-change"
     mail_name = "email_changed"
@@ -190,9 +192,9 @@ class UndoEmailChange(EmailedLink):
 
     def redeem(self) -> None:
         """Use the link up, give the user this address again, and end every session and the links
-        of all that came after. Raises InvalidLink, also where somebody else has the address now."""
+        of all that came after. Raises InvalidLink, also if another user has the address now."""
         with transaction.atomic():
-            user = hold(self.user_id)
+            user = lock_user(self.user_id)
             self.use()
             later = UndoEmailChange.objects.live().filter(user=user, created_at__gt=self.created_at)
             later.update(expires_at=timezone.now())
@@ -203,7 +205,7 @@ class UndoEmailChange(EmailedLink):
             except EmailTaken:
                 raise InvalidLink from None
             trail.record(Kind.EMAIL_CHANGE_UNDONE, actor=user, undone=self.new_email)
-            user.tell("email_change_undone", new=self.new_email)
+            user.send_notice("email_change_undone", new=self.new_email)
 
     def mail_context(self) -> dict[str, object]:
         return {"new": harmless(cast(str, self.new_email))}

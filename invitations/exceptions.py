@@ -1,4 +1,4 @@
-"""Errors of inviting: a status and the words of the contract; config.errors shapes them."""
+"""Errors of inviting; config.errors shapes them."""
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException, ValidationError
@@ -11,7 +11,7 @@ class InvitationRefused(APIException):
 
 
 class AlreadyMember(InvitationRefused):
-    """The address is a user of the inviting company. Nobody learns of another company's users."""
+    """The address is a user of the inviting company. Other companies' users are never revealed."""
 
     default_detail = gettext_noop("already a member")
 
@@ -29,13 +29,13 @@ class InvitationClosed(InvitationRefused):
 
 
 class MailLimitReached(InvitationRefused):
-    """The company has had its mails of the hour to this address."""
+    """The company has reached its hourly limit of mails to this address."""
 
     default_detail = gettext_noop("too many mails to this address")
 
 
 class InvitationLimitReached(InvitationRefused):
-    """The company has sent its invitations of the day."""
+    """The company has reached its daily limit of invitations."""
 
     default_detail = gettext_noop("no more invitations today")
 

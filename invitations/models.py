@@ -61,7 +61,7 @@ class InvitationQuerySet(LinkQuerySet):
 
     def with_mail(self) -> Self:
         """Invitations with `mail`."""
-        return self.annotate(mail=Subquery(OutgoingMail.objects.fates(OuterRef("pk"))))
+        return self.annotate(mail=Subquery(OutgoingMail.objects.deliveries(OuterRef("pk"))))
 
     def search(self, text: str) -> Self:
         """Invitations in whose address each word of the text occurs; of a long one, the first."""
@@ -91,7 +91,7 @@ class InvitationQuerySet(LinkQuerySet):
         return invitation
 
     def add(self, invitation: "Invitation", actor: User | None) -> None:
-        """Save a new invitation, and ask for its mail; raises as `check_and_count`."""
+        """Save a new invitation, and ask for its mail; raises what `check_and_count` raises."""
         with transaction.atomic():
             self.check_and_count(invitation, actor)
             self.save_and_mail(invitation, actor)
@@ -100,7 +100,7 @@ class InvitationQuerySet(LinkQuerySet):
         """Save an invitation that `check_and_count` let pass in this transaction, and mail it."""
         invitation.save(force_insert=True)
         invitation.record(Kind.INVITATION_CREATED, actor)
-        OutgoingMail.objects.announce(invitation)
+        OutgoingMail.objects.queue_link(invitation)
 
     def check_and_count(self, invitation: "Invitation", actor: User | None) -> None:
         """Raise PermissionDenied for a company into which the actor may not invite (None is a
@@ -113,7 +113,7 @@ class InvitationQuerySet(LinkQuerySet):
         account_id, consultant_id = invitation.account_id, invitation.consultant_id
         account = Account.objects.lock(account_id)
         if actor is not None:
-            actor.check_reach(account)
+            actor.require_can_manage(account)
         sender = invitation.invited_by_id  # who may have lost the right, or be gone, just now
         if sender and not User.objects.filter(pk=sender).may_invite().exists():
             raise PermissionDenied
@@ -123,10 +123,10 @@ class InvitationQuerySet(LinkQuerySet):
         count_mail(account_id, invitation.email)
 
     def revoke_all_of(self, inviter: User, actor: User | None) -> list[str]:
-        """Revoke the open invitations that `inviter` has sent; to whom they were.
+        """Revoke the open invitations of `inviter`; returns their addresses.
 
-        In the transaction that ends the right to invite: an acceptance that races with it has
-        either used the link up before, or finds it revoked.
+        Runs in the transaction that ends the right to invite: a racing acceptance has either used
+        the link before, or finds it revoked.
         """
         sent = self.open().filter(invited_by=inviter).order_by("email")
         revoked = []
@@ -137,7 +137,7 @@ class InvitationQuerySet(LinkQuerySet):
         return revoked
 
     def refuse_insider(self, account_id: UUID, email: str) -> None:
-        """Raise AlreadyMember or AlreadyInvited for an address that is in or has a way in."""
+        """Raise AlreadyMember for a user's address, AlreadyInvited for an invited one."""
         if User.objects.filter(account=account_id, email=email).exists():
             raise AlreadyMember
         if self.in_status(Status.PENDING).filter(account=account_id, email=email).exists():
@@ -145,7 +145,7 @@ class InvitationQuerySet(LinkQuerySet):
 
 
 def expiry() -> datetime:
-    """When an invitation that is made or sent again now will expire."""
+    """When an invitation that is created or resent now expires."""
     return timezone.now() + Invitation.life()
 
 
@@ -163,16 +163,16 @@ def count_mail(account_id: UUID, email: str) -> None:
 
 
 def free_consultants(account_id: UUID, consultant_id: UUID) -> models.QuerySet[Consultant]:
-    """The consultant of the company, unless there is none or it has a user."""
+    """The company's consultant with this id, if it has no user."""
     return Consultant.objects.filter(pk=consultant_id, account=account_id, user=None)
 
 
 class Invitation(EmailedLink):
-    """An address that may become a user of a company, in a role.
+    """Lets an address become a user of a company, in a role.
 
-    It is the company's: any admin can revoke it or send it again. When its inviter may invite
-    nobody any more it is revoked. It lives from when it is created or resent, whatever becomes of
-    its mail. Dead for 30 days, it is pruned like every link.
+    It belongs to the company: any admin can revoke or resend it. It is revoked when its inviter
+    loses the right to invite. It expires a fixed time after it is created or resent, whether or
+    not its mail was sent. Thirty days after its end it is pruned, like every link.
     """
 
     page = "accept-invitation"
@@ -223,11 +223,11 @@ class Invitation(EmailedLink):
 
     @cached_property
     def mail(self) -> str | None:
-        """What has become of its mail; None where that is so long ago that it is forgotten."""
-        return OutgoingMail.objects.fates(self.pk).first()
+        """The state of its mail; None once that is pruned."""
+        return OutgoingMail.objects.deliveries(self.pk).first()
 
     def record(self, kind: Kind, actor: User | None = None) -> None:
-        """Write a step of the invitation to the trail, in the step's transaction."""
+        """Record a step of the invitation in the audit log, in the step's transaction."""
         trail.record(
             kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
         )
@@ -240,7 +240,7 @@ class Invitation(EmailedLink):
         works on then.
         """
         with transaction.atomic():
-            actor.check_reach(Account.objects.lock(self.account_id))
+            actor.require_can_manage(Account.objects.lock(self.account_id))
             others = Invitation.objects.exclude(pk=self.pk)
             same = Invitation.objects.open().filter(pk=self.pk)
             if not same.exists():
@@ -250,14 +250,14 @@ class Invitation(EmailedLink):
             if not same.update(generation=F("generation") + 1, expires_at=expiry()):
                 raise InvitationClosed
             self.record(Kind.INVITATION_RESENT, actor)
-            OutgoingMail.objects.announce(self)
+            OutgoingMail.objects.queue_link(self)
         self.refresh_from_db()
         vars(self).pop("mail", None)
 
     def revoke(self, actor: User) -> None:
-        """End the invitation; one conditional UPDATE decides against an acceptance that races.
+        """End the invitation; one conditional UPDATE decides a race with an acceptance.
         Raises PermissionDenied or InvitationClosed."""
-        actor.check_reach(self)
+        actor.require_can_manage(self)
         with transaction.atomic():
             if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
                 raise InvitationClosed
@@ -274,7 +274,7 @@ class Invitation(EmailedLink):
         account = Account.objects.lock(self.account_id)  # Account.change_second_factor tells why
         self.use()
         sender = self.invited_by
-        if sender and not (sender.may_invite and sender.may_act_on(account)):
+        if sender and not (sender.may_invite and sender.can_manage(account)):
             raise InvalidLink
         user: User = User.objects.register(
             account_id=self.account_id,
@@ -290,7 +290,7 @@ class Invitation(EmailedLink):
         return user
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Nothing begins: the life of an invitation began when it was created or resent."""
+        """Does nothing: an invitation's life begins when it is created or resent."""
 
     def mail_context(self) -> dict[str, object]:
         by = self.invited_by

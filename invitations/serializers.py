@@ -1,4 +1,4 @@
-"""What inviters and invited people may send, and how an invitation looks to admins."""
+"""Request bodies of inviting and accepting, and the invitation as admins see it."""
 
 from typing import Any
 from uuid import UUID
@@ -69,7 +69,7 @@ class InviteSerializer(serializers.Serializer):
 
 @example({"invitations": [{"email": "bob@example.com"}, {"email": "carl@example.com"}]})
 class InviteSeveralSerializer(serializers.Serializer):
-    """Each of them is as a body of its own, and counts as a request of its own."""
+    """Each item is handled and counted like a request of its own."""
 
     invitations = serializers.ListField(
         child=InviteItemField(), min_length=1, max_length=MOST_AT_ONCE
@@ -114,20 +114,20 @@ class InvitationSerializer(serializers.Serializer):
     invited_by = serializers.UUIDField(
         source="invited_by_id",
         allow_null=True,
-        help_text="A user of the company; null for the operators and for somebody who left.",
+        help_text="A user of the company; null for operators and former users.",
     )
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
-    mail = serializers.SerializerMethodField(help_text="What has become of its mail.")
+    mail = serializers.SerializerMethodField(help_text="The state of its mail.")
 
     @extend_schema_field({"type": "string", "enum": ["waiting", "sent", "refused"]})
     def get_mail(self, invitation: Any) -> str:
-        return invitation.mail or "sent"  # what is forgotten was sent long ago
+        return invitation.mail or "sent"  # a pruned mail was sent long ago
 
 
 @example({"items": [BOB, {"email": "ada@example.com", "error": "already a member"}]})
 class InvitedSerializer(serializers.Serializer):
-    """What has come of each of several, in order."""
+    """The outcome of each invitation, in order."""
 
     items = serializers.ListField(
         child=serializers.DictField(),

@@ -45,7 +45,7 @@ REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReac
 
 
 class InvitationsView(AdminView, ListAPIView):
-    """POST and GET /invitations: invite somebody; the company's invitations, newest first."""
+    """POST and GET /invitations: invite a user; list the company's invitations, newest first."""
 
     serializer_class = InvitationSerializer
 
@@ -68,16 +68,16 @@ class InvitationsView(AdminView, ListAPIView):
         return Response(self.invite(request, request.data), 201)
 
     def invite(self, request: SignedInRequest, body: Data) -> dict[str, object]:
-        """Invite whom the body says: InvitationSerializer. Raises what the call answers."""
+        """Invite by one body; returns what InvitationSerializer gives."""
         checked = InviteSerializer(data=body)
         checked.is_valid(raise_exception=True)
         invitation = Invitation.objects.invite(request.user, **checked.validated_data)
         return dict(InvitationSerializer(invitation).data)
 
     def outcome(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
-        """What comes of one of several: as `invite`, or the address and the error."""
+        """The answer for one of several: as of `invite`, or the address and the error."""
         try:
-            if not first:  # which the request itself has counted
+            if not first:  # the request itself has counted that one
                 self.count_one_more(request)
             return self.invite(request, body)
         except (APIException, PermissionDenied) as error:
@@ -124,14 +124,14 @@ class InvitationView(AdminView):
 
 
 class ResendView(InvitationView):
-    """POST /invitations/{id}/resend: a new link and a new expiry; the old link dies."""
+    """POST /invitations/{id}/resend: a new link and expiry; the old link stops working."""
 
     http_method_names = ["post"]
 
     @extend_schema(
         operation_id="resendInvitation",
         summary="Send an invitation again",
-        description="A new link and a new expiry; the old link dies.",
+        description="A new link and expiry; the old link stops working.",
         request=None,
         responses={
             200: InvitationSerializer,
@@ -170,7 +170,7 @@ class AcceptView(LinkSignInView):
         return link.accept(**{"language": self.language(link)} | data)
 
     def language(self, link: Invitation) -> str:
-        """The person's own, as the browser asks for it; the invitation's where it asks for none."""
+        """The browser's language, or the invitation's if the browser names none."""
         asks = "HTTP_ACCEPT_LANGUAGE" in self.request.META
         return get_language_from_request(self.request) if asks else link.language
 

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.utils.encoding import force_bytes
 
-from audit.macs import secrets_to_try
+from audit.message_auth import secrets_to_try
 
 
 def derived_keys(purpose: str) -> list[bytes]:

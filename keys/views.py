@@ -1,4 +1,4 @@
-"""The public keys, for whoever verifies tokens."""
+"""The public keys, for services that verify tokens."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers

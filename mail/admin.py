@@ -1,4 +1,4 @@
-"""What is mailed, in the admin site."""
+"""The outbox in the admin site."""
 
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from mail.outbox import OutgoingMail, State
 
 
 class KindFilter(admin.SimpleListFilter):
-    """By what a mail is about, in words."""
+    """Filter by kind of mail."""
 
     title = "kind"
     parameter_name = "kind"

@@ -1,4 +1,4 @@
-"""What a User-Agent header says in a person's words; nobody has to believe it."""
+"""A User-Agent header in plain words. The client chooses it, so it proves nothing."""
 
 # The first that occurs counts: most browsers call themselves by older ones' names, too.
 BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"}

@@ -1,11 +1,11 @@
-"""MailBudget: how many mails were asked for in a while, counted exactly."""
+"""MailBudget: exact counts of requested mails by hour or day."""
 
 from datetime import timedelta
 
 from django.db import connections, models
 from django.utils import timezone
 
-from audit.macs import mac
+from audit.message_auth import mac
 from audit.pruning import delete_in_batches
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -26,7 +26,7 @@ def budget_key(name: str) -> str:
 
 class MailBudgetManager(models.Manager["MailBudget"]):
     def take(self, name: str, window: timedelta) -> int:
-        """Count one more, and give its number in its window: 1, 2, 3 and so on.
+        """Count one more; returns its number in the window: 1, 2, 3 and so on.
 
         A window begins with its first. One statement, so that parallel calls are counted one by
         one; a transaction that is rolled back has taken nothing.
@@ -39,12 +39,12 @@ class MailBudgetManager(models.Manager["MailBudget"]):
             return int(cursor.fetchone()[0])
 
     def prune(self) -> int:
-        """Delete what the longest window no longer needs; how many."""
+        """Delete counts that no window needs; returns their number."""
         return delete_in_batches(self.filter(begun_at__lte=timezone.now() - DAY))
 
 
 class MailBudget(models.Model):
-    """The mails to one address, or of one company, in the present window."""
+    """A count of mails to one address, or of one company, in the current window."""
 
     name = models.CharField(max_length=400, primary_key=True)
     used = models.PositiveIntegerField()

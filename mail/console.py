@@ -1,4 +1,4 @@
-"""Mail in a developer's terminal: to whom, about what, and the text alone, with its link once."""
+"""Mail in a developer's terminal: recipient, subject and text, with the link once."""
 
 import sys
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ validate = EmailValidator()
 
 
 def validate_email(value: str) -> None:
-    """Raises ValidationError for what has no canonical form."""
+    """Raises ValidationError if there is no canonical form."""
     canonical_email(value)
 
 
@@ -26,8 +26,8 @@ def canonical_email(value: str) -> str:
 
     Raises ValidationError for what is no address, and for compatibility characters and letters
     outside ASCII before the @: two spellings that look or fold alike must never become one
-    person, or one of them could ask for the other's mail or lock the other out. Likewise for quoted
-    local parts, which spell one mailbox in many ways.
+    person, or one of them could ask for the other's mail or lock the other out. The same goes for
+    quoted local parts, which spell one mailbox in many ways.
     """
     value = value.translate(INVISIBLE).strip(" ")
     local, _, domain = value.rpartition("@")

@@ -10,16 +10,16 @@ SILENT_AFTER = timedelta(minutes=10)  # a round: twenty mails to a server that h
 
 class HeartbeatManager(models.Manager["Heartbeat"]):
     def beat(self, name: str) -> None:
-        """Note that this was done now."""
+        """Record that this was done now."""
         self.update_or_create(name=name, defaults={"at": timezone.now()})
 
     def beat_round(self) -> None:
-        """Note a round, at most every ten seconds."""
+        """Record a round, at most every ten seconds."""
         if self.age("round") >= timedelta(seconds=10):
             self.beat("round")
 
     def age(self, name: str) -> timedelta:
-        """How long ago it was done last; timedelta.max if never."""
+        """Time since it was last done; timedelta.max if never."""
         at = self.filter(name=name).values_list("at", flat=True).first()
         return timezone.now() - at if at else timedelta.max
 

@@ -1,4 +1,4 @@
-"""E-mailed one-time links: a token that is stored nowhere, an expiry, and exactly one use."""
+"""E-mailed one-time links: an unstored token, an expiry, and exactly one use."""
 
 import base64
 import re
@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from audit.macs import is_mac, mac
+from audit.message_auth import is_mac, mac
 from audit.pruning import delete_in_batches
 from mail.emails import CanonicalEmailField
 from mail.exceptions import InvalidLink
@@ -25,16 +25,16 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # 16 octets of row id, 32 of HMAC-SHA2
 
 class LinkQuerySet(models.QuerySet[Any]):
     def live(self) -> Self:
-        """Links that can still be used. One whose mail is under way has no expiry yet."""
+        """Links that can still be used. A link whose mail is not sent yet has no expiry."""
         alive = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
         return self.filter(alive, used_at=None)
 
     def end_all(self) -> int:
-        """End every link that can still be used; how many. Its mail, if it waits, is dropped."""
+        """End every usable link; returns their number. Waiting mails of them are dropped."""
         return self.live().update(expires_at=timezone.now())
 
     def prune(self) -> int:
-        """Delete the links that have been dead for 30 days; how many. One without an expiry is
+        """Delete the links that ended 30 days ago; returns their number. One without an expiry is
         dead by then, too: its mail was given up long before."""
         then = timezone.now() - KEPT_FOR
         never_sent = Q(expires_at=None, created_at__lte=then)
@@ -52,7 +52,7 @@ class LinkQuerySet(models.QuerySet[Any]):
 
 
 class EmailedLink(models.Model):
-    """A link in a mail to one address; subclasses say what it is for.
+    """A link mailed to one address; subclasses say what it is for.
 
     The token is an HMAC of the row's id and generation under SECRET_KEY: a mail that is sent again
     carries the same link, a reader of the database learns none, a raised generation ends the old
@@ -84,7 +84,7 @@ class EmailedLink(models.Model):
 
     @property
     def is_protected(self) -> bool:
-        """Whether only a superuser may act on it; links that belong to somebody know."""
+        """Whether only a superuser may act on it; links of a user know."""
         return False
 
     @property

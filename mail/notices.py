@@ -7,14 +7,14 @@ from datetime import datetime
 from mail.words import harmless
 
 PREFIX = "notice."
-# Kinds whose mails are deleted once they have ended, sent or not: nobody may be known by them.
+# Kinds whose mails are deleted once they have ended, sent or not: they would tell who the user was.
 FORGOTTEN = {PREFIX + "erased"}
 
 
 @dataclass(frozen=True)
 class Notice:
     """A mail to whom it concerns, asked for in the transaction of what it tells of:
-    `OutgoingMail.objects.tell(Notice("password_changed", user.email, user.language))`.
+    `OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))`.
 
     Its template is templates/emails/<kind>.txt. It sees `context`, which is what JSON can hold,
     each text in it made harmless, and of where it was done from what every mail is told

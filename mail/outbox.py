@@ -1,8 +1,8 @@
-"""The outbox: mails that were asked for, and what has become of each.
+"""The outbox: requested mails, and the state of each.
 
-What a stranger asks for is *requested*: the worker finds out what it comes to, a link or nothing.
-The mail of a link that exists already is *announced*, in the transaction that makes the link. A
-mail without a link *tells* of what was done, asked for in the transaction that does it. The worker
+A mail that a stranger asks for is *requested*: the worker decides whether there is a link to send.
+The mail of an existing link is *queued* in the transaction that makes the link. A *notice* has no
+link: it tells a user what was done, and is queued in the transaction that does it. The worker
 can be killed at any point: the mail is due again when its lease ends. Only a kill between the mail
 server's acceptance and our note of it sends a mail twice, with the same link and Message-ID.
 """
@@ -50,7 +50,7 @@ OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender
 
 
 def pause(attempts: int) -> timedelta:
-    """How long to wait after so many failed attempts: 1 s, 2 s, 4 s … 15 min."""
+    """The pause after so many failed attempts: 1 s, 2 s, 4 s … 15 min."""
     return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_PAUSE)
 
 
@@ -69,9 +69,9 @@ def states() -> list[tuple[str, Any]]:
 
 
 WAITING = [State.REQUESTED, State.READY]
-MOST_MAILS_COUNTED = 10_000  # of more it matters no longer how many
-NOTICES_PER_HOUR = 30  # of a kind to one address: roles can be changed to and fro all day
-STUCK_AFTER = timedelta(minutes=5)  # so long a mail may wait for nobody but us
+MOST_MAILS_COUNTED = 10_000  # more are not counted
+NOTICES_PER_HOUR = 30  # of a kind to one address: roles can be changed back and forth all day
+STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wait
 # Problems, as they are stored; the admin site says them in the reader's language.
 NOTHING_TO_SEND = gettext_noop("nothing to send")
 LINK_IS_DEAD = gettext_noop("its link is no longer live")
@@ -82,7 +82,7 @@ ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 class Queue(NamedTuple):
     """What waits in the outbox."""
 
-    due: int  # mails that wait for nobody but us
+    due: int  # mails that could be sent now
     longest: timedelta  # for how long the first of them has; zero when there is none
     put_off: int  # mails that have failed, and are tried again later
     unknown: int  # mails that are left to a release that knows their kind
@@ -119,8 +119,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
         return number <= limit
 
-    def announce(self, link: EmailedLink) -> None:
-        """Ask for the mail of a link, in the transaction that has made or renewed it."""
+    def queue_link(self, link: EmailedLink) -> None:
+        """Queue the mail of a link, in the transaction that makes or renews it."""
         self.create(
             kind=link._meta.label_lower,
             email=link.email,
@@ -129,16 +129,16 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             state=State.READY,
         )
 
-    def tell(self, notice: Notice) -> None:
-        """Ask for a mail that tells of what is done in this transaction, by whoever is at work;
-        after NOTICES_PER_HOUR the address has been told often enough."""
+    def queue_notice(self, notice: Notice) -> None:
+        """Queue a notice of what is done in this transaction; beyond NOTICES_PER_HOUR for the
+        address it is dropped."""
         kind = PREFIX + notice.kind
         if MailBudget.objects.take(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
             return
         self.of_notice(notice).save()
 
-    def tell_all(self, notices: Iterable[Notice]) -> None:
-        """Ask for many such mails at once, each of which is the last to its address."""
+    def queue_notices(self, notices: Iterable[Notice]) -> None:
+        """Queue many notices at once, each the last to its address."""
         self.bulk_create(map(self.of_notice, notices), batch_size=500)
 
     def of_notice(self, notice: Notice) -> "OutgoingMail":
@@ -151,9 +151,9 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             state=State.READY,
         )
 
-    def fates(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
-        """What has become of a link's newest mail, a value of at most one row: `sent`; `refused`,
-        given up, dropped or refused for good; or `waiting`."""
+    def deliveries(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
+        """The state of a link's newest mail, as a query of at most one value: `sent`; `refused` if
+        dropped, given up or refused for good; or `waiting`."""
         never = Q(state__in=[State.FAILED, State.DROPPED, State.REFUSED])
         fate = Case(
             When(state=State.SENT, then=Value("sent")),
@@ -164,16 +164,16 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return mails.values_list("fate", flat=True)[:1]
 
     def unended(self) -> models.QuerySet["OutgoingMail"]:
-        """What is still to be decided or sent, of the kinds that this release knows."""
+        """Mails still to be decided or sent, of the kinds that this release knows."""
         return self.filter(state__in=WAITING, kind__in=known_kinds())
 
     def due(self, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
-        """Those of them that wait for nobody but us since then, by default now; due longest comes
+        """Mails that could be sent since then, by default now; those due longest come
         first."""
         return self.unended().filter(due_at__lte=by or timezone.now()).order_by("due_at")
 
     def queue(self) -> Queue:
-        """What waits, by one statement, which counts MOST_MAILS_COUNTED at most."""
+        """The waiting mails, counted up to MOST_MAILS_COUNTED by one statement."""
         now = timezone.now()
         known, is_due = Q(kind__in=known_kinds()), Q(due_at__lte=now)
         waiting = self.filter(state__in=WAITING).order_by("due_at")[:MOST_MAILS_COUNTED]
@@ -187,7 +187,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return Queue(**found, longest=now - first if first else timedelta())
 
     def prune(self) -> int:
-        """Delete what was dropped a day ago, and what ended otherwise 30 days ago; how many.
+        """Delete mails dropped a day ago, and mails that ended otherwise 30 days ago.
 
         Anybody can ask for mails that come to nothing, so those go sooner.
         """
@@ -198,7 +198,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
 
 
 class OutgoingMail(models.Model):
-    """A mail that was asked for, and what has become of it. Its text is made when it is sent."""
+    """A requested mail and its state. Its text is made when it is sent."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=60)  # the label of the link's model, or notice.<kind>
@@ -253,8 +253,8 @@ class OutgoingMail(models.Model):
             return None
         return self.model._default_manager.filter(pk=self.link_id).first()
 
-    def subject_matter(self) -> EmailedLink | Notice | None:
-        """What there is to send: a notice, or a link that still works."""
+    def content_to_send(self) -> EmailedLink | Notice | None:
+        """What to send: a notice, or a link that still works."""
         if self.kind.startswith(PREFIX):
             kind = self.kind.removeprefix(PREFIX)
             return Notice(kind, self.email, self.language, self.context or {})
@@ -263,7 +263,7 @@ class OutgoingMail(models.Model):
 
     def set_state(self, state: State, **fields: object) -> None:
         if state in {State.SENT, State.DROPPED}:
-            fields["context"] = None  # whom it named need not be known any longer
+            fields["context"] = None  # the people it named
         self.state = state
         for name, value in fields.items():
             setattr(self, name, value)
@@ -286,8 +286,8 @@ class OutgoingMail(models.Model):
         return bool(free.update(due_at=self.due_at, attempts=self.attempts))
 
     def process(self, server: BaseEmailBackend) -> bool:
-        """Decide on a request, or send what is ready through an open connection. What goes wrong is
-        noted on this mail; only the loss of the database is raised.
+        """Decide on a request, or send a ready mail through an open connection. Errors are
+        recorded on this mail; only the loss of the database is raised.
 
         False when the mail server itself, rather than this mail, seems to be in trouble.
         """
@@ -307,7 +307,7 @@ class OutgoingMail(models.Model):
         return True
 
     def decide(self) -> None:
-        """Find out what a request comes to: a mail that is ready to be sent, or nothing."""
+        """Turn a request into a mail that is ready to be sent, or drop it."""
         link = self.model.for_mail(self) if self.model else None
         if link is None:
             self.set_state(State.DROPPED, problem=NOTHING_TO_SEND)
@@ -316,7 +316,7 @@ class OutgoingMail(models.Model):
             self.set_state(State.READY, due_at=self.created_at, attempts=0, **fields)
 
     def send(self, server: BaseEmailBackend) -> None:
-        matter = self.subject_matter()
+        matter = self.content_to_send()
         if matter is None:
             self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
             return
@@ -343,10 +343,10 @@ class OutgoingMail(models.Model):
         return used <= limit or self.kind.startswith(PREFIX)
 
     def try_again(self, actor: trail.Actor) -> None:
-        """Have it sent as soon as can be. In a transaction; PermissionDenied where the actor may
-        not act on whom it is for, or on what its link leads to."""
-        actor.check_reach_of_email(self.email)
-        actor.check_reach(self.link())
+        """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may
+        not act on the recipient, or on what its link leads to."""
+        actor.require_can_manage_email(self.email)
+        actor.require_can_manage(self.link())
         self.set_state(State.READY, due_at=timezone.now())
         trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
 
@@ -365,7 +365,7 @@ class OutgoingMail(models.Model):
 
 
 def reply(error: Exception) -> tuple[int, bytes]:
-    """A mail server's reply code and words (RFC 5321 §4.2); 0 where it gave none."""
+    """A mail server's reply code and text (RFC 5321 §4.2); 0 if it gave none."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return next(iter(error.recipients.values()))
     return getattr(error, "smtp_code", 0), getattr(error, "smtp_error", b"")
@@ -378,7 +378,7 @@ def failure_summary(error: Exception) -> str:
 
 
 def is_final(error: Exception) -> bool:
-    """Whether a mail server says that the recipient's mailbox takes nothing, now or later.
+    """Whether the mail server says that the mailbox will never accept mail.
 
     Other refusals (5.7.x, 554) may be of us: credentials that are wrong for a quarter of an hour
     must not cost the mails of that time.
@@ -390,7 +390,7 @@ def is_final(error: Exception) -> bool:
 
 
 def is_trouble_of_server(error: Exception) -> bool:
-    """Whether it broke off, rather than refuse a mail."""
+    """Whether the server failed, rather than refused a mail."""
     refused = isinstance(error, smtplib.SMTPException)
     lost = isinstance(error, smtplib.SMTPServerDisconnected)
     return isinstance(error, OSError) and (lost or not refused)

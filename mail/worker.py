@@ -54,8 +54,8 @@ def failed_step(server: BaseEmailBackend, error: Exception) -> str:
 
 
 class Worker:
-    """Empties the outbox until it is told to stop, works off what else waits a batch at a time, and
-    does `hourly` once an hour."""
+    """Empties the outbox until stopped, does other waiting work in batches, and runs `hourly` once
+    an hour."""
 
     POLL_SECONDS = 0.5
     HOUR = 3600
@@ -65,8 +65,8 @@ class Worker:
         hourly: Callable[[], object] = lambda: None,
         work_off: Callable[[], int] = lambda: 0,
     ) -> None:
-        self.hourly = hourly  # what else to do once an hour
-        self.work_off = work_off  # a batch of what else waits; how much it was
+        self.hourly = hourly  # other work, once an hour
+        self.work_off = work_off  # a batch of other waiting work; returns its size
         self.stopping = threading.Event()
         self.refusals = 0  # of the mail server, one after another
         self.next_hour = time.monotonic()
@@ -75,28 +75,28 @@ class Worker:
         """End after the mail in hand; usable as a signal handler."""
         self.stopping.set()
 
-    def goes_on(self) -> bool:
+    def should_continue(self) -> bool:
         """Whether to take up the next thing. It tells systemd that we are alive: a worker that
         hangs in one thing for longer than the unit's WatchdogSec is killed, and started again."""
         notify("WATCHDOG=1")
         return not self.stopping.is_set()
 
     def run(self) -> None:
-        """Work until stopped; a database that is away is waited for."""
+        """Work until stopped, through outages of the database."""
         logger.info("mail worker started")
         notify("READY=1")
-        while self.goes_on():
+        while self.should_continue():
             close_old_connections()
-            reached = self.survive(self.round) is not False
-            self.survive(Heartbeat.objects.beat_round)
-            self.survive(self.do_hourly)
-            if self.survive(self.work_off):
+            reached = self.run_safely(self.round) is not False
+            self.run_safely(Heartbeat.objects.beat_round)
+            self.run_safely(self.do_hourly)
+            if self.run_safely(self.work_off):
                 continue
             patience = self.POLL_SECONDS if reached else pause(self.refusals).total_seconds()
             self.stopping.wait(min(patience, 60))
         logger.info("mail worker stopped")
 
-    def survive(self, work: Callable[[], T]) -> T | None:
+    def run_safely(self, work: Callable[[], T]) -> T | None:
         """The work's answer; None where it failed, which is logged."""
         try:
             return work()
@@ -129,9 +129,9 @@ class Worker:
         return True
 
     def batch(self, state: State, server: BaseEmailBackend, by: datetime | None) -> bool:
-        """Take on up to BATCH mails in this state, those due longest; whether there was one."""
+        """Process up to BATCH mails in this state, those due longest first; whether any was."""
         taken = 0
-        while taken < BATCH and self.goes_on() and process_next(state, server, by):
+        while taken < BATCH and self.should_continue() and process_next(state, server, by):
             taken += 1
         return taken > 0
 

@@ -38,7 +38,7 @@ store_lost = Gauge(
     "limiter_store_lost", "1 while the limiter's store is lost.", multiprocess_mode="livemax"
 )
 events = Counter(
-    "audit_events", "What the audit trail records: log-ins, locks, relief and all else.", ["kind"]
+    "audit_events", "What the audit log records: log-ins, locks, relief and all else.", ["kind"]
 )
 sign_ins = Counter("sign_ins", "Sign-ins by method: what was shown.", ["method"])
 wrong_codes = Counter(

@@ -36,8 +36,8 @@ if settings.SERVES_PAGES:
     urlpatterns += [
         path("", views.PageView.as_view(), {"name": "home"}),
         path("<page:name>", views.PageView.as_view()),
-        path("<page:name>/", views.MissingView.as_view()),
-        path("<page:name>/<path:rest>", views.MissingView.as_view()),
+        path("<page:name>/", views.UnknownPageView.as_view()),
+        path("<page:name>/<path:rest>", views.UnknownPageView.as_view()),
         path("pages/link", views.LinkView.as_view()),
         path("pages/overview", overview.OverviewView.as_view()),
         path(".well-known/change-password", views.ChangePasswordView.as_view()),

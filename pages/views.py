@@ -76,8 +76,8 @@ class PageView(CountedView):
         return error_page(self.request, super().handle_exception(exc))
 
 
-class MissingView(PageView):
-    """GET of a URL below a page's: what somebody mistyped in a browser is answered there."""
+class UnknownPageView(PageView):
+    """GET of a URL below a page's: mistyped addresses are answered with a page."""
 
     def get(self, request: Request, name: str = "", rest: str = "") -> NoReturn:
         raise Http404

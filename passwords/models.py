@@ -35,9 +35,9 @@ class PasswordChangeQuerySet(LinkQuerySet):
         """Mail a link to an active user. `actor` asked for it: the user, or somebody else, who may
         have to be refused (PermissionDenied)."""
         if actor != user:
-            actor.check_reach(user)
+            actor.require_can_manage(user)
         with transaction.atomic():
-            OutgoingMail.objects.announce(self.make(user))
+            OutgoingMail.objects.queue_link(self.make(user))
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: User) -> None:
@@ -45,7 +45,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
         is dropped without a word, since a stranger may have used it up. PermissionDenied as above.
         """
         if actor != user:
-            actor.check_reach(user)
+            actor.require_can_manage(user)
         with transaction.atomic():
             OutgoingMail.objects.request(PasswordChange, user.email, user.language)
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
@@ -110,5 +110,5 @@ class PasswordChange(EmailedLink):
             raise InvalidLink
         self.use()
         user = User.objects.with_profile().get(pk=self.user_id)
-        OutgoingMail.objects.tell(Notice("password_changed", user.email, user.language))
+        OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))
         return user

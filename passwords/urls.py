@@ -5,7 +5,7 @@ from django.urls import path
 from passwords import views
 
 urlpatterns = [
-    path("users/<uuid:user_id>/password-change", views.ColleagueView.as_view()),
+    path("users/<uuid:user_id>/password-change", views.SendPasswordLinkView.as_view()),
     path("password-changes", views.PasswordChangesView.as_view()),
     path("password-changes/redeem", views.RedeemView.as_view()),
 ]

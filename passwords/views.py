@@ -43,7 +43,7 @@ class PasswordChangesView(CredentialView):
         return Response(Message({"message": said}).data)
 
 
-class ColleagueView(AdminView):
+class SendPasswordLinkView(AdminView):
     """POST /users/{id}/password-change: mail a colleague the link that they could ask for."""
 
     @extend_schema(

@@ -29,10 +29,10 @@ def erase(user: User, actor: User | None) -> Erasure:
         Account.objects.lock(user.account_id)
         user = User.objects.select_for_update().get(pk=user.pk)  # the role may be another by now
         if actor is not None:
-            actor.check_reach(user)
+            actor.require_can_manage(user)
         if user.is_only_admin:
             raise LastAdmin
-        user.tell_admins(user.revoke_sent(actor), actor)
+        user.notify_admins(user.revoke_sent(actor), actor)
         rename_in_waiting_mails(user)
         Consultant.objects.filter(user=user).update(name="")
         (erasure,) = Erasure.objects.erase_users([user])
@@ -57,7 +57,7 @@ def delete_company(account: Account, actor: User | None) -> Erasure:
         if account.is_operators:
             raise PermissionDenied("The operators' company stays.")
         if actor is not None:
-            actor.check_reach(account)
+            actor.require_can_manage(account)
         company, is_new = Erasure.objects.begin_company(account)
         if is_new:
             account.users.update(is_active=False, token_version=next_token_version())
@@ -77,7 +77,7 @@ def rename_in_waiting_mails(user: User) -> None:
     for mail in mails.select_for_update(skip_locked=True):  # not what is just being sent
         context = cast(dict[str, object], mail.context)
         with translation.override(mail.language):
-            left = gettext("somebody who left")
+            left = gettext("a former user")
         news = {
             name: renamed(value, names, left) for name, value in context.items() if name in NAMING
         }

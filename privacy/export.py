@@ -1,4 +1,4 @@
-"""All that is stored on a person, as JSON: for themselves, and for whoever answers them by law."""
+"""All that is stored about a user, as JSON: for the user and for data requests."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -103,7 +103,7 @@ def export(user: User, before: int | None = None, most: int | None = None) -> It
     """The user's data as JSON text, in parts. With `most`, no more events than that, and `next`,
     with which the older ones are asked for; they are those `before` an event.
 
-    User.DoesNotExist for somebody who has been erased, when it is called.
+    User.DoesNotExist for a user who has been erased.
     """
     emails = user.emails()
     stored = stored_on(user, emails) if before is None else {}

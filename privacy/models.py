@@ -35,7 +35,7 @@ EXPORT_ENDS = timedelta(minutes=2)
 
 
 def without_users(emails: set[str]) -> set[str]:
-    """Those of the emails that no user has: a former address may be somebody else's by now."""
+    """The emails that no user has: a former address may belong to another user by now."""
     return emails - set(User.objects.filter(email__in=emails).values_list("email", flat=True))
 
 
@@ -79,7 +79,9 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         ).delete()
         User.objects.filter(pk__in=[user.pk for user in users]).delete()
         forget_emails(without_users({email for one in erasures for email in one.emails}))
-        OutgoingMail.objects.tell_all(Notice("erased", one.email, one.language) for one in users)
+        OutgoingMail.objects.queue_notices(
+            Notice("erased", one.email, one.language) for one in users
+        )
         return erasures
 
     def begin_company(self, account: Account) -> tuple["Erasure", bool]:

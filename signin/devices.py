@@ -2,8 +2,8 @@
 
 With LOCKOUT_RELIEF a known device has failed attempts and a lock of its own, so that strangers who
 guess passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Attacks with Device
-Cookies"). The cookie signs nobody in. An entry holds a random id, the day it was made, and a MAC
-over both, the address and the user's token version, so it ends with the user's sessions: by a
+Cookies"). The cookie alone doesn't sign in. An entry holds a random id, the day it was made, and a
+MAC over both, the address and the user's token version, so it ends with the user's sessions: by a
 log-out everywhere, a password change or a deactivation.
 """
 
@@ -22,14 +22,14 @@ from rest_framework.request import Request
 
 from accounts.models import User
 from audit import trail
-from audit.macs import is_mac, mac
+from audit.message_auth import is_mac, mac
 from audit.models import Kind
 
 NAME = "service_device"
 LIFE = 180  # days
 RENEWED_AFTER = 30  # days
 MOST_EMAILS = 5  # of one browser
-STRANGER = ""
+UNKNOWN_DEVICE = ""
 FORM = struct.Struct(">12sI32s")  # id, day since the epoch, MAC
 
 
@@ -38,7 +38,7 @@ def today() -> int:
 
 
 @functools.cache
-def nobody() -> User:
+def nonexistent_user() -> User:
     """A user without a row, whose MAC takes as long as a real one's."""
     return User(email="nobody@example.com")
 
@@ -77,11 +77,11 @@ class Entry:
 
 
 def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
-    """The id of the browser's device if the user's address knows it, else STRANGER."""
+    """The id of the browser's device if the user's address knows it, else UNKNOWN_DEVICE."""
     if not settings.LOCKOUT_RELIEF or request is None:
-        return STRANGER
+        return UNKNOWN_DEVICE
     entry = entry_of(user, read_entries(request))
-    return entry.device.hex() if entry else STRANGER
+    return entry.device.hex() if entry else UNKNOWN_DEVICE
 
 
 def read_entries(request: HttpRequest | Request) -> list[Entry]:
@@ -93,7 +93,7 @@ def read_entries(request: HttpRequest | Request) -> list[Entry]:
 
 def entry_of(user: User | None, entries: list[Entry]) -> Entry | None:
     """The user's entry. Without a user the same work is done: five MACs are measurable."""
-    owner = user or nobody()
+    owner = user or nonexistent_user()
     return next((entry for entry in entries if entry.belongs_to(owner)), None)
 
 

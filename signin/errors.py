@@ -96,6 +96,6 @@ class FactorStillRequired(APIException):
     default_detail = "your company requires a second factor"
 
 
-class NotOnesOwn(APIException):
+class CannotResetOwnFactors(APIException):
     status_code = 409
     default_detail = "use your own account page"

@@ -16,7 +16,7 @@ from accounts.passwords import check_new_password
 from audit import trail
 from audit.models import Kind
 from mail.links import EmailedLink
-from signin.devices import STRANGER
+from signin.devices import UNKNOWN_DEVICE
 from signin.errors import (
     FACTOR_ERRORS,
     FactorMustBeSetUp,
@@ -29,7 +29,7 @@ from signin.factors.enrolment import enrolment_for
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import ProofSerializer
 from signin.hash_slots import hash_slot
-from signin.login import check_credentials, clear_lockout, refuse_locked, session_response
+from signin.login import check_credentials, clear_lockout, require_unlocked, session_response
 from throttling.openapi import Raises
 from throttling.views import CredentialThrottle
 
@@ -83,7 +83,7 @@ class LinkSignInView(CredentialView):
     def use_link(self, request: Request, data: Data) -> tuple[User, Method]:
         link = self.link_class.objects.find(data.pop("token"))
         proof, device = Proof.pop(data), self.device(request, link)
-        refuse_locked(link.email, device)
+        require_unlocked(link.email, device)
         try:
             check_new_password(data["password"], self.person(link, data))
         except ValidationError as error:
@@ -105,7 +105,7 @@ class LinkSignInView(CredentialView):
 
     def device(self, request: Request, link: Any) -> str:
         """The known device that asks; while there is no user, every browser is a stranger's."""
-        return STRANGER
+        return UNKNOWN_DEVICE
 
     def person(self, link: Any, data: Data) -> User:
         """The link's user, or who will be: what is known of them must not be their password."""

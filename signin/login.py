@@ -1,4 +1,4 @@
-"""The log-in, from top to bottom: `POST /auth/login`, and the check that every way in shares.
+"""The log-in from top to bottom: `POST /auth/login`, and the check that all ways to sign in share.
 
 REST, the consent page, the admin site and re-authentication call `check_credentials`. Neither the
 bytes, the headers nor the time of its refusals tell whether an address is registered.
@@ -24,7 +24,7 @@ from audit.models import Kind
 from mail.outbox import OutgoingMail
 from metrics import series
 from signin.cookies import set_refresh_cookie
-from signin.devices import STRANGER, device_of, remember_device
+from signin.devices import UNKNOWN_DEVICE, device_of, remember_device
 from signin.errors import (
     FACTOR_ERRORS,
     FactorMustBeSetUp,
@@ -34,7 +34,7 @@ from signin.errors import (
 )
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
-from signin.factors.proof import AMR, NOTHING, Method, Proof
+from signin.factors.proof import AMR, NO_PROOF, Method, Proof
 from signin.hash_slots import hash_slot
 from signin.models import UnlockLink
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer, auth_response
@@ -65,7 +65,7 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     request: HttpRequest | Request | None,
     email: str,
     password: str,
-    proof: Proof = NOTHING,
+    proof: Proof = NO_PROOF,
     *,
     staff: bool = False,
     event: Kind | None = Kind.LOGIN_SUCCEEDED,
@@ -81,7 +81,7 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     """
     user = User.objects.find_by_email(email)
     device = device_of(request, user)
-    refuse_locked(email, device)
+    require_unlocked(email, device)
     has_password = user is not None and user.has_usable_password()
     encoded = user.password if user and has_password else dummy_hash()
     is_right = check_password(password, encoded, functools.partial(renew_hash, user))
@@ -90,7 +90,7 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
             raise TooManyAttempts
         raise WrongCredentials
     if staff and not user.is_staff:  # the password is right, so this is no failed attempt
-        refuse_locked(email, device)
+        require_unlocked(email, device)
         trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
     method = check_factor(user, proof, device, staff=staff)
@@ -101,10 +101,12 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     return user, method
 
 
-def refuse_locked(email: str, device: str = STRANGER, *, locked: bool | None = None) -> None:
+def require_unlocked(
+    email: str, device: str = UNKNOWN_DEVICE, *, locked: bool | None = None
+) -> None:
     """Raise TooManyAttempts while the address is locked for the device.
 
-    `locked` is what a query has found already about strangers.
+    `locked` saves the query if one has already looked at unknown devices.
     """
     if Lockout.objects.is_locked(email, device) if locked is None or device else locked:
         Lockout.objects.record_refusal(email, device)
@@ -124,15 +126,15 @@ def renew_hash(user: User | None, password: str) -> None:
         same.update(password=make_password(password))
 
 
-def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:
-    """Count and record a failed attempt; False if the address has been locked meanwhile.
+def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> bool:
+    """Count and record a failed attempt; False if the address is locked by now.
 
     The owner of an address that strangers have locked is mailed a link past the lock. The mail
     worker finds out whether there is an owner, so that the queries are the same for every address.
     So the audit log gets the address only.
     """
     if device and not Lockout.objects.has_room(email, device):
-        device = STRANGER
+        device = UNKNOWN_DEVICE
     with transaction.atomic():
         counted = Lockout.objects.record_failure(email, device)
         if counted:
@@ -145,7 +147,7 @@ def count_failure(email: str, device: str = STRANGER, **detail: Any) -> bool:
 
 
 def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) -> Method:
-    """Check, and use up, what a user shows besides a password or a link.
+    """Check and use up a user's second factor, after a password or a link.
 
     Call it before the lockout is cleared, or a password without its code would keep clearing it.
     Raises SecondFactorRequired for an empty proof, WrongCode for a wrong one, which counts as a
@@ -155,10 +157,10 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     if factors is None:
         if not (user.factor_required or (staff and settings.STAFF_SECOND_FACTOR)):
             return Method.PASSWORD
-        refuse_locked(user.email, device)
+        require_unlocked(user.email, device)
         raise FactorMustBeSetUp(enrolment_for(user))
     if not proof:
-        refuse_locked(user.email, device)
+        require_unlocked(user.email, device)
         raise SecondFactorRequired(factors.methods())
     if proof.holds(user, factors):
         return proof.method
@@ -168,7 +170,7 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     raise WrongCode(proof.cause_of_refusal(factors))
 
 
-def clear_lockout(email: str, device: str = STRANGER) -> None:
+def clear_lockout(email: str, device: str = UNKNOWN_DEVICE) -> None:
     """Forget the failed attempts after a sign-in; TooManyAttempts if the address is locked now."""
     if not Lockout.objects.clear_unless_locked(email, device):
         Lockout.objects.record_refusal(email, device)

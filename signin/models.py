@@ -96,7 +96,7 @@ class UnlockLink(EmailedLink):
 
 
 def network_of(address: str) -> str:
-    """The network to name in a mail: the /24 of an IPv4 address; an IPv6 address comes as a /64."""
+    """The network to name in a mail: the /24 of an IPv4 address; IPv6 ones already are a /64."""
     try:
         return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
     except ValueError:

@@ -22,7 +22,7 @@ from signin.devices import device_of, remember_device
 from signin.errors import InvalidRefreshToken
 from signin.factors.proof import amr_still
 from signin.generics import LinkSignInView
-from signin.login import refuse_locked
+from signin.login import require_unlocked
 from signin.models import SignupLink, UnlockLink
 from signin.serializers import (
     CLEARED,
@@ -122,7 +122,7 @@ class RefreshView(CredentialView):
         user = User.objects.find_by_token(old["sub"], old["token_version"], with_lock=True)
         if user is None:
             raise InvalidRefreshToken
-        refuse_locked(user.email, device_of(request, user), locked=user.locked)
+        require_unlocked(user.email, device_of(request, user), locked=user.locked)
         amr = amr_still(user, old.get("amr", tokens.PASSWORD))
         if amr is None:
             raise InvalidRefreshToken

@@ -1,4 +1,4 @@
-"""The lockouts in the admin site: to look at, and to clear."""
+"""The lockouts in the admin site."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""System checks of the limits: what would count wrongly, or make no sense."""
+"""System checks of the limits' settings."""
 
 import ipaddress
 
@@ -30,7 +30,7 @@ def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
 @register(Tags.security, deploy=True)
 def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     bind = ipaddress.ip_address(settings.BIND.strip("[]"))
-    # Something in front ends TLS, which the service does not, and its address would be counted.
+    # A proxy ends TLS but is not trusted, so its address would be counted.
     has_proxy = (
         settings.SECURE_PROXY_SSL_HEADER
         or settings.USE_X_FORWARDED_HOST

@@ -1,4 +1,4 @@
-"""The ways to be refused for asking too often (RFC 6585, 429) or too much (RFC 9110)."""
+"""Errors of requests that are too many (RFC 6585, 429) or too large (RFC 9110)."""
 
 from rest_framework.exceptions import APIException
 
@@ -30,7 +30,7 @@ class RequestTooLarge(APIException):
 
 
 class LengthRequired(APIException):
-    """A chunked body: its size is not known before it has been read."""
+    """The body is chunked, so its size isn't known before it is read."""
 
     status_code = 411
     default_detail = "length required"

@@ -79,11 +79,11 @@ class ProcessCounter:
 
 
 class RedisUnavailable(Exception):
-    """There are no counts in Redis that an operator's command could see."""
+    """Redis has no counts that a command could show."""
 
 
 class Limiter:
-    """Counts in Redis, and decides what an outage means. One for each process."""
+    """Counts in Redis, and handles outages. One for each process."""
 
     def __init__(self) -> None:
         self.reset()
@@ -211,7 +211,7 @@ class Limiter:
     def state(self) -> Literal["ok", "fallback"]:
         """Whether counting works as configured; `fallback` while Redis is unavailable. Asks Redis,
         so that an idle process knows, too."""
-        # A millisecond's count: Redis may be full or read-only, and answer a PING all the same.
+        # A millisecond's count: Redis may be full or read-only, and still answer a PING.
         if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
             return "fallback"
         return "ok"

@@ -26,7 +26,7 @@ def is_over(now: datetime) -> Q:
 
 
 class LockoutQuerySet(models.QuerySet["Lockout"]):
-    """What is known of addresses. `email` is a canonical one, of at most 254 characters; `device`
+    """Lockouts. `email` is a canonical one, of at most 254 characters; `device`
     the id of a device that is known for it, or "" for strangers."""
 
     def locked(self) -> "LockoutQuerySet":
@@ -34,7 +34,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return self.filter(locked_until__gt=timezone.now())
 
     def forgotten(self) -> "LockoutQuerySet":
-        """Records that say nothing any more: no failure for 24 hours, and no lock."""
+        """Records without meaning: no failure for 24 hours, and no lock."""
         now = timezone.now()
         return self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER)
 
@@ -50,8 +50,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return others < MOST_DEVICES or devices.filter(device=device).exists()
 
     def record_failure(self, email: str, device: str = "") -> bool:
-        """Count a failure. False when the address was locked already: nothing has changed then.
-        The failure that locks is recorded in the audit trail.
+        """Count a failure. False if the address was locked already, and nothing changed.
+        The failure that locks is recorded in the audit log.
 
         One statement, so that of any number of parallel guesses precisely LOCKOUT_THRESHOLD are
         counted, however they interleave: PostgreSQL and SQLite both decide the WHERE on the row
@@ -80,8 +80,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return counted is not None
 
     def record_refusal(self, email: str, device: str = "") -> None:
-        """Count a call that met the address's lock. The first that meets it is recorded in the
-        audit trail, and no other: a flood at a locked address must not fill it."""
+        """Count a call refused by the address's lock. The first that meets it is recorded in the
+        audit log, and no other: a flood at a locked address must not fill it."""
         locked = self.locked().filter(email=email, device=device)
         with transaction.atomic(using=self.db):
             locked.update(refusals=F("refusals") + 1)
@@ -89,9 +89,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
                 trail.record(Kind.LOGIN_LOCKED, subject=email)
 
     def clear_unless_locked(self, email: str, device: str = "") -> bool:
-        """Forget the failures after a success. False when the address is locked now.
+        """Forget the failures after a success. False if the address is locked now.
 
-        Nearly nobody has a record, so we look first: one query, and no write. Where there is one
+        Few addresses have a record, so we look first: one query, and no write. If there is one
         the DELETE's own condition decides, since a lock may fall at any moment.
         """
         records = self.filter(email=email, device=device)
@@ -105,10 +105,10 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         self, email: str, actor: trail.Actor | None = None, kind: Kind = Kind.LOCK_CLEARED
     ) -> bool:
         """Delete the address's records in this queryset, strangers' and devices', and tell the
-        audit trail; whether there was any. PermissionDenied where `actor` may not clear it, as
+        audit log; whether there was any. PermissionDenied where `actor` may not clear it, as
         nobody may by rank alone: a thief of the session could guess the password on and on."""
         if actor is not None and kind == Kind.LOCK_CLEARED:
-            actor.check_reach_of_email(email)
+            actor.require_can_manage_email(email)
         with transaction.atomic(using=self.db):
             records = list(self.select_for_update().filter(email=email))
             if records:
@@ -118,16 +118,16 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return bool(records)
 
     def count_locked(self) -> int:
-        """How many are locked now, MOST_LOCKS_COUNTED at most."""
+        """The number of locked addresses, at most MOST_LOCKS_COUNTED."""
         return self.locked()[:MOST_LOCKS_COUNTED].count()
 
     def prune(self) -> int:
-        """Delete the forgotten records; how many."""
+        """Delete the forgotten records; returns their number."""
         return delete_in_batches(self.forgotten())
 
 
 class Lockout(models.Model):
-    """The failures in a row of one address, and until when it is locked."""
+    """The consecutive failures of one address, and until when it is locked."""
 
     email = models.CharField(max_length=254)
     device = models.CharField(max_length=32, blank=True, default="", editable=False)
@@ -151,7 +151,7 @@ class Lockout(models.Model):
 
     def sources(self) -> dict[str, int]:
         """From which client addresses the failures of the last 24 hours came, and how many: the
-        ten that failed most often, from the audit trail."""
+        ten that failed most often, from the audit log."""
         failures = Record.objects.filter(
             kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=timezone.now() - FORGOTTEN_AFTER
         )

@@ -1,4 +1,4 @@
-"""What views describe their calls with, beside drf-spectacular's own helpers."""
+"""Helpers for describing calls to drf-spectacular."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ JSON = dict[str, Any]  # an object as JSON has it: of the document, of a body
 
 
 def example(value: JSON) -> Callable[[SerializerClass], SerializerClass]:
-    """A class decorator: what a serializer takes, or makes, looks like."""
+    """A class decorator: an example of what a serializer takes or makes."""
     return extend_schema_serializer(examples=[OpenApiExample("example", value)])
 
 

@@ -118,14 +118,14 @@ class CountedView(JSONView):
         super().initial(request, *args, **kwargs)
 
     def count_one_more(self, request: CountedRequest) -> None:
-        """Count a further request for what one request asks for again. Raises what refuses it."""
+        """Count one more request for an item of a list. Raises as `initial` does."""
         request.rate_limit_tier = None
         self.check_throttles(request)
 
     def finalize_response(
         self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
-        """DRF's, and the headers that tell the caller its limit."""
+        """Add the headers of the caller's limit to DRF's response."""
         response = super().finalize_response(request, response, *args, **kwargs)
         decision = getattr(request, "rate_limit", None)
         if decision is not None and response.status_code != 429:

@@ -9,7 +9,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.errors import NoFactorOfOnesOwn
+from accounts.errors import OwnSecondFactorMissing
 from accounts.validators import validate_company_name, validate_name
 from audit import trail
 from audit.models import Kind
@@ -89,7 +89,7 @@ class Account(models.Model):
     def rename(self, actor: trail.Actor, name: str) -> None:
         """Rename the company. Raises PermissionDenied if the actor may not act on it, or
         ValidationError."""
-        actor.check_reach(self)
+        actor.require_can_manage(self)
         old, self.name = self.name, name
         self.clean_fields(exclude=["id", "created_at"])
         with transaction.atomic():
@@ -100,16 +100,16 @@ class Account(models.Model):
     def change_second_factor(self, actor: trail.Actor, wanted: str) -> None:
         """Require a second factor of all users, or make it optional. Requiring it ends the
         sessions, and the assistants' grants, of users without one: they set one up at their next
-        sign-in. Raises NoFactorOfOnesOwn if the actor has none.
+        sign-in. Raises OwnSecondFactorMissing if the actor has none.
 
         Accepting an invitation locks the company's row also: a user who joins at the same moment is
         either signed out here or told to set one up.
         """
         with transaction.atomic():
-            actor.check_reach(Account.objects.lock(self.pk))
+            actor.require_can_manage(Account.objects.lock(self.pk))
             with_factor = self.users.filter(has_second_factor=True)
             if wanted == SecondFactor.REQUIRED and not with_factor.filter(pk=actor.pk).exists():
-                raise NoFactorOfOnesOwn
+                raise OwnSecondFactorMissing
             others = Account.objects.filter(pk=self.pk).exclude(second_factor=wanted)
             if others.update(second_factor=wanted):
                 if wanted == SecondFactor.REQUIRED:
@@ -121,11 +121,11 @@ class Account(models.Model):
         """End the sessions of the users without a second factor, and mail them why. They are mailed
         at most MAILS_OF_RULE times a day, however often the rule is switched on."""
         users: Any = self.users.filter(has_second_factor=False)
-        without = users.within_reach(actor)
+        without = users.manageable_by(actor)
         without.sign_out()
         if MailBudget.objects.take(f"second factor required {self.pk}", DAY) <= MAILS_OF_RULE:
             notices = (
                 Notice("factor_required", user.email, user.language, {"by": user.name_of(actor)})
                 for user in without.filter(is_active=True)
             )
-            OutgoingMail.objects.tell_all(notices)
+            OutgoingMail.objects.queue_notices(notices)

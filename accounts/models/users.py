@@ -24,7 +24,7 @@ from accounts.models.companies import Account, SecondFactor
 from accounts.models.consultants import Consultant
 from accounts.validators import validate_name
 from audit import trail
-from audit.macs import mac
+from audit.message_auth import mac
 from audit.models import SIGN_INS, Kind, Record
 from audit.pruning import pruning
 from audit.pseudonyms import is_pseudonym
@@ -119,7 +119,7 @@ class UserQuerySet(models.QuerySet["User"]):
         """Users whose `is_protected` is true."""
         return self.filter(protection())
 
-    def within_reach(self, actor: "User | None") -> Self:
+    def manageable_by(self, actor: "User | None") -> Self:
         """Users on whom the actor may act. An UPDATE filtered by it decides on the row as it is
         then, also if the user is being made staff at the same moment."""
         if actor is None or actor.is_superuser:
@@ -235,7 +235,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     class Meta:
         ordering = ["last_name", "first_name", "id"]
         constraints = [
-            # With the unique index, addresses are unique regardless of case, whoever writes them.
+            # With the unique index, addresses are unique regardless of case.
             models.CheckConstraint(condition=Q(email=Lower("email")), name="user_email_lower"),
             models.CheckConstraint(condition=Q(role__in=Role.values), name="user_role_known"),
         ]
@@ -254,18 +254,18 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Whether only a superuser may act on the user."""
         return self.is_staff or self.is_superuser or self.account.is_operators
 
-    def may_act_on(self, *rows: Protectable | None) -> bool:
+    def can_manage(self, *rows: Protectable | None) -> bool:
         """Whether the user may act on all of these: only a superuser acts on staff, on superusers,
         and on the operators' company. A command acts without a user and is not asked."""
         return self.is_superuser or not any(row and row.is_protected for row in rows)
 
-    def check_reach(self, *rows: Protectable | None) -> None:
+    def require_can_manage(self, *rows: Protectable | None) -> None:
         """Raise PermissionDenied (403) unless the user may act on all of these."""
-        if not self.may_act_on(*rows):
+        if not self.can_manage(*rows):
             raise PermissionDenied
 
-    def check_reach_of_email(self, email: str) -> None:
-        """As `check_reach`, for an address that may have a user."""
+    def require_can_manage_email(self, email: str) -> None:
+        """As `require_can_manage`, for an address that may have a user."""
         if not self.is_superuser and User.objects.protected().filter(email=email).exists():
             raise PermissionDenied
 
@@ -307,7 +307,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         may always sign themselves out."""
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk)
-            if not (users if actor == self else users.within_reach(actor)).sign_out():
+            if not (users if actor == self else users.manageable_by(actor)).sign_out():
                 raise PermissionDenied
             trail.record(Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self)
 
@@ -357,10 +357,10 @@ class User(AbstractBaseUser, PermissionsMixin):
             news, could_invite = self.different(changes), self.may_invite
             if not news:
                 if actor is not None:
-                    actor.check_reach(self)
+                    actor.require_can_manage(self)
                 return {}, []
             ends = {"token_version": next_token_version()} if news.get("is_active") is False else {}
-            same = User.objects.filter(pk=self.pk).within_reach(actor)
+            same = User.objects.filter(pk=self.pk).manageable_by(actor)
             if not same.update(**news, **ends):
                 raise PermissionDenied
             if not User.objects.filter(account=self.account_id).active_admins().exists():
@@ -373,7 +373,7 @@ class User(AbstractBaseUser, PermissionsMixin):
                 trail.record(kind, actor=actor, subject=self, **detail)
             revoked = self.revoke_sent(actor) if could_invite and not self.may_invite else []
             self.tell_of(news, actor)
-            self.tell_admins(revoked, actor)
+            self.notify_admins(revoked, actor)
         return news, revoked
 
     @property
@@ -393,21 +393,21 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Mail the user about a new role, the deactivation or the reactivation."""
         by = {"by": self.name_of(actor)}
         if "role" in news:
-            self.tell("role_changed", role=self.role, **by)
+            self.send_notice("role_changed", role=self.role, **by)
         if "is_active" in news:
-            self.tell("reactivated" if self.is_active else "deactivated", **by)
+            self.send_notice("reactivated" if self.is_active else "deactivated", **by)
 
-    def tell_admins(self, revoked: list[str], actor: "User | None") -> None:
+    def notify_admins(self, revoked: list[str], actor: "User | None") -> None:
         """Mail the company's other active admins about the revoked invitations of this user."""
         if revoked:
             admins = User.objects.filter(account=self.account_id).active_admins()
             for admin in admins.exclude(pk=self.pk):
                 names = {"name": self.get_full_name() or self.email, "by": self.name_of(actor)}
-                admin.tell("invitations_revoked", emails=revoked, **names)
+                admin.send_notice("invitations_revoked", emails=revoked, **names)
 
-    def tell(self, kind: str, **context: object) -> None:
+    def send_notice(self, kind: str, **context: object) -> None:
         """Mail the user a notice, in the caller's transaction."""
-        OutgoingMail.objects.tell(Notice(kind, self.email, self.language, context))
+        OutgoingMail.objects.queue_notice(Notice(kind, self.email, self.language, context))
 
     def name_of(self, actor: "User | None") -> str:
         """The actor's name in a mail to this user; "" for operators."""

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from accounts.models import User
 from accounts.tokens import BearerAuthentication, encoded_bearer_token
-from audit.macs import TimestampSigner
+from audit.message_auth import TimestampSigner
 
 LIFE = 600  # seconds
 SALT = "signin.enrolment"

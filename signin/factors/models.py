@@ -23,9 +23,9 @@ from audit.pruning import delete_in_batches
 from mail.links import EmailedLink
 from metrics import series
 from signin.errors import (
+    CannotResetOwnFactors,
     FactorStillRequired,
     NoSuchFactor,
-    NotOnesOwn,
     TooManyFactors,
     WrongPasskey,
 )
@@ -42,7 +42,7 @@ ALL = "all"
 
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
-    def hold(self, user: User) -> Self:
+    def lock_for(self, user: User) -> Self:
         """The user's row, if there is one. No other request changes their factors until the
         transaction ends. Raises NotAuthenticated if their sessions have ended."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
@@ -56,7 +56,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         In the caller's transaction. The first factor ends all sessions and enrolments, since they
         were begun without one; the caller begins a new session of `user`.
         """
-        factors = self.hold(user).first()
+        factors = self.lock_for(user).first()
         if factors is not None:
             return factors, None
         factors = self.create(user=user)
@@ -73,13 +73,14 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
     def reset(self, user: User, actor: User | None = None) -> bool:
         """Remove all factors and codes of a user; whether there were any. Their sessions end, and
-        they are mailed. `actor` is None for a command. Raises NotOnesOwn, since removing one's own
-        takes the password and a factor, and PermissionDenied if the actor may not act on them."""
+        they are mailed. `actor` is None for a command. Raises CannotResetOwnFactors, since removing
+        one's own takes the password and a factor, and PermissionDenied if the actor may not act
+        on them."""
         if actor == user:
-            raise NotOnesOwn
+            raise CannotResetOwnFactors
         with transaction.atomic():
             users = User.objects.filter(pk=user.pk)
-            if not users.within_reach(actor).select_for_update(no_key=True).exists():
+            if not users.manageable_by(actor).select_for_update(no_key=True).exists():
                 raise PermissionDenied
             if not self.filter(user=user).delete()[0]:
                 return False
@@ -87,7 +88,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             users.sign_out()
             EmailedLink.end_all_of(user.pk)
             trail.record(Kind.FACTORS_RESET, actor=actor, subject=user)
-            user.tell("factors_reset")
+            user.send_notice("factors_reset")
         return True
 
 
@@ -181,7 +182,7 @@ class Factors(models.Model):
         """
         with transaction.atomic():
             Account.objects.lock(self.user.account_id)
-            own = Factors.objects.hold(self.user).first()
+            own = Factors.objects.lock_for(self.user).first()
             items = own.items() if own else []
             going = [item for item in items if item["id"] == factor_id]
             if not own or not going:
@@ -205,7 +206,7 @@ class Factors(models.Model):
         """Record what the user did, and mail it to them."""
         trail.record(kind, actor=self.user, factor=factor)
         word = {Kind.FACTOR_ADDED: "factor_added", Kind.FACTOR_REMOVED: "factor_removed"}[kind]
-        self.user.tell(word, factor=factor, name=name)
+        self.user.send_notice(word, factor=factor, name=name)
 
     def take_totp(self, code: str) -> bool:
         """Whether this is a valid code of the app; uses up its step and all earlier ones. None is
@@ -244,7 +245,7 @@ class Factors(models.Model):
             if used:
                 left = self.recovery_codes.count()
                 trail.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=left)
-                self.user.tell("recovery_code_used", left=left, few=left <= FEW_CODES)
+                self.user.send_notice("recovery_code_used", left=left, few=left <= FEW_CODES)
                 self.forget_wrong_codes()
         return bool(used)
 
@@ -264,7 +265,7 @@ class Factors(models.Model):
                 trail.record(Kind.CODES_STOPPED, subject=self.user)
             quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - DAY))
             if count >= WARNED_AT and quiet.update(warned_at=now):
-                self.user.tell("wrong_codes", count=count)
+                self.user.send_notice("wrong_codes", count=count)
 
 
 class Passkey(models.Model):

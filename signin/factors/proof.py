@@ -87,7 +87,7 @@ class Proof:
         return f"wrong_{self.method}"
 
 
-NOTHING = Proof()
+NO_PROOF = Proof()
 
 
 def amr_still(user: User, amr: Sequence[str]) -> Sequence[str] | None:

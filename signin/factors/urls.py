@@ -18,5 +18,5 @@ urlpatterns = [
     path("auth/factors", views.FactorsView.as_view()),
     path("auth/factors/", include(factors)),
     path("auth/recovery-codes", views.RecoveryCodesView.as_view()),
-    path("users/<uuid:user_id>/factors", views.ColleaguesFactorsView.as_view()),
+    path("users/<uuid:user_id>/factors", views.ResetFactorsView.as_view()),
 ]

@@ -16,16 +16,16 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.errors import NoFactorOfOnesOwn
+from accounts.errors import OwnSecondFactorMissing
 from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest, valid
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from signin.devices import device_of
 from signin.errors import (
+    CannotResetOwnFactors,
     FactorStillRequired,
     NoSuchFactor,
-    NotOnesOwn,
     TooManyFactors,
     WrongCode,
     WrongPasskey,
@@ -99,7 +99,7 @@ class PasskeyOptionsView(PasskeysOnly, CredentialView):
 
 class PasskeyLoginView(PasskeysOnly, CredentialView):
     """POST /auth/passkeys/login: a passkey for a pair of tokens. A signature can't be guessed, so
-    the lockout doesn't apply: nobody can lock out the owner of a passkey."""
+    the lockout doesn't apply: an attacker can't lock out the owner of a passkey."""
 
     @extend_schema(
         operation_id="logInByPasskey",
@@ -118,7 +118,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         return session_response(request, user, Method.PASSKEY_ALONE)
 
 
-class AddingView(ProofView):
+class AddFactorView(ProofView):
     """One of the four calls that add a factor. An enrolment token opens them also."""
 
     authentication_classes = [EnrolmentAuthentication]
@@ -147,7 +147,7 @@ class AddingView(ProofView):
         return response
 
 
-class TotpView(AddingView):
+class TotpView(AddFactorView):
     """POST /auth/factors/totp: a new secret for an authenticator app."""
 
     @extend_schema(
@@ -165,7 +165,7 @@ class TotpView(AddingView):
         return Response(totp.begin(request.user), 201)
 
 
-class ConfirmView(AddingView):
+class ConfirmView(AddFactorView):
     """POST /auth/factors/totp/confirm: add the app by its first code."""
 
     @extend_schema(
@@ -186,7 +186,7 @@ class ConfirmView(AddingView):
         return self.add(lambda factors: factors.add_totp(secret, step, name), Method.TOTP)
 
 
-class NewPasskeyOptionsView(PasskeysOnly, AddingView):
+class NewPasskeyOptionsView(PasskeysOnly, AddFactorView):
     """POST /auth/factors/passkeys/options: a challenge for a new passkey."""
 
     @extend_schema(
@@ -201,7 +201,7 @@ class NewPasskeyOptionsView(PasskeysOnly, AddingView):
         return Response(creation_options(request.user))
 
 
-class NewPasskeyView(PasskeysOnly, AddingView):
+class NewPasskeyView(PasskeysOnly, AddFactorView):
     """POST /auth/factors/passkeys: a passkey that a browser has made."""
 
     @extend_schema(
@@ -275,28 +275,32 @@ class RecoveryCodesView(ProofView):
         summary="Make new recovery codes",
         description="They replace the older ones, and are shown this once.",
         request=ProofSerializer,
-        responses={201: RecoveryCodesResponse, 403: PROOF_NEEDED, 409: Raises(NoFactorOfOnesOwn)},
+        responses={
+            201: RecoveryCodesResponse,
+            403: PROOF_NEEDED,
+            409: Raises(OwnSecondFactorMissing),
+        },
     )
     def post(self, request: SignedInRequest) -> Response:
         self.prove()
         with transaction.atomic():
-            factors = Factors.objects.hold(request.user).first()
+            factors = Factors.objects.lock_for(request.user).first()
             if factors is None:
-                raise NoFactorOfOnesOwn
+                raise OwnSecondFactorMissing
             codes = RecoveryCode.objects.renew(factors)
             trail.record(Kind.RECOVERY_CODES_MADE, actor=request.user)
-            request.user.tell("recovery_codes_made")
+            request.user.send_notice("recovery_codes_made")
         return Response({"recovery_codes": codes}, 201)
 
 
-class ColleaguesFactorsView(AdminView):
+class ResetFactorsView(AdminView):
     """DELETE /users/{id}/factors: reset the factors of a user who has lost them."""
 
     @extend_schema(
         operation_id="resetFactors",
         summary="Take a colleague's second factors away",
         description="Factors and recovery codes are gone, their sessions end, and they are mailed.",
-        responses={204: None, 409: Raises(NotOnesOwn)},
+        responses={204: None, 409: Raises(CannotResetOwnFactors)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
         Factors.objects.reset(self.colleague(user_id), actor=request.user)

@@ -205,7 +205,7 @@ def test_slow_servers_hold_two_threads_up_at_most(server):
     with ThreadPoolExecutor(6) as pool:
         began = time.monotonic()
         tries = [pool.submit(documents.fetch, server.url) for _ in range(6)]
-        refused = [isinstance(one.exception(), documents.DocumentUnusable) for one in tries]
+        refused = [isinstance(one.exception(), documents.UnusableMetadata) for one in tries]
 
     assert all(refused)
     assert server.asked == 2

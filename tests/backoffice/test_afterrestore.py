@@ -94,7 +94,7 @@ def test_link_from_the_backup_is_dead(kind, ada, capsys, settings):
 def test_mail_that_waits_with_a_dead_link_is_not_sent(kind, ada, capsys, mailoutbox):
     link = LINKS[kind][0](ada)
     OutgoingMail.objects.filter(link_id=link.pk).delete()
-    OutgoingMail.objects.announce(link)
+    OutgoingMail.objects.queue_link(link)
 
     restored(capsys)
     Worker().round()

@@ -184,7 +184,7 @@ class TestWorker:
             if created and instance.email.startswith(("new", "requested")) and number < 9:
                 request(f"requested{number}@example.com")
                 link = SignupLink.objects.create(email=f"announced{number}@example.com")
-                OutgoingMail.objects.announce(link)
+                OutgoingMail.objects.queue_link(link)
 
         server.start()
         request()

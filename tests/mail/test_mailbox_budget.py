@@ -58,7 +58,7 @@ def test_links_that_support_sends_count_and_notices_do_not_wait(ada):
         Worker().round()
     assert sent() == LIMIT
 
-    ada.tell("password_changed")
+    ada.send_notice("password_changed")
     Worker().round()
     assert mail.outbox[-1].subject == "Your password was changed"
 

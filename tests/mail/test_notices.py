@@ -22,7 +22,7 @@ EDGE = (
 
 def test_notice_is_sent_in_its_language_with_when_and_from_where(db):
     token = current.set(Origin("192.0.2.7", FIREFOX))
-    OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "de"))
+    OutgoingMail.objects.queue_notice(Notice("password_changed", "a@example.com", "de"))
     current.reset(token)
 
     message = mailed()
@@ -37,7 +37,7 @@ def test_notice_is_sent_in_its_language_with_when_and_from_where(db):
 def test_notice_is_asked_for_with_what_it_tells_of(db):
     def fail():
         with transaction.atomic():
-            OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "en"))
+            OutgoingMail.objects.queue_notice(Notice("password_changed", "a@example.com", "en"))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -78,7 +78,7 @@ def test_users_whom_a_new_rule_signs_out_are_told_why(ada, bob):
 
 
 def test_notice_of_a_command_names_no_address(db):
-    OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "en"))
+    OutgoingMail.objects.queue_notice(Notice("password_changed", "a@example.com", "en"))
 
     assert "UTC\n" in mailed().body
     assert " · " not in mailed().body
@@ -122,7 +122,7 @@ def test_browsers_are_named_by_what_they_say(agent, found):
 
 
 def test_notice_in_the_back_office(operator, db):
-    OutgoingMail.objects.tell(Notice("password_changed", "a@example.com", "en"))
+    OutgoingMail.objects.queue_notice(Notice("password_changed", "a@example.com", "en"))
     OutgoingMail.objects.request(SignupLink, "b@example.com", "en")
 
     page = operator.get("/admin/mail/outgoingmail/", {"kind": "notice."}).content.decode()

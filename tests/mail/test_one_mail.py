@@ -133,7 +133,9 @@ def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
 def test_whatever_is_due_longest_comes_first_decided_or_not(server, bob):
     for number in range(3):
         request(f"new{number}@example.com")
-        OutgoingMail.objects.tell(Notice("password_changed", f"told{number}@example.com", "en"))
+        OutgoingMail.objects.queue_notice(
+            Notice("password_changed", f"told{number}@example.com", "en")
+        )
     Worker().round()
 
     order = [f"{what}{number}@example.com" for number in range(3) for what in ("new", "told")]

@@ -143,7 +143,7 @@ def test_dead_link_says_so_during_a_lock(api, bob, token):
 
 
 def test_lock_that_falls_meanwhile_undoes_all(api, bob, token, monkeypatch):
-    monkeypatch.setattr("signin.generics.refuse_locked", lambda *_, **__: None)
+    monkeypatch.setattr("signin.generics.require_unlocked", lambda *_, **__: None)
     for _ in range(5):
         Lockout.objects.record_failure(bob.email)
 

@@ -434,7 +434,7 @@ OTHERS = {
     "invite": lambda user, n: partial(
         bearer(user).post, "/invitations", {"email": f"friend{n}@example.net"}
     ),
-    "mails": lambda user, _: user.tell("password_changed") or Worker().round,
+    "mails": lambda user, _: user.send_notice("password_changed") or Worker().round,
     "erase": lambda user, _: partial(attempt, user),
 }
 

@@ -18,7 +18,7 @@ from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 NAME = " ".join(NAMES)
-LEFT = {"en": "somebody who left", "de": "jemand, der nicht mehr dabei ist", "sv": "någon som har"}
+LEFT = {"en": "a former user", "de": "ein ehemaliges Mitglied", "sv": "en tidigare användare"}
 
 
 @pytest.mark.parametrize("language", LEFT)

@@ -1,4 +1,4 @@
-"""`manage.py setrole`: make somebody an admin of their company, or a member."""
+"""`manage.py setrole`: make a user an admin of their company, or a member."""
 
 from typing import Any
 

@@ -21,5 +21,5 @@ class Command(changepassword.Command):
             user = User.objects.get(email=options["username"])
             EmailedLink.end_all_of(user.pk)
             trail.record(Kind.PASSWORD_CHANGED, subject=user)
-            user.tell("password_changed", operator=True)
+            user.send_notice("password_changed", operator=True)
         return said

@@ -1,4 +1,4 @@
-"""`manage.py changeemail`: give somebody another e-mail address."""
+"""`manage.py changeemail`: change a user's e-mail address."""
 
 from typing import Any
 

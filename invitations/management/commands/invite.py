@@ -1,4 +1,4 @@
-"""`manage.py invite`: invite somebody into a company."""
+"""`manage.py invite`: invite a user into a company."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from invitations.models import Invitation
 
 
 class Command(BaseCommand):
-    help = "Invite an address into a company: it is mailed a link to become a user."
+    help = "Invite an address into a company: mails a link to become a user."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("company", help="the company's id, or its name if no other has it")

@@ -32,7 +32,7 @@ class Command(BaseCommand):
             raise CommandError(f"{user.email} was erased meanwhile.") from None
         except LastAdmin as error:
             raise CommandError(
-                f"{user.email}: {error.detail}. Make somebody else an admin, or delete the company."
+                f"{user.email}: {error.detail}. Make another user an admin, or delete the company."
             ) from None
         self.stdout.write(f"Erased. The audit log says {erasure} from now on.")
         show_progress(self.stdout)

@@ -1,4 +1,4 @@
-"""`manage.py export`: all that is stored on a person, for whoever asks for their data."""
+"""`manage.py export`: all that is stored about a user, for a data request."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py factors`: somebody's second factors, to look at or to take away."""
+"""`manage.py factors`: list or remove a user's second factors."""
 
 from typing import Any
 

@@ -27,7 +27,7 @@ def is_mac(given: bytes, salt: str, text: str) -> bool:
 
 
 class Signer(signing.Signer):
-    """Django's, which leaves off at the first of the secrets that fits."""
+    """Django's, but it always tries all secrets."""
 
     def unsign(self, signed_value: str) -> str:
         value, separator, signature = signed_value.rpartition(self.sep)
@@ -39,4 +39,4 @@ class Signer(signing.Signer):
 
 
 class TimestampSigner(signing.TimestampSigner, Signer):
-    """Likewise, of values that hold for a time."""
+    """The same for values that expire."""
