@@ -4,7 +4,7 @@ second factor from who has none.
 .venv/bin/python -m benchmarks.oracle 400
 
 Guesses at addresses with and without a user, in a random order, one at a time, each by a caller of
-its own, with LOCKOUT_RELIEF off and on. AUC is the chance that a guess at a registered address
+its own, with DEVICE_LOCKOUT off and on. AUC is the chance that a guess at a registered address
 took longer: 0.5 tells nothing.
 Then what forged device cookies add, in this process and by itself: beside a hash and a handful of
 queries nobody could see it but by a great many guesses. Last, guesses at people with and without a
@@ -42,7 +42,7 @@ def guess(client: HTTPConnection, email: str) -> float:
 
 
 def measure(relief: str, people: list[str], strangers: list[str]) -> float:
-    server = servers.Gunicorn("config.wsgi", stores.FOLDER, LOCKOUT_RELIEF=relief)
+    server = servers.Gunicorn("config.wsgi", stores.FOLDER, DEVICE_LOCKOUT=relief)
     try:
         with closing(HTTPConnection("127.0.0.1", server.port, timeout=30)) as client:
             guess(client, "warm-up@example.com")
@@ -80,7 +80,7 @@ def forge(user: Any) -> float:
 def measure_forged(count: int) -> float:
     from django.conf import settings
 
-    settings.LOCKOUT_RELIEF = True
+    settings.DEVICE_LOCKOUT = True
     person = calls.user("known@example.com")
     order = random.sample([person, None] * count, 2 * count)
     took = [(user, forge(user)) for user in order]
@@ -107,7 +107,7 @@ def main(count: int) -> None:
             calls.user(email)
         strangers = [f"unknown{n}.{relief}@example.com" for n in range(count)]
         # The fifth guess at an address is the one that locks, and asks for a mail with relief on.
-        print(f"LOCKOUT_RELIEF={relief}: AUC {measure(relief, people, strangers):.3f}", flush=True)
+        print(f"DEVICE_LOCKOUT={relief}: AUC {measure(relief, people, strangers):.3f}", flush=True)
     result = measure_forged(10 * count)
     print(f"forged cookies, in process: AUC {result:.3f}", flush=True)
     plain, guarded = ([f"{kind}{n}@example.com" for n in range(count)] for kind in ("p", "g"))

@@ -7,6 +7,7 @@ import re
 import secrets
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -62,6 +63,9 @@ SEVERAL_REDIS = re.compile(
 )
 
 
+OLD_NAMES = {"DEVICE_LOCKOUT": "LOCKOUT_RELIEF"}  # of 1.0.0; they go with 3.0
+
+
 def stop(name: str, problem: str) -> NoReturn:
     """End the process. SystemExit, unlike ImproperlyConfigured, passes through manage.py and
     gunicorn without a traceback."""
@@ -70,6 +74,10 @@ def stop(name: str, problem: str) -> NoReturn:
 
 def given(name: str, default: Default) -> str | Default:
     """The variable's value, or the content of the file that NAME_FILE names, or the default."""
+    old = OLD_NAMES.get(name, "")
+    if old in os.environ and name not in os.environ:
+        warnings.warn(f"{old} is now {name}; the old name goes with 3.0", FutureWarning, 2)
+        name = old
     path = os.environ.get(f"{name}_FILE")
     if path is None:
         return os.environ.get(name, default)

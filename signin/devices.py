@@ -1,6 +1,6 @@
 """Known devices: browsers in which a user has signed in before, recognised by a cookie.
 
-With LOCKOUT_RELIEF a known device has failed attempts and a lock of its own, so that strangers who
+With DEVICE_LOCKOUT a known device has failed attempts and a lock of its own, so that strangers who
 guess passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Attacks with Device
 Cookies"). The cookie alone doesn't sign in. An entry holds a random id, the day it was made, and a
 MAC over both, the address and the user's token version, so it ends with the user's sessions: by a
@@ -78,7 +78,7 @@ class Entry:
 
 def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
     """The id of the browser's device if the user's address knows it, else UNKNOWN_DEVICE."""
-    if not settings.LOCKOUT_RELIEF or request is None:
+    if not settings.DEVICE_LOCKOUT or request is None:
         return UNKNOWN_DEVICE
     entry = entry_of(user, read_entries(request))
     return entry.device.hex() if entry else UNKNOWN_DEVICE
@@ -103,7 +103,7 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     A known one keeps its id, and its entry is signed again, with a new day once it is a month old.
     A browser keeps the entries of its five newest addresses.
     """
-    if not settings.LOCKOUT_RELIEF:
+    if not settings.DEVICE_LOCKOUT:
         return
     entries = read_entries(request)
     known = entry_of(user, entries)

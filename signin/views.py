@@ -142,13 +142,13 @@ class RefreshView(CredentialView):
 
 class UnlockView(CredentialView):
     """POST /lockouts/redeem: clear the strangers' lock of an address by the link mailed to it. With
-    LOCKOUT_RELIEF this browser becomes a known device. Signs nobody in."""
+    DEVICE_LOCKOUT this browser becomes a known device. Signs nobody in."""
 
     @extend_schema(
         operation_id="redeemUnlock",
         summary="Unlock an address by link",
         description="Uses the token up, and ends the lock that strangers brought about. Signs "
-        "nobody in. With LOCKOUT_RELIEF this browser is a known device from now on.",
+        "nobody in. With DEVICE_LOCKOUT this browser is a known device from now on.",
         request=UnlockSerializer,
         responses={204: None, 400: Raises(InvalidLink)},
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],

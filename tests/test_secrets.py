@@ -16,7 +16,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, User
 from assistants.models import Client, Grant
-from audit import macs
+from audit import message_auth
 from passwords.models import PasswordChange
 from signin.devices import NAME
 from signin.factors.models import Factors, RecoveryCode
@@ -153,7 +153,7 @@ SIGNED += [passkeys_challenge, app, app_that_is_being_added, enrolment, sealed_p
 def test_what_is_signed_holds_a_step_before_and_behind(
     at, ada, settings, make, made_at, shown_at, holds
 ):
-    settings.LOCKOUT_RELIEF = True
+    settings.DEVICE_LOCKOUT = True
     at(made_at)
     shown = make(ada)
 
@@ -163,7 +163,7 @@ def test_what_is_signed_holds_a_step_before_and_behind(
 
 
 def test_device_that_comes_back_outlives_the_older_secret(at, ada, settings):
-    settings.LOCKOUT_RELIEF = True
+    settings.DEVICE_LOCKOUT = True
     at(FIRST)
     log_in = known_device(ada)
     at(SECOND)
@@ -175,7 +175,7 @@ def test_device_that_comes_back_outlives_the_older_secret(at, ada, settings):
 
 
 def test_device_keeps_its_id_when_the_secret_changes(at, ada, settings):
-    settings.LOCKOUT_RELIEF = True
+    settings.DEVICE_LOCKOUT = True
     browser, form = API(), {"email": ada.email, "password": PASSWORD}
     cookies = []
     for step in (FIRST, SECOND):
@@ -190,13 +190,13 @@ def test_device_keeps_its_id_when_the_secret_changes(at, ada, settings):
 def test_ticket_with_a_time_still_ends(at, time_machine):
     at(FIRST)
     time_machine.move_to(1_900_000_000, tick=False)
-    signed = macs.TimestampSigner(salt="salt").sign("right")
+    signed = message_auth.TimestampSigner(salt="salt").sign("right")
     at(SECOND)
-    assert macs.TimestampSigner(salt="salt").unsign(signed, max_age=60) == "right"
+    assert message_auth.TimestampSigner(salt="salt").unsign(signed, max_age=60) == "right"
     time_machine.shift(61)
 
     with pytest.raises(signing.SignatureExpired):
-        macs.TimestampSigner(salt="salt").unsign(signed, max_age=60)
+        message_auth.TimestampSigner(salt="salt").unsign(signed, max_age=60)
 
 
 def restart(host, secrets):

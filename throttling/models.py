@@ -1,6 +1,6 @@
 """Lockout: the consecutive failures to sign in as one e-mail address, known or not.
 
-With LOCKOUT_RELIEF each device that is known for an address has a record of its own, by the
+With DEVICE_LOCKOUT each device that is known for an address has a record of its own, by the
 device's id; strangers share the record whose device is "". Without it there is no other."""
 
 from datetime import datetime, timedelta

@@ -78,7 +78,7 @@ def test_every_kind_of_link_is_tried():
 
 @pytest.mark.parametrize("kind", LINKS)
 def test_link_from_the_backup_is_dead(kind, ada, capsys, settings):
-    settings.LOCKOUT_RELIEF = True
+    settings.DEVICE_LOCKOUT = True
     make, path, body = LINKS[kind]
     link = make(ada)
 

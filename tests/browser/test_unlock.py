@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_owner_of_a_locked_address_gets_in_by_the_mailed_link(new_site):
-    site = new_site(LOCKOUT_RELIEF="true", RATE_LIMIT_CREDENTIAL="100")
+    site = new_site(DEVICE_LOCKOUT="true", RATE_LIMIT_CREDENTIAL="100")
     site.operator()
     wrong = {"email": "ada@example.com", "password": "a wrong guess"}
     for _ in range(5):

@@ -19,7 +19,7 @@ def test_log_in_takes_four_queries_and_one_command(costs, api, ada):
 
 
 def test_relief_costs_a_log_in_one_query_at_most(costs, api, ada, settings):
-    settings.LOCKOUT_RELIEF = True
+    settings.DEVICE_LOCKOUT = True
     body = {"email": ada.email, "password": PASSWORD}
 
     assert costs(lambda: api.post("/auth/login", body)) == (200, 5, 1)  # a device made known

@@ -71,6 +71,12 @@ def read(monkeypatch, tmp_path):
     return read
 
 
+def test_old_name_of_a_setting_works_with_a_warning(read):
+    with pytest.warns(FutureWarning, match="LOCKOUT_RELIEF is now DEVICE_LOCKOUT"):
+        assert read(LOCKOUT_RELIEF="true")["DEVICE_LOCKOUT"] is True
+    assert read(LOCKOUT_RELIEF="true", DEVICE_LOCKOUT="false")["DEVICE_LOCKOUT"] is False
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_bad_value_is_named_in_one_line(read, name):
     for value in BAD[name]:

@@ -126,7 +126,7 @@ def test_where_the_pages_are_not_served_it_names_the_documentation(start, tmp_pa
 
 
 def test_races_end_on_sqlite_as_they_do_on_postgresql(start):
-    run = start(RATE_LIMIT_CREDENTIAL="1000", LOCKOUT_RELIEF="true")
+    run = start(RATE_LIMIT_CREDENTIAL="1000", DEVICE_LOCKOUT="true")
     body = mailed_link(run)
 
     def complete(_):

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from accounts.models import User
-from audit import macs as macs_module
+from audit import message_auth
 from audit.models import Record
 from mail.outbox import OutgoingMail
 from mail.worker import Worker
@@ -30,7 +30,7 @@ VARIES = re.compile(r'"s\d+_x\d+"')  # savepoints' names
 
 @pytest.fixture(autouse=True)
 def relief(settings):
-    settings.LOCKOUT_RELIEF = True
+    settings.DEVICE_LOCKOUT = True
 
 
 def log_in(client, email, password=PASSWORD):
@@ -298,7 +298,7 @@ class TestNoOracle:
     def test_forged_cookie_costs_as_many_macs_for_an_unknown_address(self, ada, monkeypatch):
         macs = []
         monkeypatch.setattr(
-            macs_module, "salted_hmac", lambda *of, **by: macs.append(of) or salted_hmac(*of, **by)
+            message_auth, "salted_hmac", lambda *of, **by: macs.append(of) or salted_hmac(*of, **by)
         )
         cookie = f"{NAME}={forged_entries()}"
         counts = []
@@ -357,7 +357,7 @@ def test_attackers_hold_the_lock_for_hours_and_the_owner_never_notices(ada, time
 
 
 def test_without_relief_devices_are_unknown_and_the_owner_is_mailed_all_the_same(settings, ada):
-    settings.LOCKOUT_RELIEF = False
+    settings.DEVICE_LOCKOUT = False
     client = API()
     log_in(client, ada.email)
     guess(ada.email)

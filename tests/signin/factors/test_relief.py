@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def relief(settings):
-    settings.LOCKOUT_RELIEF = True
+    settings.DEVICE_LOCKOUT = True
 
 
 @pytest.fixture
