@@ -3,8 +3,6 @@
 import contextlib
 import signal
 import socket
-import subprocess
-import sys
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -250,19 +248,3 @@ def test_only_requests_have_timeouts(service):
     code += "print(k.execute('SHOW statement_timeout').fetchone()[0])"
 
     assert service.manage("shell", "--no-imports", "-c", code).strip() == "0"
-
-
-def test_check_compares_the_connections_with_the_roles_limit(server, new_service):
-    query(server.url(), "CREATE ROLE few LOGIN CONNECTION LIMIT 19")
-    url = server.url().replace("postgres@", "few@")
-
-    def warns(processes):
-        service = new_service(DATABASE_URL=url, LIMITER_PROCESSES=processes)
-        command = [sys.executable, "manage.py", "check", "--deploy"]
-        done = subprocess.run(
-            command, env=service.environment, capture_output=True, text=True, check=False
-        )
-        return "may take 20 connections" in done.stderr
-
-    assert warns("2")
-    assert not warns("1")
