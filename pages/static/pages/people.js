@@ -162,10 +162,11 @@ document.addEventListener("loaded", ({ target: list }) => {
 
 /* ---- Download ---- */
 
-/* A value as a spreadsheet shows it: one that begins like a formula is quoted. */
+/* A value as a spreadsheet shows it: what begins like a formula is quoted, also after a semicolon or a
+tab, at which some spreadsheets split. */
 export function cell(value) {
-  const text = String(value ?? "");
-  return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  const text = String(value ?? "").replace(/^(?=[\t\r])|(^|[;\t\r\n])(?=\s*[=+\-@])/g, "$1'");
+  return `"${text.replaceAll('"', '""')}"`;
 }
 
 const COLUMNS = ["email", "first_name", "last_name", "role", "status", "last_sign_in_at", "created_at"];
