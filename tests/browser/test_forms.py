@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading, says
+from tests.browser.conftest import fill, heading, open_row, says
 from tests.browser.test_factors import until
 from tests.conftest import PASSWORD
 
@@ -131,6 +131,7 @@ def test_fields_say_what_the_service_finds_wrong(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
 
+    open_row(page, "Name")
     fill(page, first_name="   ")
 
     page.get_by_text("This field can't be blank.").wait_for()
