@@ -305,11 +305,14 @@ def counts_exactly(service, network, tries=8):
     """Whether LIMIT is let through from an address of the network. The log tells of a machine that
     was too busy to answer within 0.1 s; the count is tried again then."""
     for host in range(1, tries + 1):
-        until(lambda: is_available(service))
+        until(lambda: is_available(service) and service.log.count(FOUND) == service.log.count(LOST))
         lost = service.log.count(LOST)
         passed = let_through(service, f"{network}.{host}")
-        if passed == LIMIT or service.log.count(LOST) == lost:
-            return passed == LIMIT
+        if passed == LIMIT:
+            return True
+        time.sleep(1)  # the log is written in the background
+        if service.log.count(LOST) == lost:
+            return False
     return False
 
 
