@@ -106,7 +106,7 @@ def test_idle_connections_do_not_prolong_an_outage(fake_store, clock):
     server = fake_store(COUNT, pause=0.03)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: ordinary(), range(8)))
-    assert server.connections == 8
+    assert server.connections > 1  # as many as overlap; on a busy machine not all eight
     server.generation = 1
     assert ordinary() == FULL
     clock.now += 0.5
