@@ -142,7 +142,6 @@ class Tool:
         made = ToolRequest(request, self.query(arguments), body)
         view: Any = self.view()
         view.setup(made)
-        view.format_kwarg = None  # which DRF sets before it calls the method
         view.kwargs = self.ids(arguments)
         try:
             answer = getattr(view, self.method)(made, **view.kwargs).data or {}

@@ -9,7 +9,7 @@ import logging
 import re
 import threading
 from logging.handlers import QueueHandler, QueueListener
-from queue import Full, Queue
+from queue import SimpleQueue
 from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
@@ -84,10 +84,12 @@ class DroppingQueueHandler(QueueHandler):
     """Drops a line for which the queue has no room, and counts it in /metrics: requests go on when
     the reader of the log does not."""
 
+    queue: SimpleQueue[logging.LogRecord]
+
     def enqueue(self, record: logging.LogRecord) -> None:
-        try:
+        if self.queue.qsize() < QUEUED_LINES:
             self.queue.put_nowait(record)
-        except Full:
+        else:
             series.log_lines_dropped.inc()
 
 
@@ -95,7 +97,7 @@ def write_in_background() -> QueueListener:
     """Let a thread of this process write what the root logger's handler writes until now."""
     root = logging.getLogger()
     [writer] = root.handlers
-    handler = DroppingQueueHandler(Queue(QUEUED_LINES))
+    handler = DroppingQueueHandler(SimpleQueue())
     handler.setFormatter(writer.formatter)  # in the thread of the request, which it names
     writer.setFormatter(None)
     root.handlers = [handler]

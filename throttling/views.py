@@ -89,6 +89,7 @@ class JSONView(APIView):
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     # DRF's Allow and Vary on every answer; config.errors sets Allow where it belongs, on a 405.
     default_response_headers: dict[str, str] = {}
+    format_kwarg = None  # no path ends with a format, as DRF's may
 
     def perform_content_negotiation(
         self, request: Request, force: bool = False
@@ -108,14 +109,12 @@ class CountedView(JSONView):
     throttle_classes: Sequence[type[TierThrottle]] = [PublicThrottle]
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """Count the request, refuse a foreign host and a body that is too large; then as DRF does.
-
-        DRF's own call of the throttles finds the request counted, and does not count it again.
-        """
+        """DRF's steps, the throttles first; refuse a foreign host and a body that is too large."""
         self.check_throttles(request)
         request.get_host()  # raises DisallowedHost, which is a 400
         check_body_size(request)
-        super().initial(request, *args, **kwargs)
+        self.perform_authentication(request)
+        self.check_permissions(request)
 
     def count_one_more(self, request: CountedRequest) -> None:
         """Count one more request for an item of a list. Raises as `initial` does."""
