@@ -5,7 +5,7 @@ import logging
 import re
 from io import StringIO
 from pathlib import Path
-from queue import Queue
+from queue import SimpleQueue
 
 import pytest
 from prometheus_client import REGISTRY
@@ -124,8 +124,9 @@ def test_json_line_is_one_object():
     }
 
 
-def test_line_without_room_is_dropped_and_counted():
-    handler = DroppingQueueHandler(Queue(2))
+def test_line_without_room_is_dropped_and_counted(monkeypatch):
+    monkeypatch.setattr("config.logs.QUEUED_LINES", 2)
+    handler = DroppingQueueHandler(SimpleQueue())
     before = dropped()
     for number in range(5):
         handler.handle(record("line %s", number))
