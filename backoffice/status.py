@@ -88,7 +88,7 @@ def signing_keys() -> tuple[State, str]:
     words = ", ".join(f"{key} {state}" for key, state in found)
     if not any(state == "signing" for _, state in found):
         return "down", words or "no key"
-    lost = {"missing", "unreadable"} & {state for _, state in found}
+    lost = any(state == "unreadable" for _, state in found)
     return ("degraded" if lost else "ok"), words
 
 

@@ -57,7 +57,7 @@ def gauge(name: str, help_text: str, value: float, labels: dict[str, str] | None
 
 
 def key_series() -> Iterator[Metric]:
-    if not signing_keys.is_read:
+    if not signing_keys.keys:
         return
     now, keys = time.time(), signing_keys.keys
     ages = {kid: now - key.signs_from.timestamp() for kid, key in keys.items()}

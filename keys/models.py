@@ -1,6 +1,7 @@
 """The signing keys: one row each, which every host reads."""
 
 import base64
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterator
@@ -50,72 +51,62 @@ def public_jwk(private: rsa.RSAPrivateKey) -> dict[str, str]:
 
 
 class SigningKeyManager(models.Manager["SigningKey"]):
+    def valid(self) -> models.QuerySet["SigningKey"]:
+        """The keys that are not withdrawn."""
+        return self.filter(withdrawn_at=None)
+
     def publish(self, delay: float) -> "SigningKey":
         """Add a new key that signs after `delay` seconds."""
-        return self.add(new_private_key(), database_now() + timedelta(seconds=delay))
-
-    def add(self, private: rsa.RSAPrivateKey, signs_from: datetime) -> "SigningKey":
-        """Add a key, unless it is there or was withdrawn; the row as it is then."""
-        new = SigningKey.of(private, signs_from)
-        with one_at_a_time():
-            known = self.filter(kid=new.kid).exclude(withdrawn_at=None, private_key="").first()
-            if known is not None:
-                return known
-            new.save()
-            if self.exclude(pk=new.pk).exists():  # the first is nobody's act
-                trail.record(Kind.KEY_PUBLISHED, subject=new.kid, signs_from=signs_from)
-        return new
+        key = SigningKey.of(new_private_key(), database_now() + timedelta(seconds=delay))
+        with transaction.atomic():
+            key.save()
+            trail.record(Kind.KEY_PUBLISHED, subject=key.kid, signs_from=key.signs_from)
+        return key
 
     def make_first(self) -> None:
-        """Add a key that signs at once if none can; hosts that start together make one."""
-        if not self.exclude(private_key="").exists():
+        """Add a key that signs at once if there is none; hosts that start together make one."""
+        if not self.valid().exists():
             with one_at_a_time():
-                if not self.exclude(private_key="").exists():
+                if not self.valid().exists():
                     self.publish(0)
 
-    def withdraw(self, kid: str) -> None:
-        """Have every host refuse a key's tokens; DoesNotExist for an unknown or withdrawn one. If
-        it was the last key, a new one signs at once."""
+    def withdraw(self, *kids: str) -> None:
+        """Have every host refuse the tokens of keys; DoesNotExist for an unknown or withdrawn one.
+        If they were the last, a new key signs at once."""
         with one_at_a_time():
-            key = self.get(kid=kid, withdrawn_at=None)
-            key.withdrawn_at, key.private_key = database_now(), ""
-            key.save()
-            trail.record(Kind.KEY_REMOVED, subject=kid)
+            for kid in kids:
+                key = self.valid().get(kid=kid)
+                key.withdrawn_at, key.private_key = database_now(), ""
+                key.save()
+                trail.record(Kind.KEY_REMOVED, subject=kid)
             self.make_first()
-
-    def replace_all(self) -> "SigningKey":
-        """Withdraw every key for a new one that signs at once."""
-        with one_at_a_time():
-            new = self.publish(0)
-            for key in self.filter(withdrawn_at=None).exclude(pk=new.pk):
-                self.withdraw(key.kid)
-        return new
 
     def encrypt_anew(self) -> None:
         """Encrypt every key by SECRET_KEY, so that its fallbacks may go."""
-        for kid, old in self.exclude(private_key="").values_list("kid", "private_key"):
-            try:
+        for kid, old in self.valid().values_list("kid", "private_key"):
+            with contextlib.suppress(InvalidToken):
                 new = fernet(PURPOSE).rotate(old).decode()
-            except InvalidToken:
-                continue
-            self.filter(kid=kid, private_key=old).update(private_key=new)
+                self.filter(kid=kid, private_key=old).update(private_key=new)
 
     def prune(self) -> int:
-        """Delete the keys whose last token has expired; how many."""
-        now = database_now()
-        expired = [key for key in self.all() if key.expires_at and key.expires_at <= now]
-        for key in expired:
-            with transaction.atomic():
+        """Delete the keys whose last token has expired; how many. The skew that clocks are allowed
+        counts at both ends."""
+        life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
+        life = min(life, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
+        begun = database_now() - timedelta(seconds=life + READ_SECONDS)
+        able = [key for key in self.valid().filter(signs_from__lte=begun) if key.private]
+        expired = self.filter(signs_from__lt=able[-1].signs_from) if able else self.none()
+        with transaction.atomic():
+            for key in expired:
                 trail.record(Kind.KEY_REMOVED, subject=key.kid)
-                key.delete()
-        return len(expired)
+            return expired.delete()[0]
 
 
 class SigningKey(models.Model):
     """A key that signs tokens from a time on, until the next one does, and then verifies them.
 
-    The private key is encrypted, and empty once the key is withdrawn. A key that 1.0.0 has
-    published is empty altogether until `importkeys` brings it.
+    The private key is encrypted, and empty once the key is withdrawn. Both keys are empty of a key
+    that 1.0.0 has published, until `importkeys` brings them.
     """
 
     kid = models.CharField(max_length=43, primary_key=True)
@@ -134,7 +125,7 @@ class SigningKey(models.Model):
 
     @classmethod
     def of(cls, private: rsa.RSAPrivateKey, signs_from: datetime) -> "SigningKey":
-        """A key, not saved."""
+        """A row for the key, not saved."""
         jwk = public_jwk(private)
         encoding, form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8
         der = private.private_bytes(encoding, form, serialization.NoEncryption())
@@ -155,15 +146,3 @@ class SigningKey(models.Model):
             return None
         private = serialization.load_der_private_key(der, password=None)
         return private if isinstance(private, rsa.RSAPrivateKey) else None
-
-    @property
-    def expires_at(self) -> datetime | None:
-        """When its last token expires; None while no later key is there, and for one that is
-        withdrawn. The skew that clocks are allowed counts at both ends."""
-        later = SigningKey.objects.filter(withdrawn_at=None, signs_from__gt=self.signs_from)
-        successor = later.exclude(private_key="").first()
-        if successor is None or self.withdrawn_at:
-            return None
-        life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
-        life = min(life, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
-        return successor.signs_from + timedelta(seconds=life + READ_SECONDS)

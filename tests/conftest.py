@@ -158,7 +158,6 @@ def one_signing_key(session_key):
     signing_keys.__init__()
     signing_keys.keys = {session_key.kid: session_key}
     signing_keys.signer = session_key
-    signing_keys.is_read = True
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 import jwt
 import pytest
 from django.db import OperationalError
+from django.test import override_settings
 
 from accounts import tokens
 from audit.models import Record
@@ -66,6 +67,16 @@ def test_key_that_follows_a_withdrawn_one_signs_before_its_time(first, ada):
     assert signed_by(tokens.issue(ada)[0]) == new.kid
 
 
+def test_key_stays_while_its_successor_signs_nothing(first, settings):
+    """Which was made with another SECRET_KEY, say."""
+    with override_settings(SECRET_KEY=OLD):
+        SigningKey.objects.publish(0)
+    grow_older(days=30)
+
+    assert SigningKey.objects.prune() == 0
+    assert signing_keys.signing_key() == first
+
+
 @pytest.mark.django_db(transaction=True)
 def test_hosts_that_start_together_make_one_key(first):
     SigningKey.objects.all().delete()
@@ -127,7 +138,7 @@ def secrets(settings):
 
 def test_changed_secret_encrypts_the_keys_anew(secrets, first):
     secrets(OLD)
-    SigningKey.objects.replace_all()
+    SigningKey.objects.withdraw(first.kid)
     row = SigningKey.objects.get(withdrawn_at=None)
     signing_keys.refresh()
     assert OLD not in row.private_key

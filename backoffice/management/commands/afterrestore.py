@@ -42,7 +42,8 @@ class Command(BaseCommand):
             replaces_keys = replaces_keys or is_confirmed(KEYS_QUESTION)
         ended = end_everything()
         if replaces_keys:
-            SigningKey.objects.replace_all()
+            keys = SigningKey.objects.valid()
+            SigningKey.objects.withdraw(*keys.values_list("kid", flat=True))  # makes a new one
         if options["json"]:
             self.stdout.write(json.dumps(ended))
             return

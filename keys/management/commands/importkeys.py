@@ -1,6 +1,5 @@
 """`manage.py importkeys`: the signing keys of 1.0.0, which were files."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from keys.models import SigningKey
+from keys.models import SigningKey, public_jwk
 
 
 class Command(BaseCommand):
@@ -22,9 +21,12 @@ class Command(BaseCommand):
         if not keys:
             raise CommandError(f"{folder} has no .pem file.")
         for path, private in keys.items():
-            key = SigningKey.objects.add(private, signs_from(path))
-            state = "was withdrawn, and stays so" if key.withdrawn_at else "is imported"
-            self.stdout.write(f"{key.kid} ({path.name}) {state}.")
+            kid = public_jwk(private)["kid"]
+            known = SigningKey.objects.valid().filter(kid=kid).first()
+            if known:  # as 1.0.0 has published it, with the time from which it signs
+                SigningKey.of(private, known.signs_from).save()
+            state = "is imported" if known else "is left out: withdrawn, or never published"
+            self.stdout.write(f"{kid} ({path.name}) {state}.")
 
 
 def read(path: Path) -> RSAPrivateKey:
@@ -35,11 +37,3 @@ def read(path: Path) -> RSAPrivateKey:
     if not isinstance(private, RSAPrivateKey):
         raise CommandError(f"{path} is not an RSA key.")
     return private
-
-
-def signs_from(path: Path) -> datetime:
-    """The time in the file's name; 1.0.0 had keys of other names sign before all that have one."""
-    try:
-        return datetime.strptime(path.stem, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-    except ValueError:
-        return datetime.fromtimestamp(0, UTC)
