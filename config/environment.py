@@ -5,10 +5,9 @@ import contextlib
 import os
 import re
 import secrets
-import subprocess
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -16,6 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from django.http.request import validate_host
 from fido2.rpid import verify_rp_id
 from psycopg import ProgrammingError, conninfo
 from pydantic import HttpUrl
@@ -25,6 +25,7 @@ from accounts.breaches import BreachFile
 
 Default = TypeVar("Default")
 Choice = TypeVar("Choice", bound=str)
+Parsed = TypeVar("Parsed")
 Config = dict[str, Any]  # what a server's URL says, by the names of the library that connects
 Form = tuple[str, str]  # a pattern, and what a value is that matches it
 
@@ -44,25 +45,11 @@ PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for thems
     "(?!(about|blob|data|file|ftp|https?|javascript|vbscript)$)[a-z][a-z0-9+.-]*",
     "private-use URL schemes",
 )
-QUERY_VALUES = {  # patterns of the parameters in DATABASE_URL that take few values
+VALUES = {  # of libpq's options that take few
     "sslmode": "disable|allow|prefer|require|verify-ca|verify-full",
     "target_session_attrs": "any|read-write|read-only|primary|standby|prefer-standby",
-    "disable_server_side_cursors": "true|false",
-    **dict.fromkeys(["timeout", "connect_timeout", "tcp_user_timeout"], r"\d{1,9}"),
-    # The service settles these itself: no value is right.
-    **dict.fromkeys(["conn_max_age", "conn_health_checks", "atomic_requests", "autocommit"], "a^"),
+    **dict.fromkeys(["connect_timeout", "tcp_user_timeout"], r"\d{1,9}"),
 }
-
-
-HOST = r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?"
-SEVERAL_REDIS = re.compile(
-    r"(?P<scheme>rediss?)\+((?P<cluster>cluster)|sentinel)://"
-    rf"((?P<username>[^:@/?]*):(?P<password>[^@/?]*)@)?(?P<hosts>{HOST}(,{HOST})*)"
-    r"(?(cluster)|/(?P<service>[^/?]+)(/(?P<db>\d{1,5}))?)/?"
-    r"(\?(?P<query>((ssl_(ca_certs|certfile|keyfile)|sentinel_(username|password))=[^&]+&?)*))?"
-)
-
-
 OLD_NAMES = {"DEVICE_LOCKOUT": "LOCKOUT_RELIEF"}  # of 1.0.0; they go with 3.0
 
 
@@ -87,6 +74,23 @@ def given(name: str, default: Default) -> str | Default:
         return Path(path).read_text("utf-8").strip()
     except (OSError, ValueError) as error:
         stop(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
+
+
+def parse(name: str, value: str, parser: Callable[[str], Parsed], expected: str) -> Parsed:
+    """What the parser makes of a value; its errors end the start."""
+    try:
+        return parser(value)
+    except (OSError, TypeError, ValueError, ImproperlyConfigured, ProgrammingError, RedisError):
+        stop(name, f"must be {expected}")
+
+
+def require(is_right: object) -> None:
+    """For parsers."""
+    if not is_right:
+        raise ValueError
+
+
+# ---- Words and numbers -----------------------------------------------------------------------
 
 
 def text(name: str, default: str, form: Form = TEXT) -> str:
@@ -119,11 +123,9 @@ def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> 
 
 def choice(name: str, default: Choice, choices: Sequence[Choice]) -> Choice:
     """One of the choices, in upper or lower case."""
+    known = {word.lower(): word for word in choices}
     value = given(name, default).lower()
-    for known in choices:
-        if value == known.lower():
-            return known
-    stop(name, f"must be one of {', '.join(choices)}")
+    return known[value] if value in known else stop(name, f"must be one of {', '.join(choices)}")
 
 
 def boolean(name: str, default: bool) -> bool:
@@ -131,30 +133,88 @@ def boolean(name: str, default: bool) -> bool:
     return words.index(choice(name, str(default).lower(), words)) < 4
 
 
+# ---- Secrets and files -----------------------------------------------------------------------
+
+
+def check_secret(name: str, value: str, length: int = 32) -> str:
+    if len(value) < length or not value.isprintable():
+        stop(name, f"must have at least {length} printable characters")
+    return value
+
+
+def token(name: str) -> str | None:
+    """A secret that callers must send, or None where the variable is unset."""
+    value = given(name, None)
+    if value is not None and not value.isascii():
+        stop(name, "must have ASCII characters only")
+    return value if value is None else check_secret(name, value, 16)
+
+
+def secret_keys(name: str) -> list[str]:
+    """Secrets as SECRET_KEY was or will be, separated by commas; none where it is unset."""
+    return [check_secret(name, value) for value in items(name)]
+
+
+def secret_key(name: str, path: Path) -> str:
+    """Django's secret: the variable's value, or else the file's, which is made when missing."""
+    value = given(name, None)
+    if value is None:
+        try:
+            if not path.exists():
+                make_secret(path)
+            value = path.read_text("utf-8").strip()
+        except (OSError, ValueError) as error:
+            stop(name, f"is unset, and {path} cannot be made or read ({type(error).__name__})")
+    return check_secret(name, value)
+
+
+def make_secret(path: Path) -> None:
+    """Write a random secret into a private file. It is linked into place once it is complete: of
+    processes that start together, all use the file that came first."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".new-") as draft:
+        draft.write(secrets.token_urlsafe(48))
+        draft.flush()
+        with contextlib.suppress(FileExistsError):
+            os.link(draft.name, path)
+
+
+def breach_file(name: str) -> str | None:
+    """The path of a file of breached passwords, of which some lines are checked."""
+    path = os.environ.get(name)
+    if path is not None:
+        expected = "a whole file of SHA-1 hashes, one a line, in ascending order"
+        parse(name, path, BreachFile, expected)
+    return path
+
+
+# ---- Addresses -------------------------------------------------------------------------------
+
+
 def network_limits(name: str) -> list[tuple[IPv4Network | IPv6Network, int]]:
     """Limits for networks, the longest prefix first: `203.0.113.0/24=200,2001:db8:1::/48=200`."""
     found: dict[IPv4Network | IPv6Network, int] = {}
     for entry in items(name):
-        text, _, limit = entry.partition("=")
-        try:
-            network = ip_network(text)
-        except ValueError as error:
-            stop(name, f"{entry[:60]!r}: {error}")
-        if not re.fullmatch("[1-9][0-9]{0,8}", limit) or network in found:
-            stop(name, f"{entry[:60]!r} must be NETWORK=LIMIT, each network once")
-        if network.version == 6 and network.prefixlen > 64:
-            stop(name, f"{entry[:60]!r}: IPv6 callers are counted by their /64 network")
-        found[network] = int(limit)
+        expected = f"NETWORK=LIMIT, each network once, of IPv6 a /64 or larger: {entry[:60]!r}"
+        network, limit = parse(name, entry, network_limit, expected)
+        if network in found:
+            stop(name, f"must be {expected}")
+        found[network] = limit
     return sorted(found.items(), key=lambda item: -item[0].prefixlen)
+
+
+def network_limit(entry: str) -> tuple[IPv4Network | IPv6Network, int]:
+    text, _, limit = entry.partition("=")
+    network = ip_network(text)
+    require(re.fullmatch("[1-9][0-9]{0,8}", limit))
+    require(network.version == 4 or network.prefixlen <= 64)  # as IPv6 callers are counted
+    return network, int(limit)
 
 
 def host_address(name: str, default: str) -> str:
     """An IP address; IPv6 in the brackets that it needs before a port."""
-    try:
-        parsed = ip_address(given(name, default))
-    except ValueError:
-        stop(name, "must be an IP address")
-    return f"[{parsed}]" if parsed.version == 6 else str(parsed)
+    address = parse(name, given(name, default), ip_address, "an IP address")
+    return f"[{address}]" if address.version == 6 else str(address)
 
 
 def http_url(name: str, default: str) -> str:
@@ -173,13 +233,11 @@ def origins(name: str) -> list[str]:
 
 def as_browsers_write(name: str, value: str, refused: str) -> str:
     """An address with scheme and host in lower case, without a default port (RFC 6454 §6.1)."""
-    try:
-        url = HttpUrl(value)
-    except ValueError:
-        stop(name, "must be an http or https address")
+    expected = f"an http or https address without {refused}user name, query or *"
+    url = parse(name, value, HttpUrl, expected)
     has_path = bool(refused) and url.path != "/"
     if "*" in value or url.username or url.query or url.fragment or has_path:
-        stop(name, f"must be an http or https address without {refused}user name, query or *")
+        stop(name, f"must be {expected}")
     return str(url).rstrip("/")
 
 
@@ -188,10 +246,8 @@ def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
     have our port; behind another name a proxy chooses the port."""
     parts = urlsplit(url)
     host = parts.netloc.removesuffix(f":{parts.port}")
-    if parts.path or (host in {"localhost", "127.0.0.1", "[::1]"} and parts.port != port):
-        return False
-    domain = [name.lower() for name in hosts if f".{host}".endswith(name.lower())]
-    return "*" in hosts or any(name == host or name.startswith(".") for name in domain)
+    is_elsewhere = host in {"localhost", "127.0.0.1", "[::1]"} and parts.port != port
+    return not parts.path and not is_elsewhere and validate_host(host, hosts)
 
 
 def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
@@ -210,110 +266,42 @@ def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
     return value if usable else "", usable
 
 
-def check_secret(name: str, value: str, length: int) -> str:
-    if len(value) < length or not value.isprintable():
-        stop(name, f"must have at least {length} printable characters")
-    return value
-
-
-def token(name: str) -> str | None:
-    """A secret that callers must send, or None where the variable is unset."""
-    value = given(name, None)
-    if value is None:
-        return None
-    if not value.isascii():
-        stop(name, "must have ASCII characters only")
-    return check_secret(name, value, 16)
-
-
-def secret_keys(name: str) -> list[str]:
-    """Secrets as SECRET_KEY was or will be, separated by commas; none where it is unset."""
-    return [check_secret(name, value, 32) for value in items(name)]
-
-
-def secret_key(name: str, path: Path) -> str:
-    """Django's secret: the variable's value, or else the file's, which is made when missing."""
-    value = given(name, None)
-    if value is None:
-        try:
-            if not path.exists():
-                write_once(path, secrets.token_urlsafe(48).encode())
-            value = path.read_text("utf-8").strip()
-        except (OSError, ValueError) as error:
-            stop(name, f"is unset, and {path} cannot be made or read ({type(error).__name__})")
-    return check_secret(name, value, 32)
-
-
-def write_once(path: Path, content: bytes) -> None:
-    """Write a private file (mode 0600) whole or not at all; one that is there stays as it is.
-
-    A complete draft is hard-linked into place: of processes that start together all find the file
-    that came first, and none reads half of one.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-") as draft:
-        draft.write(content)
-        draft.flush()
-        if os.geteuid() == 0:  # root makes it for the service's user
-            os.fchown(draft.fileno(), path.parent.stat().st_uid, path.parent.stat().st_gid)
-        os.fsync(draft.fileno())
-        with contextlib.suppress(FileExistsError):
-            os.link(draft.name, path)
-
-
-def breach_file(name: str) -> str | None:
-    """The path of a file of breached passwords, of which some lines are checked."""
-    path = os.environ.get(name)
-    try:
-        if path is not None:
-            BreachFile(path)
-    except (OSError, ValueError):
-        stop(name, "must be a whole file of SHA-1 hashes, one a line, in ascending order")
-    return path
-
-
-def server_url(name: str, default: str, schemes: Sequence[str]) -> str:
-    value = given(name, default)
-    if value.partition("://")[0] not in schemes or "://" not in value:
-        stop(name, f"must begin with {', '.join(f'{scheme}://' for scheme in schemes)}")
-    return value
+# ---- Servers ---------------------------------------------------------------------------------
 
 
 def database(name: str, default: str) -> Config:
     """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
-    url = server_url(name, default, ["postgres", "postgresql", "sqlite"])
-    query = parse_qsl(url.partition("?")[2], keep_blank_values=True)
-    options = {key.lower(): value for key, value in query}
-    known = all(re.fullmatch(QUERY_VALUES.get(key, ".+"), options[key]) for key in options)
-    try:
-        config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
-        if not config["ENGINE"].endswith("sqlite3"):
-            conninfo.make_conninfo("", **config["OPTIONS"])  # refuses what libpq does not know
-        elif options.keys() - {"timeout"}:
-            known = False
-    except (ValueError, ImproperlyConfigured, ProgrammingError):
-        known = False
-    if not known or len(options) < len(query):
-        example = "postgres://user:password@host:5432/name?sslmode=require"
-        stop(name, f"must be an address, such as {example}")
-    pooled = config.get("DISABLE_SERVER_SIDE_CURSORS") == "true"
-    return config | {"DISABLE_SERVER_SIDE_CURSORS": pooled}
+    expected = "an address, such as postgres://user:password@host:5432/name?sslmode=require"
+    return parse(name, given(name, default), database_config, expected)
+
+
+def database_config(url: str) -> Config:
+    require(url.partition("://")[0] in {"postgres", "postgresql", "sqlite"})
+    config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
+    options = config["OPTIONS"]
+    pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", "false")
+    require(pooled in {"true", "false"})
+    # The service settles Django's other options itself.
+    require(config.keys() <= {"ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"})
+    if config["ENGINE"].endswith("sqlite3"):
+        require(options.keys() <= {"timeout"})
+    else:
+        conninfo.make_conninfo("", **options)  # refuses what libpq does not know
+        require(all(re.fullmatch(VALUES.get(key, ".+"), str(options[key])) for key in options))
+    return config | {"DISABLE_SERVER_SIDE_CURSORS": pooled == "true"}
 
 
 def redis_url(name: str) -> str | None:
     """The address of the limiter's store, or None where the variable is unset or empty."""
     url = given(name, None) or None
-    if url is None or "+" in url.partition("://")[0]:
-        return url
-    try:
-        ConnectionPool.from_url(url).make_connection()  # reads the options, but does not connect
-        parts = urlsplit(url)
-        is_address = bool(parts.hostname) and bool(re.fullmatch(r"/?\d{0,5}", parts.path))
-    except (TypeError, ValueError, RedisError):
-        is_address = False
-    if not is_address:
-        stop(name, "must be an address, such as redis://:password@host:6379/0")
+    if url and "+" not in url.partition("://")[0]:
+        parse(name, url, check_redis_url, "an address, such as redis://:password@host:6379/0")
     return url
+
+
+def check_redis_url(url: str) -> None:
+    ConnectionPool.from_url(url).make_connection()  # reads the options, but does not connect
+    require(urlsplit(url).hostname and re.fullmatch(r"/?\d{0,5}", urlsplit(url).path))
 
 
 def redis_servers(name: str, url: str | None) -> Config | None:
@@ -321,56 +309,56 @@ def redis_servers(name: str, url: str | None) -> Config | None:
     nodes, the service that Sentinels watch, and the options of connections. None for one server."""
     if url is None or "+" not in url.partition("://")[0]:
         return None
-    found = SEVERAL_REDIS.fullmatch(url)
-    try:
-        hosts = [urlsplit(f"tcp://{host}") for host in found["hosts"].split(",")] if found else []
-        ports = [host.port for host in hosts]
-    except ValueError:
-        found = None
-    if not found:
-        stop(name, "must be an address, such as redis+sentinel://host,host/mymaster/0")
-    port = 6379 if found["cluster"] else 26379
-    query = dict(parse_qsl(found["query"] or ""))
-    tls: Config = {key: value for key, value in query.items() if key.startswith("ssl_")}
-    tls["ssl"] = found["scheme"] == "rediss"
-    login = {key: unquote(found[key] or "") for key in ("username", "password")}
-    options = tls | login | {"db": int(found["db"] or 0)}
-    sentinel = tls | {key: query.get(f"sentinel_{key}") for key in login}
+    expected = "an address, such as redis+sentinel://host,host/mymaster/0"
+    return parse(name, url, several_redis, expected)
+
+
+def several_redis(url: str) -> Config:
+    scheme, _, rest = url.partition("://")
+    rest, _, query = rest.partition("?")
+    rest, _, path = rest.partition("/")
+    login, _, hosts = rest.rpartition("@")
+    username, _, password = map(unquote, login.partition(":"))
+    service, _, db = path.partition("/")
+    protocol, _, kind = scheme.partition("+")
+    is_cluster = kind == "cluster"
+    require(protocol in {"redis", "rediss"} and (is_cluster or kind == "sentinel"))
+    require(not path if is_cluster else service)
+    own_port = 6379 if is_cluster else 26379
+    servers = [urlsplit(f"tcp://{host}") for host in hosts.split(",")]
+    require(all(server.hostname for server in servers))
+    tls: Config = {"ssl": protocol == "rediss"}
+    sentinel: Config = {}
+    for key, value in parse_qsl(query, strict_parsing=bool(query)):
+        require(re.fullmatch("ssl_(ca_certs|certfile|keyfile)|sentinel_(username|password)", key))
+        (tls if key.startswith("ssl_") else sentinel)[key.removeprefix("sentinel_")] = value
+    options = tls | {"username": username, "password": password, "db": int(db or 0)}
     return {
-        "endpoints": [(host.hostname, own or port) for host, own in zip(hosts, ports, strict=True)],
-        "service": found["service"],
+        "endpoints": [(server.hostname, server.port or own_port) for server in servers],
+        "service": service or None,
         "options": {key: value for key, value in options.items() if value},
-        "sentinel_options": {key: value for key, value in sentinel.items() if value},
+        "sentinel_options": {key: value for key, value in (tls | sentinel).items() if value},
     }
 
 
 def email(name: str, default: str) -> Config:
     """Django's settings for an SMTP server, a folder or the console."""
-    smtp = ["smtp", "smtps", "smtp+tls", "smtp+ssl"]
-    url = server_url(name, default, [*smtp, "filemail", "consolemail"])
+    expected = (
+        "an address, such as smtp+tls://user:password@mail.example.com:587, "
+        "filemail:////var/mail/outgoing or consolemail://"
+    )
+    return parse(name, given(name, default), email_config, expected)
+
+
+def email_config(url: str) -> Config:
     scheme = url.partition("://")[0]
-    try:
-        config: Config = environ.Env.email_url_config(url)
-    except ValueError:
-        config = {"EMAIL_HOST": None, "EMAIL_FILE_PATH": None}
-    if scheme in smtp and not config["EMAIL_HOST"]:
-        stop(name, "must be an address, such as smtp+tls://user:password@mail.example.com:587")
-    if scheme == "filemail" and not config["EMAIL_FILE_PATH"]:
-        stop(name, "must name a folder, such as filemail:////var/mail/outgoing")
+    config: Config = environ.Env.email_url_config(url)
     if scheme == "consolemail":
         config["EMAIL_BACKEND"] = "mail.console.EmailBackend"
+    elif scheme == "filemail":
+        require(config["EMAIL_FILE_PATH"])
+    else:
+        require(scheme in {"smtp", "smtps", "smtp+tls", "smtp+ssl"} and config["EMAIL_HOST"])
     # RFC 8314 §3.3: TLS from the first byte has a port of its own.
     config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
     return {key: value for key, value in config.items() if value}
-
-
-def commit(folder: Path) -> str:
-    """The commit of the code in the folder: COMMIT's value, which an image's build sets, else what
-    git says of a checkout, else "unknown"."""
-    if "COMMIT" in os.environ:
-        return text("COMMIT", "")
-    command = ["git", "-C", str(folder), "rev-parse", "--short=12", "HEAD"]
-    with contextlib.suppress(OSError):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return done.stdout.strip() or "unknown"
-    return "unknown"

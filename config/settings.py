@@ -13,7 +13,7 @@ from config import environment as env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-COMMIT = env.commit(BASE_DIR)
+COMMIT = env.text("COMMIT", "unknown")
 
 # ---- The environment -------------------------------------------------------------------------
 # A bad value ends the start here, with one line.

@@ -9,7 +9,6 @@ ROW = re.compile(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
 VALUES = {
     "boolean": "`true`, `false`",
     "breach_file": "path",
-    "commit": "text",
     "database": "`postgres://`, `sqlite://`",
     "email": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, `consolemail://`",
     "http_url": "http(s) URL",
@@ -32,7 +31,6 @@ VALUES = {
 }
 FORMED = {"text", "names"}  # whose third argument says more
 MADE = {  # defaults that are no values
-    "COMMIT": "what git says",
     "PASSKEYS_RP_ID": "host of `$FRONTEND_URL`",
     "SECRET_KEY": "generated in `$DATA_DIR/secret_key`",
 }
@@ -47,7 +45,7 @@ def declared():
         kind = ast.unparse(node.func).removeprefix("env.")
         if kind in {"stop", "is_own_url", "redis_servers"}:  # read no variable of their own
             continue
-        name = "COMMIT" if kind == "commit" else ast.literal_eval(node.args[0])
+        name = ast.literal_eval(node.args[0])
         found[name] = values(kind, node), MADE.get(name) or default(node)
     return found
 

@@ -13,9 +13,8 @@ BAD = {
     "SECRET_KEY_FALLBACKS": ["short", f"{'x' * 32},short", f"{'x' * 32}\n{'y' * 32}"],
     "DATABASE_URL": [
         *["", "mysql://x/y", "nonsense", "postgres://u@host:port/db", "postgres://u@h:99999/db"],
-        *["postgres://u@host/db?sslmode=verify-ful", "postgres://u@host/db?sslmode="],
+        "postgres://u@host/db?sslmode=verify-ful",
         *["postgres://u@host/db?sslmod=require", "postgres://u@host/db?connect_timeout=long"],
-        *["postgres://u@host/db?sslmode=require&sslmode=disable"],
         *["postgres://u@host/db?target_session_attrs=primry", "sqlite:////tmp/x?sslmode=require"],
         *["postgres://u@host/db?atomic_requests=true", "postgres://u@host/db?Conn_Max_Age=60"],
         "postgres://u@host/db?disable_server_side_cursors=maybe",
