@@ -7,7 +7,6 @@ from django.db.models import QuerySet
 from django.dispatch import Signal
 
 pruning = Signal()  # sent with the audit log's `records` that are about to be deleted
-batch_deleted = Signal()  # after each batch: a sign of life of what may take long
 BATCH = 1000  # rows a transaction
 
 
@@ -22,6 +21,5 @@ def delete_in_batches(rows: QuerySet, prepare: Callable[[], None] | None = None)
             # Filtered twice: the condition is asked again of a row that is changed meanwhile.
             deleted, _ = rows.filter(pk__in=keys).delete()
         total += deleted
-        batch_deleted.send(delete_in_batches)
         if deleted < BATCH:
             return total

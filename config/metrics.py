@@ -17,7 +17,7 @@ from django.db import Error
 from django.http import HttpResponse
 from django.utils.crypto import constant_time_compare
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
@@ -25,14 +25,11 @@ from rest_framework.request import Request
 from keys.cache import signing_keys
 from keys.clock import seconds_ahead
 from mail.heartbeat import Heartbeat
-from mail.outbox import OutgoingMail
-from mail.tally import MailTally
+from mail.outbox import OutgoingMail, State
 from throttling.models import Lockout
 from throttling.views import JSONView
 
 logger = logging.getLogger(__name__)
-
-MAIL_ENDS = ("sent", "dropped", "failed", "refused")
 
 
 class StateCollector:
@@ -77,13 +74,14 @@ def database_series() -> Iterator[Metric]:
     yield gauge("mails_oldest_waiting_seconds", "How long the first of them has; 0: none.", oldest)
     put_off = "Mails that have failed, and are tried again later."
     yield gauge("mails_put_off", put_off, mails.put_off)
-    unknown = "Mails of a kind that only another release knows."
-    yield gauge("mails_unknown", unknown, mails.unknown)
-    settled = CounterMetricFamily("mails", "Mails by what became of them.", labels=["state"])
-    tallies = {tally.state: tally.mails for tally in MailTally.objects.all()}
-    for state in {*MAIL_ENDS, *tallies}:  # from zero on, or an alert would not see the first one
-        settled.add_metric([state], tallies.get(state, 0))
-    yield settled
+    states = OutgoingMail.objects.count_of_last_hour()
+    recent = "Mails that were asked for in the last hour, by state."
+    family = GaugeMetricFamily("mails_of_last_hour", recent, labels=["state"])
+    for state in State.values:
+        family.add_metric([state], states.get(state, 0))
+    yield family
+    given_up = OutgoingMail.objects.count_given_up()
+    yield gauge("mails_given_up", "Mails that were given up in the last hour.", given_up)
     worker = "Seconds since a mail worker last made a round; -1: never."
     yield gauge("mail_worker_silent_seconds", worker, silence("round"))
     yield gauge("prune_silent_seconds", "Since it last pruned; -1: never.", silence("prune"))

@@ -31,9 +31,9 @@ def canonical_email(value: str) -> str:
     """
     value = value.translate(INVISIBLE).strip(" ")
     local, _, domain = value.rpartition("@")
-    if len(value) > MAX_LENGTH or not local.isascii() or '"' in local:
-        raise ValidationError(validate.message, code="invalid")
-    if unicodedata.normalize("NFKC", domain) != domain:
+    is_plain = local.isascii() and '"' not in local
+    is_plain = is_plain and unicodedata.normalize("NFKC", domain) == domain
+    if len(value) > MAX_LENGTH or not is_plain:
         raise ValidationError(validate.message, code="invalid")
     validate(value)
     typed, plain = domain.lower(), domain.isascii()

@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db import models
 from django.utils import timezone
 
-SILENT_AFTER = timedelta(minutes=10)  # a round: twenty mails to a server that hangs take less
+SILENT_AFTER = timedelta(minutes=10)  # one mail to a server that hangs takes less
 
 
 class HeartbeatManager(models.Manager["Heartbeat"]):

@@ -12,7 +12,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from audit.message_auth import is_mac, mac
 from audit.pruning import delete_in_batches
@@ -79,8 +78,7 @@ class EmailedLink(models.Model):
         abstract = True
 
     def __str__(self) -> str:
-        about = {"link": self._meta.verbose_name, "email": self.email}
-        return gettext("%(link)s for %(email)s") % about
+        return f"{self._meta.verbose_name} for {self.email}"
 
     @property
     def is_protected(self) -> bool:

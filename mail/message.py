@@ -13,20 +13,29 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
-from mail.browsers import browser_and_system
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.words import harmless
 
+# Of a User-Agent header, which the client chooses. The first that occurs counts: most browsers call
+# themselves by older ones' names, too.
+BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"}
+BROWSERS |= {"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari", "curl/": "curl"}
+SYSTEMS = {"Windows": "Windows", "Android": "Android", "iPhone": "iOS", "iPad": "iPadOS"}
+SYSTEMS |= {"Mac OS X": "macOS", "CrOS": "ChromeOS", "Linux": "Linux"}
 BLANK_LINES = re.compile(r"\n{3,}")  # where a block of the layout is empty
 
 
 def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
     """When and from where a mail was asked for, as its templates may show it: `when`, and
     `address`, `browser` and `system`, "" where they are not known. `origin` is the outbox's."""
-    browser, system = browser_and_system(origin.get("agent", ""))
-    address = harmless(origin.get("address", ""))
+    agent, address = origin.get("agent", ""), harmless(origin.get("address", ""))
+    browser, system = first_name(BROWSERS, agent), first_name(SYSTEMS, agent)
     return {"when": when, "address": address, "browser": browser, "system": system}
+
+
+def first_name(names: dict[str, str], agent: str) -> str:
+    return next((name for mark, name in names.items() if mark in agent), "")
 
 
 def link_context(link: EmailedLink) -> dict[str, object]:

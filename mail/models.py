@@ -3,6 +3,5 @@
 from mail.budget import MailBudget
 from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail
-from mail.tally import MailTally
 
-__all__ = ["Heartbeat", "MailBudget", "MailTally", "OutgoingMail"]
+__all__ = ["Heartbeat", "MailBudget", "OutgoingMail"]

@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -23,8 +22,6 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.db import models, transaction
 from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_noop
-from django.utils.translation import gettext_lazy as _
 
 from audit import trail
 from audit.models import PATTERN, Kind
@@ -32,11 +29,9 @@ from audit.origin import current
 from audit.pruning import delete_in_batches
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import CanonicalEmailField, mailbox_of
-from mail.kinds import known_kinds
 from mail.links import KEPT_FOR, EmailedLink
 from mail.message import compose, origin_context
 from mail.notices import FORGOTTEN, PREFIX, Notice
-from mail.tally import MailTally
 
 logger = logging.getLogger(__name__)
 
@@ -55,12 +50,12 @@ def pause(attempts: int) -> timedelta:
 
 
 class State(models.TextChoices):
-    REQUESTED = "requested", _("requested")
-    READY = "ready", _("ready to send")
-    SENT = "sent", _("sent")
-    DROPPED = "dropped", _("dropped")
-    FAILED = "failed", _("given up")
-    REFUSED = "refused", _("refused for good")
+    REQUESTED = "requested", "requested"
+    READY = "ready", "ready to send"
+    SENT = "sent", "sent"
+    DROPPED = "dropped", "dropped"
+    FAILED = "failed", "given up"
+    REFUSED = "refused", "refused for good"
 
 
 def states() -> list[tuple[str, Any]]:
@@ -72,11 +67,15 @@ WAITING = [State.REQUESTED, State.READY]
 MOST_MAILS_COUNTED = 10_000  # more are not counted
 NOTICES_PER_HOUR = 30  # of a kind to one address: roles can be changed back and forth all day
 STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wait
-# Problems, as they are stored; the admin site says them in the reader's language.
-NOTHING_TO_SEND = gettext_noop("nothing to send")
-LINK_IS_DEAD = gettext_noop("its link is no longer live")
-MAILBOX_IS_FULL = gettext_noop("waits: this mailbox has had enough mails for now")
+# Problems, as they are stored.
+NOTHING_TO_SEND = "nothing to send"
+LINK_IS_DEAD = "its link is no longer valid"
+MAILBOX_IS_FULL = "waiting: this mailbox has had enough mails for now"
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
+
+
+class UnknownKind(LookupError):
+    """This release makes no mails of the kind."""
 
 
 class Queue(NamedTuple):
@@ -85,7 +84,6 @@ class Queue(NamedTuple):
     due: int  # mails that could be sent now
     longest: timedelta  # for how long the first of them has; zero when there is none
     put_off: int  # mails that have failed, and are tried again later
-    unknown: int  # mails that are left to a release that knows their kind
 
 
 def present_origin() -> dict[str, object]:
@@ -155,17 +153,17 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """The state of a link's newest mail, as a query of at most one value: `sent`; `refused` if
         dropped, given up or refused for good; or `waiting`."""
         never = Q(state__in=[State.FAILED, State.DROPPED, State.REFUSED])
-        fate = Case(
+        delivery = Case(
             When(state=State.SENT, then=Value("sent")),
             When(never, then=Value("refused")),
             default=Value("waiting"),
         )
-        mails = self.filter(link_id=link_id).order_by("-created_at").annotate(fate=fate)
-        return mails.values_list("fate", flat=True)[:1]
+        mails = self.filter(link_id=link_id).order_by("-created_at").annotate(delivery=delivery)
+        return mails.values_list("delivery", flat=True)[:1]
 
     def unended(self) -> models.QuerySet["OutgoingMail"]:
-        """Mails still to be decided or sent, of the kinds that this release knows."""
-        return self.filter(state__in=WAITING, kind__in=known_kinds())
+        """Mails still to be decided or sent."""
+        return self.filter(state__in=WAITING)
 
     def due(self, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
         """Mails that could be sent since then, by default now; those due longest come
@@ -175,16 +173,29 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def queue(self) -> Queue:
         """The waiting mails, counted up to MOST_MAILS_COUNTED by one statement."""
         now = timezone.now()
-        known, is_due = Q(kind__in=known_kinds()), Q(due_at__lte=now)
-        waiting = self.filter(state__in=WAITING).order_by("due_at")[:MOST_MAILS_COUNTED]
-        found = waiting.aggregate(
-            due=Count("pk", filter=known & is_due),
-            first=Min("due_at", filter=known & is_due),
-            put_off=Count("pk", filter=known & ~is_due),
-            unknown=Count("pk", filter=~known),
+        is_due = Q(due_at__lte=now)
+        found = (
+            self.unended()
+            .order_by("due_at")[:MOST_MAILS_COUNTED]
+            .aggregate(
+                due=Count("pk", filter=is_due),
+                put_off=Count("pk", filter=~is_due),
+                first=Min("due_at"),
+            )
         )
         first = found.pop("first")
-        return Queue(**found, longest=now - first if first else timedelta())
+        return Queue(**found, longest=max(now - first, timedelta()) if first else timedelta())
+
+    def count_of_last_hour(self) -> dict[str, int]:
+        """How many of the mails that were asked for in the last hour are in which state."""
+        recent = self.filter(created_at__gt=timezone.now() - HOUR).order_by()
+        return dict(recent.values_list("state").annotate(Count("pk")))
+
+    def count_given_up(self) -> int:
+        """Mails that were given up in the last hour or so; a refused one is not among them."""
+        until = timezone.now() - GIVE_UP_AFTER
+        asked = (until - HOUR - LONGEST_PAUSE, until)
+        return self.filter(state=State.FAILED, created_at__range=asked).count()
 
     def prune(self) -> int:
         """Delete mails dropped a day ago, and mails that ended otherwise 30 days ago.
@@ -212,9 +223,8 @@ class OutgoingMail(models.Model):
     attempts = models.PositiveIntegerField(default=0, editable=False)
     problem = models.CharField(max_length=200, blank=True, editable=False)
     origin = models.JSONField(default=dict, editable=False)  # of the request: audit.origin.Origin
-    context = models.JSONField(
-        null=True, editable=False, db_default=None
-    )  # of a notice or a request
+    # Of a notice or a request.
+    context = models.JSONField(null=True, editable=False, db_default=None)
 
     objects = OutgoingMailManager()
 
@@ -234,24 +244,32 @@ class OutgoingMail(models.Model):
         ]
 
     def __str__(self) -> str:
-        return gettext("%(kind)s to %(email)s") % {"kind": self.kind, "email": self.email}
+        return f"{self.kind} to {self.email}"
 
     @property
     def kind_name(self) -> str:
         """What the mail is about, in words: "invitation", "password changed"; the kind itself where
         only another release knows it."""
         if self.kind.startswith(PREFIX):
-            return gettext(self.kind.removeprefix(PREFIX).replace("_", " "))
-        return str(self.model._meta.verbose_name) if self.model else self.kind
+            return self.kind.removeprefix(PREFIX).replace("_", " ")
+        try:
+            return str(self.link_model._meta.verbose_name)
+        except UnknownKind:
+            return self.kind
 
     @property
-    def model(self) -> type[EmailedLink] | None:
-        return known_kinds().get(self.kind)
+    def link_model(self) -> type[EmailedLink]:
+        """UnknownKind for one that only another release knows. Such a mail is tried again later, so
+        that a worker of that release can take it while a release is rolled out or back."""
+        for model in EmailedLink.kinds():
+            if model._meta.label_lower == self.kind:
+                return model
+        raise UnknownKind(self.kind)
 
     def link(self) -> EmailedLink | None:
-        if self.link_id is None or self.model is None:
+        if self.link_id is None:
             return None
-        return self.model._default_manager.filter(pk=self.link_id).first()
+        return self.link_model._default_manager.filter(pk=self.link_id).first()
 
     def content_to_send(self) -> EmailedLink | Notice | None:
         """What to send: a notice, or a link that still works."""
@@ -272,9 +290,6 @@ class OutgoingMail(models.Model):
             row.delete()
         else:
             row.update(state=state, **fields)
-        if state in ENDS:
-            # Once it is committed: a worker that stops before that would hold up all the others.
-            transaction.on_commit(partial(MailTally.objects.add, state))
 
     def lease(self) -> bool:
         """Take the mail for LEASE by one committed statement; False if another worker has it.
@@ -286,34 +301,35 @@ class OutgoingMail(models.Model):
         return bool(free.update(due_at=self.due_at, attempts=self.attempts))
 
     def process(self, server: BaseEmailBackend) -> bool:
-        """Decide on a request, or send a ready mail through an open connection. Errors are
-        recorded on this mail; only the loss of the database is raised.
+        """Decide on the mail if it is only requested, and send it through an open connection.
+        Errors are recorded on this mail; only the loss of the database is raised.
 
         False when the mail server itself, rather than this mail, seems to be in trouble.
         """
-        before = self.state
+        state = self.state
         try:
-            if before == State.REQUESTED:
+            if state == State.REQUESTED:
                 with transaction.atomic():
                     self.decide()
-            else:
+                state = self.state
+            if state == State.READY:
                 self.send(server)
         except Exception as error:
             with contextlib.suppress(*PROBLEMS):
                 server.close()  # the next mail gets a new connection
-            self.state = before
+            self.state = state
             self.note_failure(error)
             return not is_trouble_of_server(error)
         return True
 
     def decide(self) -> None:
         """Turn a request into a mail that is ready to be sent, or drop it."""
-        link = self.model.for_mail(self) if self.model else None
+        link = self.link_model.for_mail(self)
         if link is None:
             self.set_state(State.DROPPED, problem=NOTHING_TO_SEND)
         else:
             fields = {"link_id": link.pk, "language": link.language}
-            self.set_state(State.READY, due_at=self.created_at, attempts=0, **fields)
+            self.set_state(State.READY, attempts=1, **fields)
 
     def send(self, server: BaseEmailBackend) -> None:
         matter = self.content_to_send()

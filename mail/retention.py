@@ -2,36 +2,16 @@
 
 from django.apps import apps
 from django.core.management import call_command
-from django.db import connection
-from django.dispatch import receiver
-
-from audit.pruning import batch_deleted
-from mail.systemd import notify
-
-
-@receiver(batch_deleted)
-def show_life(**_: object) -> None:
-    """Tell systemd after each batch that the worker is alive: pruning may take minutes."""
-    notify("WATCHDOG=1")
 
 
 def prune() -> dict[str, int]:
-    """Delete all that is past its keeping time, in batches; how many of which. What goes wrong with
-    one table is raised once the others are done; the loss of the database is, at once."""
+    """Delete all that is past its keeping time, in batches; how many of which."""
     call_command("clearsessions")  # of the admin site
-    deleted, problem = {}, None
-    for model in apps.get_models():
-        if not hasattr(model._default_manager, "prune"):
-            continue
-        try:
-            deleted[str(model._meta.verbose_name_plural)] = model._default_manager.prune()
-        except Exception as error:
-            if not connection.is_usable():
-                raise
-            problem = error
-    if problem is not None:
-        raise problem
-    return deleted
+    return {
+        str(model._meta.verbose_name_plural): model._default_manager.prune()
+        for model in apps.get_models()
+        if hasattr(model._default_manager, "prune")
+    }
 
 
 def work_off() -> int:

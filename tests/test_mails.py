@@ -20,7 +20,6 @@ from invitations.models import Invitation
 from mail.message import render
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
-from mail.retention import prune
 from mail.words import harmless
 from mail.worker import Worker
 from passwords.models import PasswordChange
@@ -261,12 +260,12 @@ def test_dead_links_and_old_mails_are_pruned(ada, bob, time_machine):
 
     time_machine.move_to(invitation.expires_at + timedelta(days=29))
     kept = Invitation.objects.invite(ada, "d@example.com")
-    Worker(hourly=prune).do_hourly()
+    Worker().prune_hourly()
     assert [PasswordChange.objects.count(), SignupLink.objects.count()] == [0, 0]
     assert Invitation.objects.count() == 2
 
     time_machine.move_to(invitation.expires_at + timedelta(days=30))
-    Worker(hourly=prune).do_hourly()
+    Worker().prune_hourly()
     assert list(Invitation.objects.all()) == [kept]
     assert OutgoingMail.objects.count() == 1
 

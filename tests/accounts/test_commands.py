@@ -124,11 +124,11 @@ def test_prune_forgets_what_is_past_its_keeping_time(capsys):
     SignupLink.objects.create(email="a@example.com")
     Record.objects.create(kind="login.failed", at=long_ago)
 
-    deleted = json.loads(run(capsys, "prune", "--json"))
-    assert {name: n for name, n in deleted.items() if n} == {
-        "sign-up links": 1,
-        "outgoing mail": 1,
-        "audit records": 1,
+    lines = run(capsys, "prune").splitlines()
+    assert {line for line in lines if not line.endswith(": 0 deleted")} == {
+        "sign-up links: 1 deleted",
+        "outgoing mail: 1 deleted",
+        "audit records: 1 deleted",
     }
     assert OutgoingMail.objects.count() == 2
     assert "audit records: 0 deleted" in run(capsys, "prune")

@@ -25,11 +25,10 @@ def test_link_is_sent_to_active_users(operator, api, ada, bob):
     assert redeem(api, mailed_token()).status_code == 200
 
 
-@pytest.mark.parametrize(("status", "count"), [("live", 1), ("used", 0), ("expired", 0), ("", 1)])
-def test_links_are_listed_by_status(operator, token, status, count, django_assert_max_num_queries):
+def test_links_are_listed(operator, token, django_assert_max_num_queries):
     with django_assert_max_num_queries(6):
-        answer = operator.get(f"{LIST}?status={status}")
-    assert answer.context["cl"].result_count == count
+        answer = operator.get(LIST)
+    assert answer.context["cl"].result_count == 1
 
 
 def test_page_shows_no_secret_and_changes_nothing(operator, token):

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from mail.heartbeat import SILENT_AFTER, Heartbeat
-from mail.retention import prune, work_off
+from mail.retention import work_off
 from mail.worker import Worker
 
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             if Heartbeat.objects.age("round") > SILENT_AFTER:
                 raise CommandError("No mail worker has run for ten minutes.")
             return
-        worker = Worker(hourly=prune, work_off=work_off)
+        worker = Worker()
         if options["once"]:
             reached = worker.round(by=timezone.now())
             while work_off():
