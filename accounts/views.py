@@ -1,6 +1,5 @@
 """The calls about users and their company: /auth/me, /account and /users."""
 
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -105,8 +104,7 @@ class UsersView(AdminView, ListAPIView):
         if moment := wanted.pop("not_signed_in_since", None):
             users = users.not_signed_in_since(moment)
         if (signed_in := wanted.pop("signed_in", None)) is not None:
-            never = users.not_signed_in_since(datetime.min.replace(tzinfo=UTC))
-            users = users.exclude(pk__in=never.values("pk")) if signed_in else never
+            users = users.filter(last_sign_in_at__isnull=not signed_in)
         words, order = wanted.pop("search", ""), wanted.pop("sort", "name")
         return users.search(words).filter(**wanted).sorted_by(order)
 
@@ -116,7 +114,7 @@ class UsersView(AdminView, ListAPIView):
         page = super().paginate_queryset(queryset)
         if not isinstance(page, QuerySet):
             return []
-        users = User.objects.with_profile().with_last_sign_in().filter(pk__in=page.values("pk"))
+        users = User.objects.with_profile().filter(pk__in=page.values("pk"))
         return list(
             users.sorted_by(valid_query(UserFilterSerializer, self.request).get("sort", "name"))
         )

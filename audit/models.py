@@ -1,18 +1,17 @@
 """Record: one line of the audit log. Lines are added and, when old, pruned; never changed."""
 
 from datetime import datetime, timedelta
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
-from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from audit.origin import LONGEST_CLAIM
-from audit.pruning import delete_in_batches, pruning
+from audit.pruning import delete_in_batches
 
 PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 
@@ -74,15 +73,6 @@ def kinds() -> list[tuple[str, Any]]:
     return Kind.choices
 
 
-# Ways in: each has the person who came in as its actor.
-SIGN_INS = [
-    Kind.LOGIN_SUCCEEDED,
-    Kind.SIGNUP_COMPLETED,
-    Kind.INVITATION_ACCEPTED,
-    Kind.PASSWORD_CHANGED,
-]
-
-
 class Person(Protocol):
     """What the audit log needs to know of an actor; users have it."""
 
@@ -101,11 +91,7 @@ class RecordQuerySet(models.QuerySet["Record"]):
         """Delete the records older than `before`; returns their number. PostgreSQL refuses every
         other DELETE (migration 0002)."""
         old = self.filter(at__lt=before)
-        pruning.send(sender=Record, records=old)
         return delete_in_batches(old, self.allow_deleting)
-
-    def sign_ins(self) -> Self:
-        return self.filter(kind__in=SIGN_INS)
 
     def prune(self) -> int:
         """Delete records older than AUDIT_KEEP_DAYS."""
@@ -150,9 +136,6 @@ class Record(models.Model):
             models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PATTERN]),
             models.Index(fields=["address"], name="audit_address", opclasses=[PATTERN]),
             models.Index(fields=["account_id", "at"], name="audit_company"),
-            models.Index(
-                fields=["actor_id", "at"], name="audit_sign_in", condition=Q(kind__in=SIGN_INS)
-            ),
             models.Index(fields=["actor_id", "id"], name="audit_by"),
             models.Index(fields=["subject_id", "id"], name="audit_about"),
         ]

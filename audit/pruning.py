@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.dispatch import Signal
 
-pruning = Signal()  # sent with the audit log's `records` that are about to be deleted
 BATCH = 1000  # rows a transaction
 
 

@@ -74,7 +74,7 @@ class UserAdmin(PanelAdmin):
     """
 
     heading = "People"
-    list_display = ["email", "name", "account", "role", "last_sign_in", "state"]
+    list_display = ["email", "name", "account", "role", "last_sign_in_at", "state"]
     list_select_related = ["account"]
     list_filter = ["role", "is_active", "is_staff"]
     search_fields = ["email", "first_name", "last_name", "=account__name"]
@@ -100,10 +100,6 @@ class UserAdmin(PanelAdmin):
 
     def heading_of(self, row: User) -> str:
         return called(row)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
-        users: Any = super().get_queryset(request)
-        return cast(QuerySet[User], users.with_last_sign_in())
 
     def panel(self, request: HttpRequest, row: User) -> dict[str, Any]:
         panel = panels.of_user(row, caller(request))
@@ -135,10 +131,6 @@ class UserAdmin(PanelAdmin):
     @admin.display(description="name")
     def name(self, user: User) -> str:
         return user.get_full_name()
-
-    @admin.display(description="last sign-in")
-    def last_sign_in(self, user: User) -> Any:
-        return user.last_sign_in_at
 
     @admin.display(description="state")
     def state(self, user: User) -> str:

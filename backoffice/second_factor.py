@@ -12,8 +12,6 @@ from django.views.decorators.csrf import csrf_protect
 from rest_framework.exceptions import NotAuthenticated
 
 from accounts.models import User
-from audit import trail
-from audit.models import Kind
 from signin.devices import device_of, remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongPasskey
 from signin.factors import totp
@@ -38,7 +36,7 @@ def operator_by_passkey(request: HttpRequest) -> User | None:
 
 @csrf_protect
 def enter(request: HttpRequest, user: User) -> HttpResponse:
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method=Method.PASSKEY_ALONE.value)
+    user.record_sign_in(**Method.PASSKEY_ALONE.detail)
     login(request, user, settings.AUTHENTICATION_BACKENDS[0])
     return redirect(next_page(request) or "admin:index")
 
@@ -80,7 +78,7 @@ def set_up(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
             clear_lockout(user.email, device_of(request, user))
             factors, codes = Factors.objects.open(user)
             factors.add_totp(secret, step, "")
-            trail.record(Kind.LOGIN_SUCCEEDED, actor=user, method="totp")
+            user.record_sign_in(**Method.TOTP.detail)
     except NotAuthenticated:
         return redirect("admin:login")  # another form was faster
     login(request, user, settings.AUTHENTICATION_BACKENDS[0])

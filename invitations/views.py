@@ -16,7 +16,6 @@ from rest_framework.response import Response
 from accounts.errors import EmailTaken
 from accounts.generics import AdminView, Data, SignedInRequest, valid, valid_query
 from accounts.models import User
-from audit import trail
 from audit.models import Kind
 from audit.origin import printable
 from invitations.exceptions import (
@@ -175,4 +174,4 @@ class AcceptView(LinkSignInView):
         return get_language_from_request(self.request) if asks else link.language
 
     def record(self, link: Invitation, user: User) -> None:
-        trail.record(self.kind, actor=user, role=user.role)
+        user.record_sign_in(self.kind, role=user.role)

@@ -30,7 +30,7 @@ class OverviewView(AdminView):
             admins=Count("pk", filter=Q(role=Role.ADMIN)),
             without_factor=Count("pk", filter=Q(has_second_factor=False)),
         )
-        absent = active.not_signed_in_since(timezone.now() - LONG_AGO).with_last_sign_in()
+        absent = active.not_signed_in_since(timezone.now() - LONG_AGO)
         figures |= absent.aggregate(absent=Count("last_sign_in_at"), never=Count("pk"))
         figures["never"] -= figures["absent"]
         sent = Invitation.objects.in_status(Status.PENDING)

@@ -24,7 +24,7 @@ PAGE = 1000
 
 GRANT = ["created_at", "redeemed_at", "used_at", "used_from", "ended_at"]
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
-PROFILE += ["is_superuser", "created_at", "signed_in_at", "account_id", "account__name"]
+PROFILE += ["is_superuser", "created_at", "last_sign_in_at", "account_id", "account__name"]
 
 # What is exported of each model. That no field which points to a person is missing, a test sees to.
 FIELDS: dict[type[Model], list[str]] = {

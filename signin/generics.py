@@ -13,7 +13,6 @@ from rest_framework.serializers import Serializer
 from accounts.generics import CredentialView, Data, ProtectedView, valid
 from accounts.models import User
 from accounts.passwords import check_new_password
-from audit import trail
 from audit.models import Kind
 from mail.links import EmailedLink
 from signin.devices import UNKNOWN_DEVICE
@@ -49,7 +48,7 @@ class ProofView(ProtectedView):
         data = valid(self.serializer_class, self.request)
         email, password, proof = self.request.user.email, data.pop("password"), Proof.pop(data)
         try:
-            check_credentials(self.request, email, password, proof, event=None)
+            check_credentials(self.request, email, password, proof, signs_in=False)
         except WrongCredentials:
             raise WrongPassword from None
         return data
@@ -117,4 +116,4 @@ class LinkSignInView(CredentialView):
         raise NotImplementedError
 
     def record(self, link: Any, user: User) -> None:
-        trail.record(self.kind, actor=user)
+        user.record_sign_in(self.kind)

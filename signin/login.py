@@ -68,12 +68,12 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     proof: Proof = NO_PROOF,
     *,
     staff: bool = False,
-    event: Kind | None = Kind.LOGIN_SUCCEEDED,
+    signs_in: bool = True,
 ) -> tuple[User, Method]:
     """The user with this canonical address and password, and by which method they have signed in.
 
     The calling view has counted the request in the credential tier. `staff` admits staff only.
-    `event` is recorded on success; None is for users who are signed in already.
+    Users who are signed in already are checked without `signs_in`, which records it.
 
     Raises TooManyHashes (nothing was looked at), TooManyAttempts while the address is locked,
     WrongCredentials, or what `check_factor` raises. An unknown address, an inactive user and one
@@ -96,8 +96,8 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     method = check_factor(user, proof, device, staff=staff)
     # Looked at again: of many guesses made at once, some may have failed during the hash.
     clear_lockout(email, device)
-    if event:
-        trail.record(event, actor=user, **method.detail)
+    if signs_in:
+        user.record_sign_in(**method.detail)
     return user, method
 
 

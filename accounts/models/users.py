@@ -4,7 +4,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, ClassVar, Protocol, Self, cast
+from typing import Any, ClassVar, Protocol, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -12,9 +12,9 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import PermissionDenied
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, models, transaction
-from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
-from django.db.models.functions import Coalesce, Greatest, Lower
-from django.dispatch import Signal, receiver
+from django.db.models import Exists, F, OuterRef, Q, Value
+from django.db.models.functions import Greatest, Lower
+from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
@@ -25,8 +25,7 @@ from accounts.models.consultants import Consultant
 from accounts.validators import validate_name
 from audit import trail
 from audit.message_auth import mac
-from audit.models import SIGN_INS, Kind, Record
-from audit.pruning import pruning
+from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
 from mail.emails import CanonicalEmailField
 from mail.notices import Notice
@@ -59,12 +58,6 @@ def shorten_search(text: str) -> str:
     return " ".join(text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS])
 
 
-def newest(records: models.QuerySet[Record]) -> Subquery:
-    """Of users: the time of the newest of these records in which they act."""
-    own = records.filter(actor_id=OuterRef("pk")).order_by("-at")
-    return Subquery(own.values("at")[:1], output_field=models.DateTimeField(null=True))
-
-
 def present_version() -> int:
     """The microsecond of the epoch: the least that a token version is raised to.
 
@@ -87,16 +80,9 @@ class UserQuerySet(models.QuerySet["User"]):
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
         return self.annotate(profile_id=F("consultant__id"), manages=Exists(managed))
 
-    def with_last_sign_in(self) -> Self:
-        """Users with `last_sign_in_at`, in one query for them all."""
-        last = Coalesce(newest(Record.objects.sign_ins()), F("signed_in_at"))
-        return self.annotate(last_sign_in_at=last)
-
     def not_signed_in_since(self, moment: datetime) -> Self:
         """Users who have not signed in since then, or never."""
-        since = Record.objects.sign_ins().filter(actor_id=OuterRef("pk"), at__gte=moment)
-        noted = Q(signed_in_at=None) | Q(signed_in_at__lt=moment)
-        return self.filter(~Q(Exists(since)) & noted)
+        return self.filter(Q(last_sign_in_at=None) | Q(last_sign_in_at__lt=moment))
 
     def sorted_by(self, order: str) -> Self:
         """Users by `name` or `last_sign_in`, descending with a `-` before it; users who have never
@@ -106,7 +92,7 @@ class UserQuerySet(models.QuerySet["User"]):
             return users if order == "name" else users.reverse()
         at = F("last_sign_in_at")
         by = at.desc(nulls_last=True) if order[0] == "-" else at.asc(nulls_last=True)
-        return self.with_last_sign_in().order_by(by, "id")
+        return self.order_by(by, "id")
 
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
@@ -200,7 +186,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
 class User(AbstractBaseUser, PermissionsMixin):
     """A user of one company, who signs in with an e-mail address and a password."""
 
-    last_login = None  # the audit log has it
+    last_login = None  # `last_sign_in_at` is written once for every way to sign in
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     account = models.ForeignKey(Account, models.PROTECT, related_name="users")
@@ -222,9 +208,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         default=False, db_default=False, editable=False, help_text="Kept by signin.factors."
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    signed_in_at = models.DateTimeField(
-        "last sign-in that the audit trail has forgotten", null=True, editable=False
-    )
+    last_sign_in_at = models.DateTimeField("last sign-in", null=True, editable=False)
 
     USERNAME_FIELD = "email"
     EMAIL_FIELD = "email"
@@ -281,11 +265,6 @@ class User(AbstractBaseUser, PermissionsMixin):
         return Consultant.objects.filter(manager=self.pk).exists()
 
     @cached_property
-    def last_sign_in_at(self) -> datetime | None:
-        users: Any = User.objects.with_last_sign_in().filter(pk=self.pk)
-        return cast(datetime | None, users.values_list("last_sign_in_at", flat=True).first())
-
-    @cached_property
     def factor_required(self) -> bool:
         """Whether the user's company requires a second factor."""
         return Account.objects.filter(
@@ -301,6 +280,11 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Set a new password, which ends all sessions."""
         super().set_password(raw_password)
         self.token_version = max(self.token_version + 1, present_version())
+
+    def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
+        """Record that the user has signed in now, by whatever way, and when on their row."""
+        trail.record(kind, actor=self, **detail)
+        User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
 
     def sign_out(self, actor: "User | None" = None) -> None:
         """End all sessions of this user. Raises PermissionDenied if the actor may not do so; users
@@ -507,12 +491,3 @@ BY_TOKEN_WITH_LOCK = UserStatement(
         WHERE email = person.email AND device = '' AND locked_until > %(now)s)""",
 )
 ID, LOCKED_UNTIL = User._meta.get_field("id"), Lockout._meta.get_field("locked_until")
-
-
-@receiver(pruning)
-def keep_last_sign_ins(records: models.QuerySet, **signal: object) -> None:
-    """Note on the users when they last signed in by these records, which are about to go."""
-    sign_ins = records.filter(kind__in=SIGN_INS)
-    last = newest(sign_ins)
-    older = Q(signed_in_at=None) | Q(signed_in_at__lt=last)
-    User.objects.filter(older, pk__in=sign_ins.values("actor_id")).update(signed_in_at=last)

@@ -114,7 +114,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         user = users.filter(pk=passkey.factors_id).first()
         if user is None:
             raise WrongPasskey
-        trail.record(Kind.LOGIN_SUCCEEDED, actor=user, **Method.PASSKEY_ALONE.detail)
+        user.record_sign_in(**Method.PASSKEY_ALONE.detail)
         return session_response(request, user, Method.PASSKEY_ALONE)
 
 
@@ -138,9 +138,10 @@ class AddFactorView(ProofView):
         with transaction.atomic():
             if enrolling:
                 clear_lockout(user.email, device_of(self.request, user))
-                trail.record(Kind.LOGIN_SUCCEEDED, actor=user)
             factors, codes = Factors.objects.open(user)
             item = add(factors)
+            if enrolling:
+                user.record_sign_in()
         response = session_response(self.request, user, method) if codes else Response()
         added = {"factor": FactorResponse(item).data, "recovery_codes": codes}
         response.data = added | {"session": response.data}

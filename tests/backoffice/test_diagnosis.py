@@ -6,8 +6,6 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Account, Role, User
-from audit import trail
-from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
@@ -99,7 +97,7 @@ def test_calls_at_the_limit_are_told(operator, bob, settings):
 def test_all_is_well_with_the_last_sign_in(operator, bob):
     assert sentence(operator, bob).words.endswith("not locked, has not signed in yet.")
 
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob)
+    bob.record_sign_in()
 
     found = sentence(operator, bob)
     assert found.state == "good"
@@ -112,7 +110,7 @@ def test_what_is_over_is_told_no_more(operator, bob, time_machine, what):
     make = {"lock": locked, "mail": refused, "link": expired, "budget": asked_too_often}
     make[what](bob)
     time_machine.shift(timedelta(hours=2))
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob)
+    bob.record_sign_in()
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email, state=State.SENT)
 
     assert sentence(operator, bob).state == "good"

@@ -233,10 +233,10 @@ def test_page_of_an_invitation_says_how_it_stands(operator, ada, change, words, 
 
 
 def test_lists_show_dates_in_one_format_and_empty_cells(operator, bob):
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob)
+    bob.record_sign_in()
     shown = text(operator, "/admin/accounts/user/?q=bob")
 
-    assert f'class="field-last_sign_in nowrap">{timezone.now():%Y-%m-%d %H}' in shown
+    assert f'class="field-last_sign_in_at nowrap">{timezone.now():%Y-%m-%d %H}' in shown
     assert "icon-no" not in shown
     assert text(operator, "/admin/").count('aria-label="Lists"') == 1
 

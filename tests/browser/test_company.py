@@ -60,7 +60,7 @@ def page(site_of_ada, request):
         person = {"id": str(uuid.uuid4()), "email": f"{name}@example.com".lower(), "role": role}
         query(url, f"INSERT INTO accounts_user {copied}", json.dumps(person | {"first_name": name}))
         if days:
-            ago = "UPDATE accounts_user SET signed_in_at = now() - interval '100 days'"
+            ago = "UPDATE accounts_user SET last_sign_in_at = now() - interval '100 days'"
             query(url, f"{ago} WHERE email = 'grace@example.com'")
     page = site_of_ada.tab("/login", locale=request.param)
     fill(page, email="ada@example.com", password=PASSWORD)

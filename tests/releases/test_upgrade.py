@@ -25,6 +25,8 @@ def test_nobody_is_signed_out(upgraded):
     for pair in upgraded.pairs:
         me = http.get("/auth/me", headers=bearer(pair["access_token"]))
         assert (me.status_code, me.json()["email"]) == (200, ADA["email"])
+        seen = http.get(f"/users/{me.json()['id']}", headers=bearer(pair["access_token"]))
+        assert seen.json()["last_sign_in_at"]
         body = {"refresh_token": pair["refresh_token"]}
         again = ask(upgraded.service.url, "POST", "/auth/refresh", body)
         assert again.status == 200
