@@ -1,10 +1,9 @@
 """All that is stored about a user, as JSON: for the user and for data requests."""
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
+from typing import Any
 
 from django.db.models import Model, Q, QuerySet
-from rest_framework.utils.encoders import JSONEncoder
 
 from accounts.models import Consultant, User
 from assistants.models import Grant
@@ -20,7 +19,6 @@ from throttling.models import Lockout
 LINK = ["email", "language", "created_at", "expires_at", "used_at"]
 TRAIL = ["at", "kind", "actor_email", "subject", "address", "agent", "request_id", "detail"]
 MOST_EVENTS = 10_000  # in one answer
-PAGE = 1000
 
 GRANT = ["created_at", "redeemed_at", "used_at", "used_from", "ended_at"]
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
@@ -83,44 +81,27 @@ def stored_on(user: User, emails: set[str]) -> dict[str, object]:
     }
 
 
-def events_of(user: User, emails: set[str], before: int | None = None) -> Iterator[Record]:
-    """The events by or about the user, the newest first, in pages; each page by index. What bears
-    no id is about the user by its exact address."""
+def events_of(user: User, emails: set[str], before: int | None) -> list[Record]:
+    """The newest events by or about the user, by index; those `before` an event. What bears no id
+    is about the user by its exact address."""
     others = Record.objects.exclude(actor_id=user.pk)
     found = [Record.objects.filter(actor_id=user.pk), others.filter(subject_id=user.pk)]
     found += [others.filter(subject_id=None, subject=email) for email in sorted(emails)]
-    while True:
-        older = Q() if before is None else Q(pk__lt=before)
-        newest = [one for part in found for one in part.filter(older).order_by("-pk")[:PAGE]]
-        page = sorted(newest, key=lambda event: event.pk, reverse=True)[:PAGE]
-        yield from user.hide_others(page)
-        if len(page) < PAGE:
-            return
-        before = page[-1].pk
+    older = Q() if before is None else Q(pk__lt=before)
+    newest = [one for part in found for one in part.filter(older).order_by("-pk")[:MOST_EVENTS]]
+    newest.sort(key=lambda event: event.pk, reverse=True)
+    return user.hide_others(newest[:MOST_EVENTS])
 
 
-def export(user: User, before: int | None = None, most: int | None = None) -> Iterator[str]:
-    """The user's data as JSON text, in parts. With `most`, no more events than that, and `next`,
-    with which the older ones are asked for; they are those `before` an event.
+def export(user: User, before: int | None = None) -> dict[str, Any]:
+    """The user's data, with the newest events, and `next`, with which the older ones are asked for:
+    they are those `before` an event, and come alone.
 
     User.DoesNotExist for a user who has been erased.
     """
     emails = user.emails()
     stored = stored_on(user, emails) if before is None else {}
-    return in_parts(stored, events_of(user, emails, before), most)
-
-
-def in_parts(
-    stored: dict[str, object], events: Iterator[Record], most: int | None
-) -> Iterator[str]:
-    encode = JSONEncoder(ensure_ascii=False).encode
-    yield "{"
-    for name, value in stored.items():
-        yield f"{encode(name)}: {encode(value)}, "
-    yield '"trail": ['
-    last, count = None, 0
-    for event in islice(events, most):
-        yield (", " if last else "") + encode({name: getattr(event, name) for name in TRAIL})
-        last, count = event, count + 1
-    more = last.pk if last and count == most else None
-    yield f'], "next": {encode(more)}}}'
+    events = events_of(user, emails, before)
+    shown = [{name: getattr(event, name) for name in TRAIL} for event in events]
+    older = events[-1].pk if len(events) == MOST_EVENTS else None
+    return stored | {"trail": shown, "next": older}

@@ -5,45 +5,19 @@ from django.contrib.admin.models import LogEntry
 from django.core import mail
 from django.utils import timezone
 
-from accounts.models import Account, Consultant, User
+from accounts.models import Account, Consultant
 from audit.models import Record
 from emailchanges.models import change_by_operator
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
+from mail.outbox import OutgoingMail
 from privacy.erasure import delete_company, erase
-from tests.conftest import API, bearer
+from tests.conftest import API
 from tests.privacy.conftest import NAMES, finish
 from tests.privacy.test_erase import dump, found
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 NAME = " ".join(NAMES)
-LEFT = {"en": "a former user", "de": "ein ehemaliges Mitglied", "sv": "en tidigare användare"}
-
-
-@pytest.mark.parametrize("language", LEFT)
-@pytest.mark.parametrize("state", [State.READY, State.FAILED, State.REFUSED])
-def test_mails_to_colleagues_that_were_not_sent_name_the_person_no_longer(
-    zeb, bob, language, state
-):
-    User.objects.filter(pk=bob.pk).update(language=language)
-    bearer(zeb).patch(f"/users/{bob.pk}", {"role": "admin"})
-    OutgoingMail.objects.filter(email=bob.email).update(state=state)
-    erase(zeb, actor=None)
-    OutgoingMail.objects.filter(email=bob.email).update(state=State.READY)
-    finish()
-
-    assert found(zeb, dump()) == []
-    (told,) = [message for message in mail.outbox if message.to == [bob.email]]
-    assert LEFT[language] in told.body
-
-
-def test_colleagues_are_told_which_invitations_went_and_not_of_whom(zeb, ada):
-    Invitation.objects.invite(zeb, "open@example.net")
-    erase(zeb, actor=None)
-
-    (told,) = OutgoingMail.objects.filter(email=ada.email)
-    assert told.context == {"by": "", "name": LEFT["en"], "emails": ["open@example.net"]}
 
 
 def test_operator_who_changed_a_colleagues_email_is_not_taken_for_them(new_user):

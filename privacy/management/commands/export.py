@@ -1,8 +1,10 @@
 """`manage.py export`: all that is stored about a user, for a data request."""
 
+import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rest_framework.utils.encoders import JSONEncoder
 
 from accounts.models import User
 from audit import trail
@@ -19,10 +21,13 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         try:
             user = User.objects.get(email=options["email"])
-            parts = export(user)
+            data = export(user)
         except User.DoesNotExist:  # or no longer: erased meanwhile
             raise CommandError(f"{options['email']} is no user's address.") from None
         trail.record(Kind.DATA_EXPORTED, subject=user)
-        for part in parts:
-            self.stdout.write(part, ending="")
-        self.stdout.write()
+        part = data
+        while part["next"]:
+            part = export(user, part["next"])
+            data["trail"] += part["trail"]
+        data["next"] = None
+        self.stdout.write(json.dumps(data, ensure_ascii=False, cls=JSONEncoder))
