@@ -10,46 +10,24 @@ import warnings
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Annotated, Any, NoReturn, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import environ
-from django.core.exceptions import ImproperlyConfigured
 from django.http.request import validate_host
 from fido2.rpid import verify_rp_id
-from psycopg import ProgrammingError, conninfo
-from pydantic import HttpUrl
-from redis import ConnectionPool, RedisError
+from psycopg import conninfo
+from pydantic import Field, HttpUrl, TypeAdapter
+from redis import ConnectionPool
 
 from accounts.breaches import BreachFile
 
 Default = TypeVar("Default")
 Choice = TypeVar("Choice", bound=str)
 Parsed = TypeVar("Parsed")
+Kind = tuple[Callable[[str], Parsed], str]  # a parser, which raises, and what a value must be
 Config = dict[str, Any]  # what a server's URL says, by the names of the library that connects
-Form = tuple[str, str]  # a pattern, and what a value is that matches it
 
-TEXT = (".+", "not empty")
-SENDER = (
-    r"[^@<>\s]+@[^@<>\s]+|[^@<>]*<[^@<>\s]+@[^@<>\s]+>",
-    "an e-mail address, such as Example <no-reply@example.com>",
-)
-HTTPS_LINK = (r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?", "an https address")
-DSN = (r"(https?://\w+@[\w.:\[\]-]+/(\S+/)?\d+)?", "a DSN of Sentry")
-HOST_NAMES = (
-    r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]",
-    "host names without scheme, port or path",
-)
-LENIENT_TIERS = ("authenticated|public", "authenticated or public")
-PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for themselves
-    "(?!(about|blob|data|file|ftp|https?|javascript|vbscript)$)[a-z][a-z0-9+.-]*",
-    "private-use URL schemes",
-)
-VALUES = {  # of libpq's options that take few
-    "sslmode": "disable|allow|prefer|require|verify-ca|verify-full",
-    "target_session_attrs": "any|read-write|read-only|primary|standby|prefer-standby",
-    **dict.fromkeys(["connect_timeout", "tcp_user_timeout"], r"\d{1,9}"),
-}
 OLD_NAMES = {"DEVICE_LOCKOUT": "LOCKOUT_RELIEF"}  # of 1.0.0; they go with 3.0
 
 
@@ -76,83 +54,206 @@ def given(name: str, default: Default) -> str | Default:
         stop(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
 
 
-def parse(name: str, value: str, parser: Callable[[str], Parsed], expected: str) -> Parsed:
-    """What the parser makes of a value; its errors end the start."""
-    try:
-        return parser(value)
-    except (OSError, TypeError, ValueError, ImproperlyConfigured, ProgrammingError, RedisError):
-        stop(name, f"must be {expected}")
-
-
-def require(is_right: object) -> None:
-    """For parsers."""
-    if not is_right:
-        raise ValueError
-
-
-# ---- Words and numbers -----------------------------------------------------------------------
-
-
-def text(name: str, default: str, form: Form = TEXT) -> str:
+def read(name: str, default: str, kind: Kind[Parsed]) -> Parsed:
+    """What the kind's parser makes of the variable's value. Whatever it raises ends the start, and
+    is not repeated: libraries quote the value in their errors."""
+    parse, meaning = kind
     value = given(name, default)
-    if not value.isprintable() or not re.fullmatch(form[0], value):
-        stop(name, f"must be {form[1]}")
-    return value
-
-
-def items(name: str, default: str = "") -> list[str]:
-    """The items of a comma-separated list."""
-    return [item.strip() for item in given(name, default).split(",") if item.strip()]
-
-
-def names(name: str, default: str, form: Form) -> list[str]:
-    """A comma-separated list of values of this form."""
-    values = items(name, default)
-    if not all(re.fullmatch(form[0], value) for value in values):
-        stop(name, f"must be {form[1]}, separated by commas")
-    return values
+    try:
+        return parse(value)
+    except Exception:
+        stop(name, f"must be {meaning}")
 
 
 def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
     """A whole number from low to high, both included."""
-    value = given(name, str(default))
-    if not re.fullmatch("[0-9]{1,20}", value) or not low <= int(value) <= high:
-        stop(name, f"must be a whole number from {low} to {high}")
-    return int(value)
+    parse = TypeAdapter(Annotated[int, Field(ge=low, le=high)]).validate_python
+    return read(name, str(default), (parse, f"a whole number from {low} to {high}"))
 
 
 def choice(name: str, default: Choice, choices: Sequence[Choice]) -> Choice:
     """One of the choices, in upper or lower case."""
     known = {word.lower(): word for word in choices}
-    value = given(name, default).lower()
-    return known[value] if value in known else stop(name, f"must be one of {', '.join(choices)}")
+    return read(name, default, (lambda value: known[value.lower()], f"one of {', '.join(choices)}"))
 
 
 def boolean(name: str, default: bool) -> bool:
-    words = ["true", "1", "yes", "on", "false", "0", "no", "off"]
-    return words.index(choice(name, str(default).lower(), words)) < 4
+    """true, 1, yes, on or their opposites."""
+    return read(name, str(default), (TypeAdapter(bool).validate_python, "true or false"))
 
 
-# ---- Secrets and files -----------------------------------------------------------------------
+# ---- Parsers ---------------------------------------------------------------------------------
 
 
-def check_secret(name: str, value: str, length: int = 32) -> str:
-    if len(value) < length or not value.isprintable():
-        stop(name, f"must have at least {length} printable characters")
-    return value
+def require(is_right: object) -> None:
+    if not is_right:
+        raise ValueError
 
 
-def token(name: str) -> str | None:
-    """A secret that callers must send, or None where the variable is unset."""
-    value = given(name, None)
-    if value is not None and not value.isascii():
-        stop(name, "must have ASCII characters only")
-    return value if value is None else check_secret(name, value, 16)
+def matching(pattern: str) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        require(re.fullmatch(pattern, value))
+        return value
+
+    return parse
 
 
-def secret_keys(name: str) -> list[str]:
-    """Secrets as SECRET_KEY was or will be, separated by commas; none where it is unset."""
-    return [check_secret(name, value) for value in items(name)]
+def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
+    """For the items of a comma-separated list."""
+    return lambda value: [parse(item.strip()) for item in value.split(",") if item.strip()]
+
+
+def as_host(value: str) -> str:
+    """An IP address; IPv6 in the brackets that it needs before a port."""
+    address = ip_address(value)
+    return f"[{address}]" if address.version == 6 else str(address)
+
+
+def as_browsers_write(value: str) -> str:
+    """An http(s) address with scheme and host in lower case, without a default port (RFC 6454 §6.1)
+    or a trailing slash."""
+    url = HttpUrl(value)
+    require(not ("*" in value or url.username or url.query or url.fragment))
+    return str(url).rstrip("/")
+
+
+def as_origin(value: str) -> str:
+    url = as_browsers_write(value)
+    require(not urlsplit(url).path)
+    return url
+
+
+def as_network_limits(value: str) -> list[tuple[IPv4Network | IPv6Network, int]]:
+    """The longest prefix first."""
+    pairs = each(lambda item: item.split("="))(value)
+    limits = {ip_network(network): int(limit) for network, limit in pairs}
+    require(len(limits) == len(pairs) and all(limit > 0 for limit in limits.values()))
+    # IPv6 callers are counted by their /64.
+    require(all(network.version == 4 or network.prefixlen <= 64 for network in limits))
+    return sorted(limits.items(), key=lambda item: -item[0].prefixlen)
+
+
+def as_breach_file(path: str) -> str:
+    """A path; some lines of the file are checked. "" for none."""
+    if path:
+        BreachFile(path)
+    return path
+
+
+def as_database(url: str) -> Config:
+    """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
+    config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
+    options = config["OPTIONS"]
+    if config["ENGINE"] == "django.db.backends.postgresql":
+        conninfo.make_conninfo("", **options)  # refuses what libpq does not know
+        require(all(re.fullmatch(LIBPQ.get(key, ".+"), str(options[key])) for key in options))
+    else:
+        require(config["ENGINE"] == "django.db.backends.sqlite3" and options.keys() <= {"timeout"})
+    pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", False)
+    # The service settles Django's other options itself.
+    require(config.keys() <= {"ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"})
+    return config | {"DISABLE_SERVER_SIDE_CURSORS": TypeAdapter(bool).validate_python(pooled)}
+
+
+LIBPQ = {  # options that take few values
+    "sslmode": "disable|allow|prefer|require|verify-ca|verify-full",
+    "target_session_attrs": "any|read-write|read-only|primary|standby|prefer-standby",
+    **dict.fromkeys(["connect_timeout", "tcp_user_timeout"], r"\d{1,9}"),
+}
+
+
+def as_redis_url(url: str) -> str:
+    if url and redis_servers(url) is None:
+        redis_options(url)
+    return url
+
+
+def redis_options(url: str) -> Config:
+    """redis-py's options for a URL of one server."""
+    pool = ConnectionPool.from_url(url)
+    pool.make_connection()  # refuses an option that it does not know, and does not connect
+    require("host" in pool.connection_kwargs and re.fullmatch(r"/?\d*", urlsplit(url).path))
+    return pool.connection_kwargs
+
+
+def redis_servers(url: str) -> Config | None:
+    """Of a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS): the Sentinels or
+    nodes, the service that Sentinels watch, and the options of connections. None for one server."""
+    parts = urlsplit(url)
+    scheme, plus, kind = parts.scheme.partition("+")
+    if not plus:
+        return None
+    service, _, db = parts.path.strip("/").partition("/")
+    require(service if kind == "sentinel" else kind == "cluster" and not service)
+    user, at, hosts = parts.netloc.rpartition("@")
+    query = dict(parse_qsl(parts.query))
+    login = ("username", "password")
+    own = {key: query.pop(f"sentinel_{key}") for key in login if f"sentinel_{key}" in query}
+    rest = f"/{db}?{urlencode(query)}"
+    servers = [redis_options(f"{scheme}://{user}{at}{host}{rest}") for host in hosts.split(",")]
+    port = 26379 if service else 6379
+    tls = {"ssl": True} if scheme == "rediss" else {}
+    options = tls | {key: servers[0][key] for key in query}
+    return {
+        "endpoints": [(server["host"], server.get("port", port)) for server in servers],
+        "service": service or None,
+        "options": options | {k: servers[0][k] for k in (*login, "db") if servers[0].get(k)},
+        "sentinel_options": options | own,
+    }
+
+
+def as_email(url: str) -> Config:
+    """Django's settings for an SMTP server, a folder or the console."""
+    scheme = url.partition("://")[0]
+    config: Config = environ.Env.email_url_config(url)
+    if scheme == "consolemail":
+        config["EMAIL_BACKEND"] = "mail.console.EmailBackend"
+    elif scheme == "filemail":
+        require(config["EMAIL_FILE_PATH"])
+    else:
+        require(scheme in {"smtp", "smtps", "smtp+tls", "smtp+ssl"} and config["EMAIL_HOST"])
+    # RFC 8314 §3.3: TLS from the first byte has a port of its own.
+    config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
+    return {key: value for key, value in config.items() if value}
+
+
+# ---- Kinds of values -------------------------------------------------------------------------
+
+TEXT = matching(".+"), "not empty"
+HOST = as_host, "an IP address"
+HOST_NAMES = (
+    each(matching(r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]")),
+    "host names without scheme, port or path, separated by commas",
+)
+URL = as_browsers_write, "an http or https address without user name, query or *"
+ORIGIN = as_origin, "an http or https address without path, user name, query or *"
+ORIGINS = each(as_origin), "addresses such as https://app.example.com, separated by commas"
+HTTPS_LINK = matching(r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?"), "an https address"
+SENDER = (
+    matching(r"[^@<>\s]+@[^@<>\s]+|[^@<>\n]*<[^@<>\s]+@[^@<>\s]+>"),
+    "an e-mail address, such as Example <no-reply@example.com>",
+)
+SECRETS = each(matching(".{32,}")), "secrets of at least 32 characters, separated by commas"
+TOKEN = matching("([ -~]{16,})?"), "at least 16 ASCII characters long"
+DSN = matching(r"(https?://\w+@[\w.:\[\]-]+/(\S+/)?\d+)?"), "a DSN of Sentry"
+DATABASE = as_database, "an address, such as postgres://user:password@host:5432/name"
+REDIS = as_redis_url, "an address, such as redis://:password@host:6379/0"
+EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
+BREACH_FILE = as_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
+NETWORK_LIMITS = (
+    as_network_limits,
+    "NETWORK=LIMIT, each network once, of IPv6 a /64 or larger, separated by commas",
+)
+LENIENT_TIERS = (
+    each(matching("authenticated|public")),
+    "authenticated or public, separated by commas",
+)
+PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for themselves
+    each(matching("(?!(about|blob|data|file|ftp|https?|javascript|vbscript)$)[a-z][a-z0-9+.-]*")),
+    "private-use URL schemes, separated by commas",
+)
+
+# ---- What depends on other settings ----------------------------------------------------------
 
 
 def secret_key(name: str, path: Path) -> str:
@@ -165,7 +266,9 @@ def secret_key(name: str, path: Path) -> str:
             value = path.read_text("utf-8").strip()
         except (OSError, ValueError) as error:
             stop(name, f"is unset, and {path} cannot be made or read ({type(error).__name__})")
-    return check_secret(name, value)
+    if len(value) < 32:
+        stop(name, "must be at least 32 characters long")
+    return value
 
 
 def make_secret(path: Path) -> None:
@@ -177,68 +280,6 @@ def make_secret(path: Path) -> None:
         draft.flush()
         with contextlib.suppress(FileExistsError):
             os.link(draft.name, path)
-
-
-def breach_file(name: str) -> str | None:
-    """The path of a file of breached passwords, of which some lines are checked."""
-    path = os.environ.get(name)
-    if path is not None:
-        expected = "a whole file of SHA-1 hashes, one a line, in ascending order"
-        parse(name, path, BreachFile, expected)
-    return path
-
-
-# ---- Addresses -------------------------------------------------------------------------------
-
-
-def network_limits(name: str) -> list[tuple[IPv4Network | IPv6Network, int]]:
-    """Limits for networks, the longest prefix first: `203.0.113.0/24=200,2001:db8:1::/48=200`."""
-    found: dict[IPv4Network | IPv6Network, int] = {}
-    for entry in items(name):
-        expected = f"NETWORK=LIMIT, each network once, of IPv6 a /64 or larger: {entry[:60]!r}"
-        network, limit = parse(name, entry, network_limit, expected)
-        if network in found:
-            stop(name, f"must be {expected}")
-        found[network] = limit
-    return sorted(found.items(), key=lambda item: -item[0].prefixlen)
-
-
-def network_limit(entry: str) -> tuple[IPv4Network | IPv6Network, int]:
-    text, _, limit = entry.partition("=")
-    network = ip_network(text)
-    require(re.fullmatch("[1-9][0-9]{0,8}", limit))
-    require(network.version == 4 or network.prefixlen <= 64)  # as IPv6 callers are counted
-    return network, int(limit)
-
-
-def host_address(name: str, default: str) -> str:
-    """An IP address; IPv6 in the brackets that it needs before a port."""
-    address = parse(name, given(name, default), ip_address, "an IP address")
-    return f"[{address}]" if address.version == 6 else str(address)
-
-
-def http_url(name: str, default: str) -> str:
-    """An http(s) address, without a trailing slash."""
-    return as_browsers_write(name, given(name, default), "")
-
-
-def origin(name: str, default: str) -> str:
-    """An http(s) address without a path."""
-    return as_browsers_write(name, given(name, default), "path, ")
-
-
-def origins(name: str) -> list[str]:
-    return [as_browsers_write(name, value, "path, ") for value in items(name)]
-
-
-def as_browsers_write(name: str, value: str, refused: str) -> str:
-    """An address with scheme and host in lower case, without a default port (RFC 6454 §6.1)."""
-    expected = f"an http or https address without {refused}user name, query or *"
-    url = parse(name, value, HttpUrl, expected)
-    has_path = bool(refused) and url.path != "/"
-    if "*" in value or url.username or url.query or url.fragment or has_path:
-        stop(name, f"must be {expected}")
-    return str(url).rstrip("/")
 
 
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
@@ -264,101 +305,3 @@ def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
     origins = dict.fromkeys("{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls)
     usable = [origin for origin in origins if verify_rp_id(value, origin)]
     return value if usable else "", usable
-
-
-# ---- Servers ---------------------------------------------------------------------------------
-
-
-def database(name: str, default: str) -> Config:
-    """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
-    expected = "an address, such as postgres://user:password@host:5432/name?sslmode=require"
-    return parse(name, given(name, default), database_config, expected)
-
-
-def database_config(url: str) -> Config:
-    require(url.partition("://")[0] in {"postgres", "postgresql", "sqlite"})
-    config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
-    options = config["OPTIONS"]
-    pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", "false")
-    require(pooled in {"true", "false"})
-    # The service settles Django's other options itself.
-    require(config.keys() <= {"ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"})
-    if config["ENGINE"].endswith("sqlite3"):
-        require(options.keys() <= {"timeout"})
-    else:
-        conninfo.make_conninfo("", **options)  # refuses what libpq does not know
-        require(all(re.fullmatch(VALUES.get(key, ".+"), str(options[key])) for key in options))
-    return config | {"DISABLE_SERVER_SIDE_CURSORS": pooled == "true"}
-
-
-def redis_url(name: str) -> str | None:
-    """The address of the limiter's store, or None where the variable is unset or empty."""
-    url = given(name, None) or None
-    if url and "+" not in url.partition("://")[0]:
-        parse(name, url, check_redis_url, "an address, such as redis://:password@host:6379/0")
-    return url
-
-
-def check_redis_url(url: str) -> None:
-    ConnectionPool.from_url(url).make_connection()  # reads the options, but does not connect
-    require(urlsplit(url).hostname and re.fullmatch(r"/?\d{0,5}", urlsplit(url).path))
-
-
-def redis_servers(name: str, url: str | None) -> Config | None:
-    """Of a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS): the Sentinels or
-    nodes, the service that Sentinels watch, and the options of connections. None for one server."""
-    if url is None or "+" not in url.partition("://")[0]:
-        return None
-    expected = "an address, such as redis+sentinel://host,host/mymaster/0"
-    return parse(name, url, several_redis, expected)
-
-
-def several_redis(url: str) -> Config:
-    scheme, _, rest = url.partition("://")
-    rest, _, query = rest.partition("?")
-    rest, _, path = rest.partition("/")
-    login, _, hosts = rest.rpartition("@")
-    username, _, password = map(unquote, login.partition(":"))
-    service, _, db = path.partition("/")
-    protocol, _, kind = scheme.partition("+")
-    is_cluster = kind == "cluster"
-    require(protocol in {"redis", "rediss"} and (is_cluster or kind == "sentinel"))
-    require(not path if is_cluster else service)
-    own_port = 6379 if is_cluster else 26379
-    servers = [urlsplit(f"tcp://{host}") for host in hosts.split(",")]
-    require(all(server.hostname for server in servers))
-    tls: Config = {"ssl": protocol == "rediss"}
-    sentinel: Config = {}
-    for key, value in parse_qsl(query, strict_parsing=bool(query)):
-        require(re.fullmatch("ssl_(ca_certs|certfile|keyfile)|sentinel_(username|password)", key))
-        (tls if key.startswith("ssl_") else sentinel)[key.removeprefix("sentinel_")] = value
-    options = tls | {"username": username, "password": password, "db": int(db or 0)}
-    return {
-        "endpoints": [(server.hostname, server.port or own_port) for server in servers],
-        "service": service or None,
-        "options": {key: value for key, value in options.items() if value},
-        "sentinel_options": {key: value for key, value in (tls | sentinel).items() if value},
-    }
-
-
-def email(name: str, default: str) -> Config:
-    """Django's settings for an SMTP server, a folder or the console."""
-    expected = (
-        "an address, such as smtp+tls://user:password@mail.example.com:587, "
-        "filemail:////var/mail/outgoing or consolemail://"
-    )
-    return parse(name, given(name, default), email_config, expected)
-
-
-def email_config(url: str) -> Config:
-    scheme = url.partition("://")[0]
-    config: Config = environ.Env.email_url_config(url)
-    if scheme == "consolemail":
-        config["EMAIL_BACKEND"] = "mail.console.EmailBackend"
-    elif scheme == "filemail":
-        require(config["EMAIL_FILE_PATH"])
-    else:
-        require(scheme in {"smtp", "smtps", "smtp+tls", "smtp+ssl"} and config["EMAIL_HOST"])
-    # RFC 8314 §3.3: TLS from the first byte has a port of its own.
-    config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
-    return {key: value for key, value in config.items() if value}

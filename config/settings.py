@@ -13,34 +13,34 @@ from config import environment as env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-COMMIT = env.text("COMMIT", "unknown")
+COMMIT = env.read("COMMIT", "unknown", env.TEXT)
 
 # ---- The environment -------------------------------------------------------------------------
 # A bad value ends the start here, with one line.
 
 PORT = env.integer("PORT", 8000, high=65535)
-BIND = env.host_address("BIND", "127.0.0.1")
+BIND = env.read("BIND", "127.0.0.1", env.HOST)
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
 WEB_THREADS = env.integer("WEB_THREADS", 32, high=256)
-DATA_DIR = Path(env.text("DATA_DIR", f"{BASE_DIR / 'var'}")).expanduser().absolute()
+DATA_DIR = Path(env.read("DATA_DIR", f"{BASE_DIR / 'var'}", env.TEXT)).expanduser().absolute()
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
-SECRET_KEY_FALLBACKS = env.secret_keys("SECRET_KEY_FALLBACKS")
-METRICS_TOKEN = env.token("METRICS_TOKEN")
+SECRET_KEY_FALLBACKS = env.read("SECRET_KEY_FALLBACKS", "", env.SECRETS)
+METRICS_TOKEN = env.read("METRICS_TOKEN", "", env.TOKEN)
 LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
-SENTRY_DSN = env.text("SENTRY_DSN", "", env.DSN)
+SENTRY_DSN = env.read("SENTRY_DSN", "", env.DSN)
 
-DATABASE = env.database("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}")
-REDIS_URL = env.redis_url("REDIS_URL")
-REDIS_SERVERS = env.redis_servers("REDIS_URL", REDIS_URL)  # of Sentinels or of a Cluster
-EMAIL = env.email("EMAIL_URL", "consolemail://")
-DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "no-reply@localhost", env.SENDER)
+DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE)
+REDIS_URL = env.read("REDIS_URL", "", env.REDIS)
+REDIS_SERVERS = env.redis_servers(REDIS_URL)  # of Sentinels or of a Cluster
+EMAIL = env.read("EMAIL_URL", "consolemail://", env.EMAIL)
+DEFAULT_FROM_EMAIL = env.read("DEFAULT_FROM_EMAIL", "no-reply@localhost", env.SENDER)
 
-FRONTEND_URL = env.http_url("FRONTEND_URL", f"http://localhost:{PORT}")
-SERVICE_URL = env.origin("SERVICE_URL", f"http://127.0.0.1:{PORT}")
-ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", env.HOST_NAMES)
+FRONTEND_URL = env.read("FRONTEND_URL", f"http://localhost:{PORT}", env.URL)
+SERVICE_URL = env.read("SERVICE_URL", f"http://127.0.0.1:{PORT}", env.ORIGIN)
+ALLOWED_HOSTS = env.read("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", env.HOST_NAMES)
 # The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
 SERVES_PAGES = env.is_own_url(FRONTEND_URL, ALLOWED_HOSTS, PORT)
-CORS_ALLOWED_ORIGINS = env.origins("CORS_ALLOWED_ORIGINS")
+CORS_ALLOWED_ORIGINS = env.read("CORS_ALLOWED_ORIGINS", "", env.ORIGINS)
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0, low=0, high=16)
 COOKIE_SECURE = env.boolean("COOKIE_SECURE", True)
 COOKIE_SAMESITE: Literal["Lax", "Strict", "None"] = env.choice(
@@ -49,33 +49,33 @@ COOKIE_SAMESITE: Literal["Lax", "Strict", "None"] = env.choice(
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
     env.stop("COOKIE_SAMESITE", "None needs COOKIE_SECURE=true, or browsers drop the cookie")
 LINKS = {  # on every page and in every mail
-    "terms": env.text("LINKS_TERMS", "", env.HTTPS_LINK),
-    "privacy": env.text("LINKS_PRIVACY", "", env.HTTPS_LINK),
-    "help": env.text("LINKS_HELP", "", env.HTTPS_LINK),
-    "imprint": env.text("LINKS_IMPRINT", "", env.HTTPS_LINK),
+    "terms": env.read("LINKS_TERMS", "", env.HTTPS_LINK),
+    "privacy": env.read("LINKS_PRIVACY", "", env.HTTPS_LINK),
+    "help": env.read("LINKS_HELP", "", env.HTTPS_LINK),
+    "imprint": env.read("LINKS_IMPRINT", "", env.HTTPS_LINK),
 }
 LINKS = {name: url for name, url in LINKS.items() if url}
 
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 3600)
 REFRESH_TOKEN_SECONDS = env.integer("REFRESH_TOKEN_SECONDS", 86400)
 SESSION_MAX_SECONDS = env.integer("SESSION_MAX_SECONDS", 2592000)
-JWT_ISSUER = env.text("JWT_ISSUER", "consulting-management")
+JWT_ISSUER = env.read("JWT_ISSUER", "consulting-management", env.TEXT)
 JWT_LEEWAY_SECONDS = env.integer("JWT_LEEWAY_SECONDS", 5, low=0, high=300)
 PASSWORD_MIN_LENGTH = env.integer("PASSWORD_MIN_LENGTH", 8, low=8, high=64)
 PASSWORD_REJECT_COMMON = env.boolean("PASSWORD_REJECT_COMMON", False)
-PASSWORD_BREACH_FILE = env.breach_file("PASSWORD_BREACH_FILE")
+PASSWORD_BREACH_FILE = env.read("PASSWORD_BREACH_FILE", "", env.BREACH_FILE)
 PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkeys("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
 STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
 ASSISTANTS = env.boolean("ASSISTANTS", True)
 ASSISTANT_METADATA_DOCUMENTS = env.boolean("ASSISTANT_METADATA_DOCUMENTS", True)
 METADATA_DOCUMENTS_TEST_AUTHORITY = None  # tests: the CA file of their server on loopback
-ASSISTANT_REDIRECT_SCHEMES = env.names("ASSISTANT_REDIRECT_SCHEMES", "", env.PRIVATE_SCHEMES)
+ASSISTANT_REDIRECT_SCHEMES = env.read("ASSISTANT_REDIRECT_SCHEMES", "", env.PRIVATE_SCHEMES)
 
 RATE_LIMIT_AUTHENTICATED = env.integer("RATE_LIMIT_AUTHENTICATED", 300)
 RATE_LIMIT_PUBLIC = env.integer("RATE_LIMIT_PUBLIC", 300)
 RATE_LIMIT_CREDENTIAL = env.integer("RATE_LIMIT_CREDENTIAL", 10)
-RATE_LIMIT_CREDENTIAL_NETWORKS = env.network_limits("RATE_LIMIT_CREDENTIAL_NETWORKS")
-RATE_LIMIT_DRY_RUN = env.names("RATE_LIMIT_DRY_RUN", "", env.LENIENT_TIERS)
+RATE_LIMIT_CREDENTIAL_NETWORKS = env.read("RATE_LIMIT_CREDENTIAL_NETWORKS", "", env.NETWORK_LIMITS)
+RATE_LIMIT_DRY_RUN = env.read("RATE_LIMIT_DRY_RUN", "", env.LENIENT_TIERS)
 RATE_LIMIT_WINDOW_SECONDS = env.integer("RATE_LIMIT_WINDOW_SECONDS", 60, high=86400)
 LIMITER_PROCESSES = env.integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURRENCY
 LOCKOUT_THRESHOLD = env.integer("LOCKOUT_THRESHOLD", 5)
@@ -91,9 +91,7 @@ AUDIT_KEEP_DAYS = env.integer("AUDIT_KEEP_DAYS", 400, high=36500)
 
 # ---- Django ----------------------------------------------------------------------------------
 
-DEBUG = False
 ROOT_URLCONF = "config.urls"
-WSGI_APPLICATION = "config.wsgi.application"
 INSTALLED_APPS = [
     "backoffice",  # before the admin, whose templates it extends
     "backoffice.apps.SiteConfig",
@@ -145,7 +143,6 @@ TEMPLATES = [
 # Django's other storages sign a cookie: making the signer costs every request.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("sv", "Svenska")]
@@ -206,7 +203,7 @@ REDIS_CONNECTION = {
     "driver_info": None,
     # With the answer to CLIENT SETNAME a new connection reads a TLS server's session tickets, which
     # redis-py would take for data left by another command.
-    "client_name": "consulting" if (REDIS_URL or "").startswith("rediss") else None,
+    "client_name": "consulting" if REDIS_URL.startswith("rediss") else None,
 }
 if REDIS_URL and not REDIS_SERVERS:
     CACHES = {
@@ -216,8 +213,6 @@ if REDIS_URL and not REDIS_SERVERS:
             "OPTIONS": {"CONNECTION_POOL_KWARGS": REDIS_CONNECTION},
         },
     }
-else:
-    CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
 
 # ---- People, passwords, tokens ---------------------------------------------------------------
 
@@ -285,7 +280,6 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "config.pagination.NumberedPagination",
     "EXCEPTION_HANDLER": "config.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
-    "STRICT_JSON": True,
     "DEFAULT_SCHEMA_CLASS": "config.schema.Schema",
 }
 SPECTACULAR_SETTINGS = {
@@ -295,7 +289,9 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,  # a request's required fields are not an answer's
     "SCHEMA_PATH_PREFIX": "",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,  # it says each word twice
-    "POSTPROCESSING_HOOKS": ["config.schema.complete"],
+    "DESCRIPTION": (BASE_DIR / "config/schema.md").read_text("utf-8"),
+    "SERVERS": [{"url": SERVICE_URL}],
+    "POSTPROCESSING_HOOKS": [],  # config.schema adds what drf-spectacular does not see
 }
 
 # ---- Mail ------------------------------------------------------------------------------------
@@ -312,16 +308,13 @@ LOGGING = {
         "text": {"()": "config.logs.TextFormatter"},
         "json": {"()": "config.logs.JSONFormatter"},
     },
-    "filters": {
-        "without_request_text": {"()": "config.logs.WithoutRequestText"},
-        "with_traceback": {"()": "config.logs.WithTraceback"},
-    },
+    "filters": {"without_request_text": {"()": "config.logs.WithoutRequestText"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
         # Django's own handlers and levels would log each 4xx as a warning, with its path.
         "django": {"handlers": [], "level": "INFO", "propagate": True},
-        "django.request": {"level": "ERROR", "filters": ["with_traceback"]},
+        "django.request": {"level": "CRITICAL"},  # config.errors logs failures
         "django.security": {"level": "CRITICAL"},
         "fido2": {"level": "WARNING"},  # else it names each passkey that is used
         "gunicorn.error": {"filters": ["without_request_text"], "propagate": True},

@@ -8,28 +8,28 @@ PAGE = Path("docs/configuration.md")
 ROW = re.compile(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
 VALUES = {
     "boolean": "`true`, `false`",
-    "breach_file": "path",
-    "database": "`postgres://`, `sqlite://`",
-    "email": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, `consolemail://`",
-    "http_url": "http(s) URL",
-    "host_address": "IP address",
-    "network_limits": "list of `NETWORK=LIMIT`",
-    "origin": "http(s) URL",
-    "origins": "list of origins",
     "passkeys": "domain",
-    "redis_url": "[address](#redis-addresses)",
     "secret_key": "secret",
-    "secret_keys": "list of secrets",
-    "text": "text",
-    "token": "secret",
+    "env.BREACH_FILE": "path",
+    "env.DATABASE": "`postgres://`, `sqlite://`",
     "env.DSN": "DSN",
+    "env.EMAIL": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, "
+    "`consolemail://`",
+    "env.HOST": "IP address",
     "env.HOST_NAMES": "list of host names",
     "env.HTTPS_LINK": "https URL",
     "env.LENIENT_TIERS": "list of `authenticated`, `public`",
+    "env.NETWORK_LIMITS": "list of `NETWORK=LIMIT`",
+    "env.ORIGIN": "http(s) URL",
+    "env.ORIGINS": "list of origins",
     "env.PRIVATE_SCHEMES": "list of schemes",
+    "env.REDIS": "[address](#redis-addresses)",
+    "env.SECRETS": "list of secrets",
     "env.SENDER": "e-mail address",
+    "env.TEXT": "text",
+    "env.TOKEN": "secret",
+    "env.URL": "http(s) URL",
 }
-FORMED = {"text", "names"}  # whose third argument says more
 MADE = {  # defaults that are no values
     "PASSKEYS_RP_ID": "host of `$FRONTEND_URL`",
     "SECRET_KEY": "generated in `$DATA_DIR/secret_key`",
@@ -54,7 +54,7 @@ def values(kind, node):
     if kind == "choice":
         return ", ".join(f"`{one}`" for one in ast.literal_eval(node.args[2]))
     if kind != "integer":
-        return VALUES[ast.unparse(node.args[2]) if len(node.args) > 2 and kind in FORMED else kind]
+        return VALUES[ast.unparse(node.args[2]) if kind == "read" else kind]
     bounds = {word.arg: ast.unparse(word.value) for word in node.keywords}
     low, high = bounds.get("low", "1"), bounds.get("high")
     return f"{low} to {eval(high)}" if high else f"{low} or more"

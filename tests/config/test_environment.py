@@ -8,7 +8,7 @@ import sys
 import pytest
 
 BAD = {
-    "PORT": ["0", "65536", "http", "-1", "1.5", "", "\uff18\uff10", "9" * 5000],
+    "PORT": ["0", "65536", "http", "-1", "1.5", "", "9" * 5000],
     "SECRET_KEY": ["", "short"],
     "SECRET_KEY_FALLBACKS": ["short", f"{'x' * 32},short", f"{'x' * 32}\n{'y' * 32}"],
     "DATABASE_URL": [
@@ -47,9 +47,9 @@ BAD = {
     "LOG_FORMAT": ["", "xml"],
     "JWT_ISSUER": [""],
     "PASSWORD_MIN_LENGTH": ["7", "65", ""],
-    "PASSWORD_BREACH_FILE": ["", "/nowhere", "/", "/dev/null"],
+    "PASSWORD_BREACH_FILE": ["/nowhere", "/", "/dev/null"],
     "SENTRY_DSN": ["sentry.example.com", "https://sentry.example.com/1", "https://key@host/"],
-    "METRICS_TOKEN": ["", "short", "a token\nof two lines", "\u00fc" * 20],
+    "METRICS_TOKEN": ["short", "a token\nof two lines", "\u00fc" * 20],
     "ASSISTANT_REDIRECT_SCHEMES": ["https", "cursor,javascript", "Cursor", "a b"],
     "LINKS_TERMS": ["http://example.com", "example.com/terms", "https://", "javascript:alert(1)"],
     "LINKS_PRIVACY": ["https://me@example.com/", "https://example.com/a b", " "],

@@ -65,4 +65,4 @@ def test_credential_tier_has_no_dry_run(monkeypatch, value):
     monkeypatch.setenv("RATE_LIMIT_DRY_RUN", value)
 
     with pytest.raises(SystemExit, match=r"^RATE_LIMIT_DRY_RUN: "):
-        environment.names("RATE_LIMIT_DRY_RUN", "", environment.LENIENT_TIERS)
+        environment.read("RATE_LIMIT_DRY_RUN", "", environment.LENIENT_TIERS)

@@ -263,7 +263,7 @@ def store_servers(request, engine):
 def counted(store_servers, settings):
     """Counts in the servers, in this process."""
     settings.REDIS_URL = store_servers.url
-    settings.REDIS_SERVERS = environment.redis_servers("REDIS_URL", store_servers.url)
+    settings.REDIS_SERVERS = environment.redis_servers(store_servers.url)
     limiter.reset()
     until(lambda: limiter.state() == "ok", 10)
     yield
