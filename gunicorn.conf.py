@@ -3,7 +3,6 @@
 import gc
 import os
 import shutil
-import signal
 import tempfile
 from typing import Any
 
@@ -22,7 +21,6 @@ threads = settings.WEB_THREADS
 preload_app = True  # keys, settings and URLs are read once; a bad one ends the start
 keepalive = 5
 graceful_timeout = 10
-timeout = 30
 logconfig_dict = settings.LOGGING
 control_socket_disable = True  # one path per user: two services would fight over it
 forwarded_allow_ips = ""  # Django decides which proxies to believe (TRUSTED_PROXY_COUNT)
@@ -53,9 +51,6 @@ def post_worker_init(worker: Any) -> None:
 def worker_exit(server: Any, worker: Any) -> None:
     from config.logs import write_the_rest
 
-    # Ctrl-C sends SIGINT, then the master SIGQUIT; the second would interrupt the exit.
-    for ending in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
-        signal.signal(ending, signal.SIG_IGN)
     write_the_rest(worker.log_listener)
 
 

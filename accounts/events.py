@@ -25,12 +25,12 @@ GROUPS = {
 }
 
 
-@extend_schema_field({"type": "string"})
 class KindField(OneOfField):
     """A kind of event; a string in the schema, since more will follow."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(Kind.values, **options)
+        extend_schema_field({"type": "string"})(self)  # type: ignore[type-var]
 
 
 class EventFilterSerializer(serializers.Serializer):

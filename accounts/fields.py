@@ -97,6 +97,7 @@ class OneOfField(TextField):
     def __init__(self, words: Iterable[str], **options: Any) -> None:
         super().__init__(**options)
         self.words = list(words)
+        extend_schema_field({"type": "string", "enum": self.words})(self)  # type: ignore[type-var]
 
     def to_internal_value(self, data: object) -> str:
         word = super().to_internal_value(data)

@@ -199,7 +199,7 @@ class AuthorizeView(CountedView):
         answer = super().handle_exception(exc)
         context = {"problem": type(exc).__name__, "wait": answer.headers.get("Retry-After")}
         if isinstance(exc, OAuthError):
-            context |= exc.body
+            context |= {"error": str(exc.detail)} | exc.extra
         page = self.page("problem", answer.status_code, **context)
         for name, value in answer.headers.items():
             page.headers.setdefault(name, value)

@@ -11,7 +11,7 @@ class OAuthError(APIException):
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(error)
-        self.body = {"error": error, "error_description": description}
+        self.extra = {"error_description": description}
 
 
 class InvalidClient(OAuthError):

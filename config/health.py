@@ -19,21 +19,16 @@ MOST_SECONDS_APART = 30  # of this host's clock and the database's
 
 @example({"status": "ok", "database": "ok", "limiter": "ok", "keys": "ok"})
 class Health(serializers.Serializer):
-    status = serializers.ChoiceField(["ok", "degraded"])
-    database = serializers.ChoiceField(["ok"])
-    limiter = serializers.ChoiceField(["ok", "fallback"])
-    keys = serializers.ChoiceField(["ok", "missing"], help_text="`missing`: one is unreadable.")
+    """All but `error` with 200, all but `keys` with 503."""
 
-
-class Unhealthy(serializers.Serializer):
-    error = serializers.ChoiceField(["service unavailable"])
-    status = serializers.ChoiceField(["unavailable"])
-    database = serializers.ChoiceField(["unavailable"])
+    status = serializers.ChoiceField(["ok", "degraded", "unavailable"])
+    database = serializers.ChoiceField(["ok", "unavailable"])
     limiter = serializers.ChoiceField(["ok", "fallback"])
+    keys = serializers.ChoiceField(["ok", "missing"], required=False)
+    error = serializers.CharField(required=False)
 
 
 class UncountedView(JSONView):
-    http_method_names = ["get", "head"]
     default_response_headers = {"Cache-Control": "no-store"}
 
 
@@ -50,10 +45,10 @@ class HealthView(UncountedView):
         responses={
             200: OpenApiResponse(
                 Health,
-                "It can; `degraded` while limits fall back, a signing key cannot be decrypted, or "
-                "this host's clock is over 30 seconds off the database's.",
+                "It can; `degraded` while limits fall back, a signing key cannot be decrypted "
+                "(`keys` is `missing`), or this host's clock is over 30 seconds off.",
             ),
-            503: OpenApiResponse(Unhealthy, "The database is unreachable."),
+            503: OpenApiResponse(Health, "The database is unreachable, which `error` says."),
         },
     )
     def get(self, request: Request) -> Response:
@@ -63,12 +58,11 @@ class HealthView(UncountedView):
                 cursor.execute("SELECT 1")
             keys = "missing" if signing_keys.unreadable() else "ok"
         except Error:
-            found = {"status": "unavailable", "database": "unavailable", "limiter": limits}
-            return Response(Unhealthy(found | {"error": "service unavailable"}).data, 503)
+            body = {"status": "unavailable", "database": "unavailable", "limiter": limits}
+            return Response(body | {"error": "service unavailable"}, 503)
         is_on_time = abs(signing_keys.seconds_ahead) <= MOST_SECONDS_APART
-        is_well = limits == keys == "ok" and is_on_time
-        found = {"status": "ok" if is_well else "degraded", "database": "ok"}
-        return Response(Health(found | {"limiter": limits, "keys": keys}).data)
+        status = "ok" if limits == keys == "ok" and is_on_time else "degraded"
+        return Response({"status": status, "database": "ok", "limiter": limits, "keys": keys})
 
 
 class LiveView(UncountedView):

@@ -18,6 +18,7 @@ from audit.origin import current
 from metrics import series
 
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+REQUEST_TEXT = re.compile(r"(Invalid request from ip=\S*): .*|\?.*", re.DOTALL)
 PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 QUEUED_LINES = 5_000  # that wait for a slow reader of the log, in each process
 
@@ -34,16 +35,14 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         request_id = current.get().request_id or "-"
         words = [f"{self.formatTime(record)} {record.levelname} {record.name} [{request_id}]"]
-        words.append(escaped(record.getMessage()))
-        fields: dict[str, object] = getattr(record, "fields", {})
-        for name, value in fields.items():
+        words.append(record.getMessage())
+        for name, value in getattr(record, "fields", {}).items():
             text = str(value)
             words.append(f"{name}={text if PLAIN.fullmatch(text) else json.dumps(text)}")
-        line = " ".join(words)
+        lines = [" ".join(words)]
         if record.exc_info:
-            trace = self.formatException(record.exc_info).splitlines()
-            line = "\n    ".join([line, *map(escaped, trace)])
-        return line
+            lines += self.formatException(record.exc_info).splitlines()
+        return "\n    ".join(map(escaped, lines))
 
 
 class JSONFormatter(JsonFormatter):
@@ -63,21 +62,8 @@ class WithoutRequestText(logging.Filter):
     """gunicorn repeats a bad request's text and a failed request's query; both may hold secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.msg, str) and record.msg.startswith("Invalid request from ip="):
-            record.msg = record.msg.partition(": ")[0]
-        elif isinstance(record.args, tuple):
-            record.args = tuple(
-                value.partition("?")[0] if isinstance(value, str) else value
-                for value in record.args
-            )
+        record.msg, record.args = REQUEST_TEXT.sub(r"\1", record.getMessage()), ()
         return True
-
-
-class WithTraceback(logging.Filter):
-    """Of what Django logs of failed requests, only what config.errors has not logged already."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return bool(record.exc_info)
 
 
 class DroppingQueueHandler(QueueHandler):

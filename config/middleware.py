@@ -28,10 +28,6 @@ TRACEPARENT = re.compile(
 )
 
 
-def is_admin(request: HttpRequest) -> bool:
-    return request.path_info.startswith("/admin/")
-
-
 class RequestMiddleware:
     """What every request and answer passes: an id and an origin, which log lines and the audit log
     name; cookies that can be trusted; headers; one log line and one observation for /metrics."""

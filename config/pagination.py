@@ -6,18 +6,17 @@ The contract: interface §8.
 from typing import Any
 
 from django.db.models import QuerySet
-from rest_framework.exceptions import ValidationError
+from rest_framework import serializers
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.generics import valid_query
 
-def whole_number(request: Request, name: str, default: int) -> int:
-    """A query parameter of 1 or more; ValidationError for anything else."""
-    digits = request.query_params.get(name, str(default))[:20]
-    if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
-        raise ValidationError({name: ["A whole number of 1 or more is expected."]})
-    return int(digits)
+
+class PageSerializer(serializers.Serializer):
+    page = serializers.IntegerField(min_value=1, default=1)
+    per_page = serializers.IntegerField(min_value=1, default=20)
 
 
 class NumberedPagination(PageNumberPagination):
@@ -26,32 +25,21 @@ class NumberedPagination(PageNumberPagination):
 
     page_size = 20
     page_size_query_param = "per_page"
-    max_page_size = 100
     page_query_description = "From 1; a page past the end has no items."
-    page_size_query_description = f"From 1; more than {max_page_size} counts as {max_page_size}."
+    page_size_query_description = "From 1; more than 100 counts as 100."
 
     def paginate_queryset(self, queryset: QuerySet, request: Request, view: object = None) -> Any:
         """The page as a slice of the queryset that is not loaded yet, or no rows at all."""
-        self.number = whole_number(request, "page", 1)
-        self.size = min(whole_number(request, "per_page", self.page_size), self.max_page_size)
-        self.total = queryset.count()
-        start = (self.number - 1) * self.size
-        return queryset[start : start + self.size] if start < self.total else []
+        asked = valid_query(PageSerializer, request)
+        page, size, total = asked["page"], min(asked["per_page"], 100), queryset.count()
+        self.counts = {"page": page, "per_page": size, "total": total}
+        start = (page - 1) * size
+        return queryset[start : start + size] if start < total else []
 
     def get_paginated_response(self, data: object) -> Response:
-        counts = {"page": self.number, "per_page": self.size, "total": self.total}
-        return Response({"items": data} | counts)
+        return Response({"items": data} | self.counts)
 
     def get_paginated_response_schema(self, schema: dict[str, object]) -> dict[str, object]:
-        number = {"type": "integer", "minimum": 1}
-        properties = {
-            "items": schema,
-            "page": number | {"example": 1},
-            "per_page": number | {"maximum": self.max_page_size, "example": self.page_size},
-            "total": {"type": "integer", "minimum": 0, "example": 1},
-        }
+        number = {"type": "integer", "example": 1}
+        properties = {"items": schema, "page": number, "per_page": number, "total": number}
         return {"type": "object", "properties": properties, "required": [*properties]}
-
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
-        return [part | {"schema": {"type": "integer", "minimum": 1}} for part in found]

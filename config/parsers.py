@@ -9,16 +9,11 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
 
-class MalformedJSON(ParseError):
-    default_detail = "malformed JSON"
-
-
 def finite(text: str) -> float:
     """A number; ValueError for one that overflows, and for NaN and Infinity."""
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
+    if math.isfinite(number := float(text)):
+        return number
+    raise ValueError
 
 
 class StrictJSONParser(JSONParser):
@@ -35,7 +30,7 @@ class StrictJSONParser(JSONParser):
             text = stream.read().decode()
             data = json.loads(text, parse_constant=finite, parse_float=finite)
         except (ValueError, RecursionError):
-            raise MalformedJSON from None
+            data = None
         if not isinstance(data, dict):
-            raise MalformedJSON
+            raise ParseError("malformed JSON")
         return data

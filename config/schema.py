@@ -3,18 +3,14 @@
 import functools
 import json
 import re
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-from drf_spectacular.extensions import (
-    OpenApiAuthenticationExtension,
-    OpenApiSerializerFieldExtension,
-)
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from accounts.generics import IsAdmin
+from accounts.tokens import BearerAuthentication
+from signin.factors.enrolment import EnrolmentAuthentication
 from throttling.openapi import JSON, Raises
 from throttling.views import CountedView, CredentialThrottle
 
@@ -33,7 +29,6 @@ HEADERS = {
     "x-ratelimit-remaining": number_header("Requests left in the window.", 0),
     "x-ratelimit-reset": number_header("Seconds until the window ends.", 1),
     "Retry-After": number_header("Seconds to wait before trying again.", 1),
-    "WWW-Authenticate": {"required": True, "schema": {"const": "Bearer"}},
 }
 LIMITS = {name: ref("headers", name) for name in HEADERS if name.startswith("x-")}
 REFUSED = {"Retry-After": ref("headers", "Retry-After")}
@@ -63,19 +58,6 @@ ERROR = {
 }
 
 
-def error_response(description: str, words: list[str], status: int) -> JSON:
-    """An answer whose `error` is one of the words."""
-    headers = REFUSED if status == 429 else LIMITS if status < 500 else {}
-    if status == 401:
-        headers = headers | {"WWW-Authenticate": ref("headers", "WWW-Authenticate")}
-    schema = {"allOf": [ref("schemas", "Error"), {"properties": {"error": {"enum": words}}}]}
-    return {
-        "description": description,
-        "headers": headers,
-        "content": {"application/json": {"schema": schema}},
-    }
-
-
 # The errors that follow from a view's kind: by name, the status, the description and the words.
 COMMON: dict[str, tuple[int, str, list[str]]] = {
     "BadRequest": (
@@ -92,8 +74,7 @@ COMMON: dict[str, tuple[int, str, list[str]]] = {
     "RateLimited": (429, "The tier's limit is exhausted.", ["rate_limited"]),
     "TooManyAttempts": (
         429,
-        "The credential tier is exhausted, or the e-mail address is locked; the answer is the "
-        "same for both.",
+        "The credential tier is exhausted, or the e-mail address is locked: the same answer.",
         ["too many attempts; please try again later"],
     ),
     "InternalError": (500, "A fault of the service.", ["internal error"]),
@@ -103,14 +84,34 @@ COMMON: dict[str, tuple[int, str, list[str]]] = {
         ["service unavailable"],
     ),
 }
+
+
+def error_response(status: int, description: str, words: list[str]) -> JSON:
+    """An answer whose `error` is one of the words."""
+    schema = {"allOf": [ref("schemas", "Error"), {"properties": {"error": {"enum": words}}}]}
+    return {
+        "description": description,
+        "headers": REFUSED if status == 429 else LIMITS if status < 500 else {},
+        "content": {"application/json": {"schema": schema}},
+    }
+
+
 COMPONENTS: JSON = {
     "schemas": {"Error": ERROR},
     "headers": HEADERS,
-    "responses": {
-        name: error_response(description, words, status)
-        for name, (status, description, words) in COMMON.items()
-    },
+    "responses": {name: error_response(*common) for name, common in COMMON.items()},
     "securitySchemes": {
+        "bearer": {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "JWT",
+            "description": "An access token (RS256), from any call that signs in.",
+        },
+        "enrolment": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The `enrolment` of a sign-in whose company requires a second factor.",
+        },
         "refreshCookie": {
             "type": "apiKey",
             "in": "cookie",
@@ -118,6 +119,10 @@ COMPONENTS: JSON = {
             "description": "HttpOnly, `Path=/auth`; set by the calls that sign in.",
         },
     },
+}
+SECURITY: dict[Any, list[JSON]] = {
+    BearerAuthentication: [{"bearer": []}],
+    EnrolmentAuthentication: [{"bearer": []}, {"enrolment": []}],
 }
 
 
@@ -132,6 +137,9 @@ class Schema(AutoSchema):
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"
 
+    def get_auth(self) -> list[JSON]:
+        return [scheme for kind in self.view.authentication_classes for scheme in SECURITY[kind]]
+
     def get_operation(self, *args: Any) -> JSON | None:
         operation: JSON | None = super().get_operation(*args)
         if operation and isinstance(self.view, CountedView):
@@ -139,7 +147,7 @@ class Schema(AutoSchema):
             for answer in answers.values():
                 answer["headers"] = answer.get("headers", {}) | LIMITS
             for status, error in self.errors("requestBody" in operation).items():
-                cookies = answers.get(str(status), {}).get("headers", {}) if status < 429 else {}
+                cookies = answers.get(str(status), {}).get("headers", {})
                 if "headers" in error:
                     error["headers"] = cookies | error["headers"]
                 answers[str(status)] = error
@@ -147,22 +155,8 @@ class Schema(AutoSchema):
         return operation
 
     def errors(self, has_body: bool) -> dict[int, JSON]:
-        """Every error answer of the call by its status: what the method says that it raises, and
-        what follows from the kind of its view."""
-        answers: Any = self.get_response_serializers()
-        said: dict[int, object] = answers if isinstance(answers, dict) else {}
-        words = {status: one.words for status, one in said.items() if isinstance(one, Raises)}
-        common = {COMMON[name][0]: name for name in self.common(has_body)}
-        errors = {status: ref("responses", name) for status, name in common.items()}
-        for status, raised in words.items():
-            _, description, known = COMMON[common[status]] if status in common else (0, "", [])
-            named = ", ".join(f"`{word}`" for word in raised)
-            text = f"{named}. {description}".strip()
-            errors[status] = error_response(text, [*dict.fromkeys(raised + known)], status)
-        return errors
-
-    def common(self, has_body: bool) -> list[str]:
-        """The names of the errors that follow from the view's kind."""
+        """Every error answer of the call by its status: what follows from the kind of its view, and
+        what the method says that it raises."""
         strict = any(issubclass(kind, CredentialThrottle) for kind in self.view.throttle_classes)
         applies = {
             "Unauthorized": bool(self.view.authentication_classes),
@@ -172,58 +166,26 @@ class Schema(AutoSchema):
             "RateLimited": not strict,
             "TooManyAttempts": strict,
         }
-        return [name for name in COMMON if applies.get(name, True)]
-
-
-class Bearer(OpenApiAuthenticationExtension):
-    target_class = "accounts.tokens.BearerAuthentication"
-    name = "bearer"
-
-    def get_security_definition(self, auto_schema: object) -> JSON:
-        description = "An access token (RS256), from any call that signs in."
-        return {
-            "type": "http",
-            "scheme": "bearer",
-            "bearerFormat": "JWT",
-            "description": description,
-        }
-
-
-class EnrolmentOrBearer(OpenApiAuthenticationExtension):
-    target_class = "signin.factors.enrolment.EnrolmentAuthentication"
-    name = "enrolment"
-
-    def get_security_definition(self, auto_schema: object) -> JSON:
-        description = "The `enrolment` of a sign-in whose company requires a second factor."
-        return {"type": "http", "scheme": "bearer", "description": description}
-
-    def get_security_requirement(self, auto_schema: object) -> list[dict[str, list[object]]]:
-        return [{"bearer": []}, {self.name: []}]
-
-
-class OneOf(OpenApiSerializerFieldExtension):
-    target_class = "accounts.fields.OneOfField"
-    match_subclasses = True
-
-    def map_serializer_field(self, auto_schema: object, direction: object) -> JSON:
-        return {"type": "string", "enum": self.target.words}
-
-
-def complete(result: JSON, **options: object) -> JSON:
-    """drf-spectacular's hook: adds what its generator does not see."""
-    result["info"]["description"] = Path(__file__).with_suffix(".md").read_text("utf-8")
-    result["servers"] = [{"url": settings.SERVICE_URL}]
-    for kind, parts in COMPONENTS.items():
-        result["components"][kind] = result["components"].get(kind, {}) | parts
-    return result
+        common = {COMMON[name][0]: name for name in COMMON if applies.get(name, True)}
+        errors = {status: ref("responses", name) for status, name in common.items()}
+        answers: Any = self.get_response_serializers()
+        for status, answer in answers.items() if isinstance(answers, dict) else []:
+            if isinstance(answer, Raises):
+                _, description, words = COMMON[common[status]] if status in common else (0, "", [])
+                named = ", ".join(f"`{word}`" for word in answer.words)
+                both = [*dict.fromkeys(answer.words + words)]
+                errors[status] = error_response(status, f"{named}. {description}".strip(), both)
+        return errors
 
 
 @functools.cache
 def document() -> bytes:
     """The document as JSON; made once a process, at the first request for it."""
-    text = json.dumps(SchemaGenerator().get_schema(request=None, public=True))
-    schema = json.loads(text, object_hook=without_enum_ids)
-    return json.dumps(schema, indent=1, ensure_ascii=False).encode() + b"\n"
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    for kind, parts in COMPONENTS.items():
+        schema["components"][kind] = schema["components"].get(kind, {}) | parts
+    plain = json.loads(json.dumps(schema), object_hook=without_enum_ids)
+    return json.dumps(plain, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def without_enum_ids(part: JSON) -> JSON:

@@ -3,12 +3,13 @@
 from django.conf import settings
 from django.contrib import admin
 from django.urls import path, re_path
+from django.views.generic import RedirectView
 
 from accounts import urls as accounts
 from assistants import urls as assistants
 from config.health import HealthView, LiveView
 from config.metrics import MetricsView
-from config.views import NotFoundView, SchemaView, admin_slash
+from config.views import NotFoundView, SchemaView
 from emailchanges import urls as emailchanges
 from invitations import urls as invitations
 from keys import urls as keys
@@ -17,9 +18,6 @@ from passwords import urls as passwords
 from privacy import urls as privacy
 from signin import urls as signin
 
-handler400 = "config.errors.bad_request"
-handler403 = "config.errors.permission_denied"
-handler404 = "config.errors.page_not_found"
 handler500 = "config.errors.server_error"
 
 metrics = [path("metrics", MetricsView.as_view())] if settings.METRICS_TOKEN else []
@@ -39,7 +37,7 @@ urlpatterns = [
     path("health/live", LiveView.as_view()),
     *metrics,
     path("schema", SchemaView.as_view()),
-    path("admin", admin_slash),
+    path("admin", RedirectView.as_view(url="/admin/", permanent=True)),
     path("admin/", admin.site.urls),
     re_path("", NotFoundView.as_view()),
 ]

@@ -1,11 +1,8 @@
-"""What belongs to no app: the schema, the path that is a call and a page, the unknown path, and the
-admin site's missing slash."""
+"""What belongs to no app: the schema, and every unknown path."""
 
 from typing import NoReturn
 
 from django.http import HttpResponse
-from django.views.decorators.csrf import csrf_exempt
-from django.views.generic import RedirectView
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
@@ -15,8 +12,6 @@ from rest_framework.response import Response
 from config.schema import document
 from pages.views import asks_for_a_page, error_page
 from throttling.views import CountedView
-
-admin_slash = csrf_exempt(RedirectView.as_view(url="/admin/", permanent=True))
 
 
 class SchemaView(CountedView):

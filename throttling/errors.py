@@ -8,7 +8,9 @@ class RateLimited(APIException):
 
     status_code = 429
     default_detail = "rate_limited"
-    message = "Too many requests: wait for the seconds that Retry-After names, then try again."
+    extra = {
+        "message": "Too many requests: wait for the seconds that Retry-After names, then try again."
+    }
 
 
 class TooManyAttempts(APIException):
