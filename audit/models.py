@@ -57,6 +57,7 @@ class Kind(models.TextChoices):
     LOCK_CLEARED = "lock.cleared", _("lock cleared")
     UNLOCKED_BY_MAIL = "lock.mailed", _("unlocked by mail")
     DEVICE_KNOWN = "device.known", _("device made known")
+    DEVICE_FORGOTTEN = "device.forgotten", _("device forgotten")
     LIMITS_CLEARED = "limits.cleared", _("request counters cleared")
     KEY_PUBLISHED = "key.published", _("signing key published")
     KEY_REMOVED = "key.removed", _("signing key removed")

@@ -6,9 +6,7 @@ second factor from who has none.
 Guesses at addresses with and without a user, in a random order, one at a time, each by a caller of
 its own, with DEVICE_LOCKOUT off and on. AUC is the chance that a guess at a registered address
 took longer: 0.5 tells nothing.
-Then what forged device cookies add, in this process and by itself: beside a hash and a handful of
-queries nobody could see it but by a great many guesses. Last, guesses at people with and without a
-second factor.
+Then guesses at people with and without a second factor.
 """
 
 import logging
@@ -54,39 +52,6 @@ def measure(relief: str, people: list[str], strangers: list[str]) -> float:
     return auc([took[email] for email in people], [took[email] for email in strangers])
 
 
-def forged_cookie() -> str:
-    """As many entries as are looked at, by somebody without the key."""
-    from signin.devices import MOST_EMAILS, Entry, today
-
-    made = (
-        Entry(secrets.token_bytes(12), today(), secrets.token_bytes(32)) for _ in range(MOST_EMAILS)
-    )
-    return ".".join(entry.write() for entry in made)
-
-
-def forge(user: Any) -> float:
-    """The CPU seconds that it takes to see through such a cookie at an address."""
-    from django.http import HttpRequest
-
-    from signin import devices
-
-    request = HttpRequest()
-    request.COOKIES[devices.NAME] = forged_cookie()
-    started = time.thread_time()
-    assert devices.device_of(request, user) == devices.UNKNOWN_DEVICE
-    return time.thread_time() - started
-
-
-def measure_forged(count: int) -> float:
-    from django.conf import settings
-
-    settings.DEVICE_LOCKOUT = True
-    person = calls.user("known@example.com")
-    order = random.sample([person, None] * count, 2 * count)
-    took = [(user, forge(user)) for user in order]
-    return auc([t for user, t in took if user], [t for user, t in took if not user])
-
-
 def guard(user: Any) -> None:
     """Give somebody an app and recovery codes."""
     from django.db import transaction
@@ -108,8 +73,6 @@ def main(count: int) -> None:
         strangers = [f"unknown{n}.{relief}@example.com" for n in range(count)]
         # The fifth guess at an address is the one that locks, and asks for a mail with relief on.
         print(f"DEVICE_LOCKOUT={relief}: AUC {measure(relief, people, strangers):.3f}", flush=True)
-    result = measure_forged(10 * count)
-    print(f"forged cookies, in process: AUC {result:.3f}", flush=True)
     plain, guarded = ([f"{kind}{n}@example.com" for n in range(count)] for kind in ("p", "g"))
     for email in plain:
         calls.user(email)

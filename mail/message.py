@@ -29,13 +29,15 @@ BLANK_LINES = re.compile(r"\n{3,}")  # where a block of the layout is empty
 def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
     """When and from where a mail was asked for, as its templates may show it: `when`, and
     `address`, `browser` and `system`, "" where they are not known. `origin` is the outbox's."""
-    agent, address = origin.get("agent", ""), harmless(origin.get("address", ""))
-    browser, system = first_name(BROWSERS, agent), first_name(SYSTEMS, agent)
+    browser, system = browser_and_system(origin.get("agent", ""))
+    address = harmless(origin.get("address", ""))
     return {"when": when, "address": address, "browser": browser, "system": system}
 
 
-def first_name(names: dict[str, str], agent: str) -> str:
-    return next((name for mark, name in names.items() if mark in agent), "")
+def browser_and_system(agent: str) -> list[str]:
+    """["Firefox", "Windows"] of a User-Agent header; "" for what is not known."""
+    marks = (BROWSERS, SYSTEMS)
+    return [next((names[mark] for mark in names if mark in agent), "") for names in marks]
 
 
 def link_context(link: EmailedLink) -> dict[str, object]:

@@ -37,6 +37,7 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
             "languages": settings.LANGUAGES,
             "home": "/" if settings.SERVES_PAGES else settings.FRONTEND_URL,
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
+            "devices": settings.DEVICE_LOCKOUT,
             "words": words.in_language(),
             "scripts": [static(f"{script}.js") for script in SCRIPTS],
             "links": settings.LINKS,

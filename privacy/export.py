@@ -12,6 +12,7 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from signin.devices import Device
 from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
 from throttling.models import Lockout
@@ -38,6 +39,7 @@ FIELDS: dict[type[Model], list[str]] = {
     OutgoingMail: ["kind", "email", "language", "state", "created_at", "sent_at"],
     Factors: ["totp_name", "totp_added_at", "totp_used_at"],
     Passkey: ["name", "created_at", "last_used_at"],
+    Device: ["name", "created_at", "used_at"],
     Lockout: ["email", "device", "failures", "failed_at", "locked_until", "refusals"],
     Record: TRAIL,
 }
@@ -77,6 +79,7 @@ def stored_on(user: User, emails: set[str]) -> dict[str, object]:
         "passkeys": rows(Passkey.objects.filter(factors__user=user)),
         "invitations_sent": rows(Invitation.objects.filter(invited_by=user)),
         "mails": rows(mails.exclude(kind=EmailChange._meta.label_lower)),
+        "devices": rows(Device.objects.filter(**own)),
         "locks_and_devices": rows(Lockout.objects.filter(**of_emails)),
     }
 

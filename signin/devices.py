@@ -2,127 +2,118 @@
 
 With DEVICE_LOCKOUT a known device has failed attempts and a lock of its own, so that strangers who
 guess passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Attacks with Device
-Cookies"). The cookie alone doesn't sign in. An entry holds a random id, the day it was made, and a
-MAC over both, the address and the user's token version, so it ends with the user's sessions: by a
-log-out everywhere, a password change or a deactivation.
+Cookies"). The cookie alone doesn't sign in. It holds a random secret for each of the users who have
+signed in with the browser, and the database a digest of it.
 """
 
-import base64
-import functools
+import hashlib
 import secrets
-import struct
-import time
-from dataclasses import dataclass
+import uuid
+from datetime import timedelta
 from typing import Self
+from uuid import UUID
 
 from django.conf import settings
+from django.db import models
+from django.db.models import F
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 from rest_framework.request import Request
 
 from accounts.models import User
 from audit import trail
-from audit.message_auth import is_mac, mac
 from audit.models import Kind
+from audit.origin import current
+from audit.pruning import delete_in_batches
+from mail.message import browser_and_system
 
 NAME = "service_device"
-LIFE = 180  # days
-RENEWED_AFTER = 30  # days
-MOST_EMAILS = 5  # of one browser
+LIFE = timedelta(days=180)  # without a sign-in
+MOST_SECRETS = 5  # of one browser
 UNKNOWN_DEVICE = ""
-FORM = struct.Struct(">12sI32s")  # id, day since the epoch, MAC
+NOBODY = UUID(int=0)  # no user's id: an unknown address costs the same query
 
 
-def today() -> int:
-    return int(time.time() // 86400)
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
-@functools.cache
-def nonexistent_user() -> User:
-    """A user without a row, whose MAC takes as long as a real one's."""
-    return User(email="nobody@example.com")
+class DeviceQuerySet(models.QuerySet["Device"]):
+    def live(self) -> Self:
+        """Devices that are known still: they end with the user's sessions."""
+        since = timezone.now() - LIFE
+        return self.filter(used_at__gt=since, token_version=F("user__token_version"))
+
+    def of_browser(self, user: User | None, known: list[str]) -> Self:
+        """The device of a browser that shows these secrets, if the user knows it."""
+        owner = user.pk if user else NOBODY
+        return self.live().filter(user=owner, digest__in=[digest(secret) for secret in known])
+
+    def prune(self) -> int:
+        """Delete those that are known no longer; returns their number."""
+        return delete_in_batches(self.exclude(pk__in=Device.objects.live().values("pk")))
 
 
-def signed(user: User, device: bytes, day: int) -> str:
-    """What an entry's MAC is of."""
-    return f"{user.pk}:{user.email}:{user.token_version}:{device.hex()}:{day}"
+class Device(models.Model):
+    """A browser that one user has signed in with."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(User, models.CASCADE, related_name="devices", editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    token_version = models.PositiveBigIntegerField(editable=False)
+    name = models.CharField(max_length=40, editable=False)  # "Firefox, Windows"
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    used_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = DeviceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-used_at"]
+        verbose_name = "known device"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def forget(self) -> None:
+        """Delete the device: at the next sign-in it is a stranger's. Of parallel calls one does."""
+        deleted, _ = Device.objects.filter(pk=self.pk).delete()
+        if deleted:
+            trail.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """The part of the cookie for one e-mail address."""
-
-    device: bytes
-    day: int
-    mac: bytes
-
-    @classmethod
-    def of(cls, user: User, device: bytes, day: int) -> Self:
-        return cls(device, day, mac(NAME, signed(user, device, day)))
-
-    @classmethod
-    def read(cls, text: str) -> Self | None:
-        """An entry of the cookie, or None if it is invalid or expired."""
-        try:
-            entry = cls(*FORM.unpack(base64.urlsafe_b64decode(text)))
-        except (ValueError, struct.error):
-            return None
-        return entry if today() - entry.day < LIFE else None
-
-    def write(self) -> str:
-        return base64.urlsafe_b64encode(FORM.pack(self.device, self.day, self.mac)).decode()
-
-    def belongs_to(self, user: User) -> bool:
-        return is_mac(self.mac, NAME, signed(user, self.device, self.day))
+def read_secrets(request: HttpRequest | Request | None) -> list[str]:
+    """What the request's cookie holds."""
+    cookie = request.COOKIES.get(NAME, "") if request is not None else ""
+    return [part for part in cookie.split(".")[:MOST_SECRETS] if part]
 
 
 def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
-    """The id of the browser's device if the user's address knows it, else UNKNOWN_DEVICE."""
-    if not settings.DEVICE_LOCKOUT or request is None:
-        return UNKNOWN_DEVICE
-    entry = entry_of(user, read_entries(request))
-    return entry.device.hex() if entry else UNKNOWN_DEVICE
-
-
-def read_entries(request: HttpRequest | Request) -> list[Entry]:
-    """The entries of a request's cookie."""
-    cookie = request.COOKIES.get(NAME, "")
-    parts = cookie.split(".")[:MOST_EMAILS] if cookie.isascii() else []
-    return [entry for part in parts if (entry := Entry.read(part))]
-
-
-def entry_of(user: User | None, entries: list[Entry]) -> Entry | None:
-    """The user's entry. Without a user the same work is done: five MACs are measurable."""
-    owner = user or nonexistent_user()
-    return next((entry for entry in entries if entry.belongs_to(owner)), None)
+    """The id of the browser's device if the user knows it, else UNKNOWN_DEVICE."""
+    known = read_secrets(request) if settings.DEVICE_LOCKOUT else []
+    device = Device.objects.of_browser(user, known).first() if known else None
+    return device.pk.hex if device else UNKNOWN_DEVICE
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
-    """Make the browser known for the user's address, after a sign-in or by an e-mailed link.
-
-    A known one keeps its id, and its entry is signed again, with a new day once it is a month old.
-    A browser keeps the entries of its five newest addresses.
-    """
+    """Make the browser known to the user, after a sign-in or by an e-mailed link. A new secret is
+    made for it, since one that the browser brings may be an attacker's ("cookie tossing")."""
     if not settings.DEVICE_LOCKOUT:
         return
-    entries = read_entries(request)
-    known = entry_of(user, entries)
-    if known is None:
-        newest = Entry.of(user, secrets.token_bytes(12), today())
+    known = read_secrets(request)
+    if not known or not Device.objects.of_browser(user, known).update(used_at=timezone.now()):
+        known = [secrets.token_urlsafe(16), *known][:MOST_SECRETS]
+        Device.objects.create(
+            user=user,
+            digest=digest(known[0]),
+            token_version=user.token_version,
+            name=", ".join(filter(None, browser_and_system(current.get().agent))),
+        )
         trail.record(Kind.DEVICE_KNOWN, actor=user)
-    else:
-        is_old = today() - known.day >= RENEWED_AFTER
-        newest = Entry.of(user, known.device, today() if is_old else known.day)
-    others = [entry for entry in entries if entry is not known]
-    write_device_cookie(response, [newest, *others][:MOST_EMAILS])
-
-
-def write_device_cookie(response: HttpResponseBase, entries: list[Entry]) -> None:
-    left = max(LIFE - (today() - entry.day) for entry in entries)
     response.set_cookie(
         NAME,
-        ".".join(entry.write() for entry in entries),
-        max_age=left * 86400,
+        ".".join(known),
+        max_age=LIFE,
         path="/",
         secure=settings.COOKIE_SECURE,
         httponly=True,

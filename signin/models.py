@@ -13,10 +13,19 @@ from audit.models import PATTERN, Kind
 from mail.exceptions import InvalidLink
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
+from signin.devices import Device
 from signin.factors.models import Factors, Passkey, RecoveryCode, UsedChallenge
 from throttling.models import Lockout
 
-__all__ = ["Factors", "Passkey", "RecoveryCode", "SignupLink", "UnlockLink", "UsedChallenge"]
+__all__ = [
+    "Device",
+    "Factors",
+    "Passkey",
+    "RecoveryCode",
+    "SignupLink",
+    "UnlockLink",
+    "UsedChallenge",
+]
 
 
 class SignupLink(EmailedLink):

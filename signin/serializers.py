@@ -12,6 +12,7 @@ from accounts.fields import (
 )
 from accounts.models import User
 from accounts.serializers import ADA_RESPONSE, UserResponse
+from signin.devices import Device, digest, read_secrets
 from signin.factors.serializers import ProofFields
 from throttling.openapi import example, sets_cookie
 
@@ -78,3 +79,24 @@ def auth_response(user: User, access: str, refresh: str) -> dict[str, object]:
     """AuthResponse: a pair of encoded tokens and their user."""
     pair = {"access_token": access, "refresh_token": refresh, "token_type": "Bearer"}
     return SIGN_IN_SERIALIZER.to_representation(pair | {"user": user})
+
+
+@example(
+    {
+        "id": "5d3b2a10-7f64-4a0e-9a3c-2f6f1c0d8e77",
+        "name": "Firefox, Windows",
+        "created_at": "2026-03-02T08:45:00.500000Z",
+        "used_at": "2026-03-03T07:10:30.120000Z",
+        "current": True,
+    }
+)
+class DeviceSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    name = serializers.CharField(help_text="Browser and system, as far as they are known.")
+    created_at = serializers.DateTimeField()
+    used_at = serializers.DateTimeField(help_text="When the user last signed in with it.")
+    current = serializers.SerializerMethodField(help_text="Whether this request came from it.")
+
+    def get_current(self, device: Device) -> bool:
+        known = read_secrets(self.context["request"])
+        return device.digest in map(digest, known)

@@ -14,6 +14,8 @@ auth = [
     path("register", views.CompleteSignupView.as_view()),
     path("logout", views.LogoutView.as_view()),
     path("logout-everywhere", views.LogoutEverywhereView.as_view()),
+    path("devices", views.DevicesView.as_view()),
+    path("devices/<uuid:device_id>", views.DeviceView.as_view()),
 ]
 
 urlpatterns = [

@@ -3,9 +3,14 @@
 The contract: interface §4.
 """
 
+from uuid import UUID
+
 from django.db import transaction
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework_simplejwt.exceptions import TokenError
@@ -18,7 +23,7 @@ from audit.models import Kind
 from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
-from signin.devices import device_of, remember_device
+from signin.devices import Device, device_of, remember_device
 from signin.errors import InvalidRefreshToken
 from signin.factors.proof import amr_still
 from signin.generics import LinkSignInView
@@ -29,6 +34,7 @@ from signin.serializers import (
     COOKIE,
     AuthResponse,
     CompleteSignupSerializer,
+    DeviceSerializer,
     EmailSerializer,
     Message,
     RefreshSerializer,
@@ -160,6 +166,38 @@ class UnlockView(CredentialView):
         response = Response(status=204)
         remember_device(request, response, user)
         return response
+
+
+class DevicesView(ProtectedView, ListAPIView):
+    """GET /auth/devices: the browsers that count as the caller's own, with DEVICE_LOCKOUT."""
+
+    serializer_class = DeviceSerializer
+
+    @extend_schema(
+        operation_id="listDevices",
+        summary="Which devices the caller's account knows",
+        description="The one used last comes first. Empty without DEVICE_LOCKOUT.",
+    )
+    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
+        return self.list(request)
+
+    def get_queryset(self) -> QuerySet[Device]:
+        return Device.objects.live().filter(user=self.request.user)
+
+
+class DeviceView(ProtectedView):
+    """DELETE /auth/devices/{id}: this browser is a stranger's at the next sign-in."""
+
+    @extend_schema(
+        operation_id="forgetDevice",
+        summary="Forget a device",
+        description="It is locked out with strangers from now on. Its session goes on.",
+        responses={204: None},
+    )
+    def delete(self, request: SignedInRequest, device_id: UUID) -> Response:
+        devices = Device.objects.live().select_related("user")
+        get_object_or_404(devices, pk=device_id, user=request.user).forget()
+        return Response(status=204)
 
 
 class LogoutView(ProtectedView):

@@ -113,6 +113,7 @@ OF_ONESELF = {
     "POST /auth/logout",
     "POST /auth/logout-everywhere",
     "DELETE /auth/grants/{grant_id}",
+    "DELETE /auth/devices/{device_id}",
     "POST /auth/signup",
     "POST /auth/complete-signup",
     "POST /auth/register",

@@ -179,6 +179,7 @@ def shared_service(tmp_path_factory, migrated_template):
     """One service for all tests that need no settings of their own: a start takes a while."""
     servers.POSTGRES.execute(f"CREATE DATABASE browser TEMPLATE {migrated_template}")
     limits = {f"RATE_LIMIT_{tier}": "10000" for tier in ("AUTHENTICATED", "PUBLIC", "CREDENTIAL")}
+    limits["DEVICE_LOCKOUT"] = "true"
     folder = tmp_path_factory.mktemp("browser")
     service = serve(Service(folder, DATABASE_URL=servers.POSTGRES.url("browser"), **limits))
     url = service.environment["DATABASE_URL"]

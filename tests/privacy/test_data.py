@@ -33,6 +33,7 @@ NOT_EXPORTED = {
     "emailchanges.UndoEmailChange.user": "whose rows are chosen by it",
     "assistants.Grant.user": "whose rows are chosen by it",
     "signin.Factors.user": "whose rows are chosen by it",
+    "signin.Device.user": "whose rows are chosen by it",
     "audit.Record.actor_id": "whose rows are chosen by it",
 }
 NAMING = {"email", "actor_id", "actor_email", "subject", "password", "first_name", "last_name"}

@@ -1,4 +1,5 @@
-/* Lists: a company's people, its invitations, what has happened; somebody's assistants. */
+/* Lists: a company's people, its invitations, what has happened; somebody's assistants and
+devices. */
 
 import { fillText } from "./forms.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
@@ -66,7 +67,7 @@ function row(template, item) {
   const made = document.getElementById(template).content.cloneNode(true);
   const facts = { ...item, ...standing(item) };
   const name = `${item.first_name ?? ""} ${item.last_name ?? ""}`.trim();
-  facts.name = item.name || name || item.client_name || item.email || item.host || say(item.kind);
+  facts.name = item.name || name || item.client_name || item.email || item.host || say(item.kind ?? "unknown browser");
   fillText(made, facts);
   all("[data-kind]", made).forEach((badge) => (badge.dataset.kind = facts.kind));
   all("[data-initials]", made).forEach((mark) => initials(mark, facts.name));
@@ -81,6 +82,10 @@ function row(template, item) {
 /* How somebody stands: its word, its colour, and what can be done about it. */
 function standing(item) {
   if ("at" in item) return { acts: [] };
+  if ("current" in item) {
+    const used = say("last used on", { date: day.format(new Date(item.used_at)) });
+    return { until: item.current ? say("this device") : used, acts: ["forget"] };
+  }
   if ("client_name" in item) {
     const until = say("last used on", { date: day.format(new Date(item.used_at)) });
     return { until, acts: ["end access"] };
@@ -127,6 +132,7 @@ export const ACTS = {
   "invite again": {
     call: (_, { email, role, consultant_id }) => ["POST", "/invitations", { email, role, consultant_id }],
   },
+  forget: { call: (id) => ["DELETE", `/auth/devices/${id}`], ask: true },
   "end access": { call: (id) => ["DELETE", `/auth/grants/${id}`], ask: true },
   revoke: { call: (id) => ["DELETE", `/invitations/${id}`], ask: true },
 };
