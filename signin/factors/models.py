@@ -206,7 +206,8 @@ class Factors(models.Model):
         """Record what the user did, and mail it to them."""
         trail.record(kind, actor=self.user, factor=factor)
         word = {Kind.FACTOR_ADDED: "factor_added", Kind.FACTOR_REMOVED: "factor_removed"}[kind]
-        self.user.send_notice(word, factor=factor, name=name)
+        is_first = kind == Kind.FACTOR_ADDED and len(self.items()) == 1  # which ends all sessions
+        self.user.send_notice(word, factor=factor, name=name, is_first=is_first)
 
     def take_totp(self, code: str) -> bool:
         """Whether this is a valid code of the app; uses up its step and all earlier ones. None is

@@ -201,7 +201,7 @@ def test_passkey_is_named(page):
 def test_app_is_asked_for_and_six_digits_send_themselves(page):
     secret, _ = add_app(page)
     leave(page)
-    page.locator("[name=password]").press_sequentially(PASSWORD)
+    page.locator("[name=password]:focus").press_sequentially(PASSWORD)
     page.keyboard.press("Enter")
     page.locator("#proof-code:focus").wait_for()
     assert page.locator("#proof-code").get_attribute("inputmode") == "numeric"

@@ -35,6 +35,17 @@ def test_role_changes_after_a_question_and_the_focus_stays(people):
     row_of(people, "Bob Boole").locator("td", has_text="Admin").first.wait_for()
 
 
+def test_what_is_said_moves_nothing(people):
+    title = people.get_by_role("heading", name="People", level=1)
+    place = title.bounding_box()
+
+    act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
+
+    says(people, "Bob Boole is now an admin.")
+    assert title.bounding_box() == place
+    assert people.locator("#status").bounding_box()["y"] < place["y"]
+
+
 def test_nothing_is_done_when_the_answer_is_no(people):
     act(people, "Bob Boole", "Make admin")
     people.get_by_role("button", name="Cancel").click()

@@ -66,6 +66,16 @@ def test_log_in_leads_to_the_page_that_was_wanted(site_of_ada):
     heading(page, "People")
 
 
+def test_log_in_leads_to_the_tab_that_was_wanted(site_of_ada):
+    page = site_of_ada.tab("/people#settings")
+    heading(page, "Sign in")
+
+    fill(page, email="ada@example.com", password=PASSWORD)
+
+    page.locator("[data-tab=settings]").wait_for()
+    assert page.url.endswith("/people#settings")
+
+
 def test_colleague_is_invited_and_accepts(site_of_ada):
     page = invited(site_of_ada, "bob@example.com")
     other = site_of_ada.tab(site_of_ada.mailed_link())

@@ -35,7 +35,7 @@ function wanted(list) {
 export async function load(list, page = Number(list.dataset.page ?? 1)) {
   const mine = (list.dataset.asked = String(Math.random())); // a newer search overtakes this one
   const answer = await call("GET", `${list.dataset.list}?${new URLSearchParams({ ...wanted(list), page })}`);
-  if (list.dataset.asked !== mine) return;
+  if (list.dataset.asked !== mine || !list.isConnected) return;
   if (page > 1 && !answer.items.length) return load(list, 1); // the last of a page is gone
   list.dataset.page = page;
   list.replaceChildren(...answer.items.map((item) => row(list.dataset.row, item)));

@@ -16,7 +16,9 @@ export const whenShown = (setup) => setups.push(setup);
 let turn = 0; // counts the pages shown: an answer that comes too late finds another number
 let shown = location.pathname;
 let leaving = false; // whether the person here ends the session
-let wanted = null; // the page that asked for a log-in first
+let wanted = null; // the page, with its tab, that asked for a log-in first
+
+const here = () => location.pathname + location.hash;
 
 /* Go to a page of ours; `push` as a new entry of the browser's history. */
 export async function visit(path, { push = true, text = "", kind = "good" } = {}) {
@@ -27,9 +29,9 @@ export async function visit(path, { push = true, text = "", kind = "good" } = {}
   if (mine !== turn) return;
   if (page === null) return announce(say("unreachable"), "bad");
   if (push) history.pushState(null, "", path);
-  shown = path;
+  shown = location.pathname;
   document.title = page.title;
-  one("main").before(one("#status"));
+  one("#said").append(one("#status"));
   one("main").replaceWith(one("main", page));
   place();
   scrollTo(0, 0);
@@ -37,6 +39,7 @@ export async function visit(path, { push = true, text = "", kind = "good" } = {}
   if (mine !== turn) return;
   announce(text, kind);
   await show({ focus: true });
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 
 async function load(path) {
@@ -108,7 +111,7 @@ export function offer(label, work) {
 }
 
 function toLogIn(text = "") {
-  wanted = location.pathname;
+  wanted = here();
   return visit("/login", { text, kind: "wait" });
 }
 
@@ -162,7 +165,7 @@ client.addEventListener("change", () => {
   drawSession();
   const members = one("main [data-shown], main[aria-busy=true] [data-members]"); // or is being made
   if (!client.user && members) {
-    wanted = shown;
+    wanted = here();
     visit("/login", leaving ? { text: say("signed out") } : { text: say("ended"), kind: "wait" });
   } else if (client.user && one("main [data-guests]")) visit(afterLogIn());
   else if (members?.dataset.members && client.user?.role !== members.dataset.members) {

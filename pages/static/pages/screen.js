@@ -33,14 +33,14 @@ function email(text) {
 }
 
 /* In an open dialog the status region stands first; where a page is one card, below its heading, above
-the fields; else at the top. It is put there before it says anything: a region that comes with its
+the fields; else over the top of the page, where it moves nothing. It is put there before it says anything: a region that comes with its
 text is not read aloud. */
 export function place() {
   const dialog = one("main dialog[open]");
   if (dialog) return dialog.firstChild === one("#status") || dialog.prepend(one("#status"));
   const headings = all("main > .card:only-of-type:not(.wide) h1");
   const heading = headings.find((found) => found.checkVisibility());
-  if (!heading) return one("main").before(one("#status"));
+  if (!heading) return one("#said").append(one("#status"));
   const above = one(":scope > .lead, :scope > .small", heading.parentElement) ?? heading;
   if (above.nextElementSibling !== one("#status")) above.after(one("#status"));
 }

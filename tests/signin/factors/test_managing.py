@@ -356,6 +356,13 @@ def test_trail_is_told_of_every_change(as_ada, api, ada, codes):
     assert (made.to, made.subject) == ([ada.email], "New recovery codes created")
 
 
+SIGNED_OUT = {
+    "en": "You've been signed out on all other devices.",
+    "de": "Auf allen anderen Geräten wurden Sie abgemeldet.",
+    "sv": "Du har loggats ut på alla andra enheter.",
+}
+
+
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_owner_is_mailed_and_the_trail_is_told(as_ada, ada, language):
     User.objects.update(language=language)
@@ -371,6 +378,7 @@ def test_owner_is_mailed_and_the_trail_is_told(as_ada, ada, language):
     assert added.to == removed.to == ["ada@example.com"]
     assert "passkey" in added.subject.lower()
     assert added.subject != removed.subject
+    assert SIGNED_OUT[language] in added.body
     assert "127.0.0.1" in added.body.replace("\u2060", "")
 
 
