@@ -5,22 +5,23 @@ BIN := .venv/bin
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
+# A file's tests stay in one process: they share the servers that their fixtures start. One process
+# more than there are cores, since some wait for seconds.
+PARALLEL := -n $(shell n=$$(nproc); echo $$((n < 4 ? n + 1 : 4))) --dist loadfile --no-loadscope-reorder
 
 run: .venv/.installed
 	@exec $(BIN)/python -m config.run
 
-# A file's tests stay in one process: they share the servers that their fixtures start. One process
-# more than there are cores, since some wait for seconds.
 test: .venv/.installed-tests lint
-	$(BIN)/python -m pytest -n $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4)) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest $(PARALLEL)
 
 # Which lines and branches of the apps no test in this process reaches; half as long again as `test`.
 coverage: .venv/.installed-tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term
 
 # A person's walk through the pages, in Debian's chromium; screenshots/ shows what it saw.
 test-browser: .venv/.installed-browser
-	$(BIN)/python -m pytest -m browser tests/browser
+	$(BIN)/python -m pytest $(PARALLEL) -m browser tests/browser
 
 # A typed client made from the schema, compiled, and walking against a running server; and a front-end
 # on an origin of its own, in Debian's chromium. `npm run types` writes client.d.ts after a change. (package.json

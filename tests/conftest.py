@@ -50,6 +50,7 @@ authority/test_authority.py test_secrets.py keys/test_rotation.py config/test_ru
 privacy/test_erase.py privacy/test_size.py config/test_embedded_guide.py mail/test_mail.py
 config/test_database_guide.py audit/test_scale.py config/test_server.py
 throttling/test_http_outage.py
+browser/test_factors.py browser/test_back_office.py browser/test_states.py browser/test_people.py
 """
 
 

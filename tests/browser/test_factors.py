@@ -55,7 +55,7 @@ class Key:
 
 def until(page, expression):
     """Wait for it to hold; Playwright's own way evaluates strings, which the policy forbids."""
-    deadline = time.monotonic() + 8
+    deadline = time.monotonic() + 30
     while not page.evaluate(expression):
         assert time.monotonic() < deadline, expression
         page.wait_for_timeout(50)

@@ -1,17 +1,23 @@
-"""Each page as a person sees it: no barrier that axe-core finds, on a phone and on a desk."""
+"""What every page is looked at for: barriers that axe-core finds, on a phone and on a desk."""
 
 from pathlib import Path
 
 import axe_playwright_python
 import pytest
 
-from tests.browser.conftest import SCREENSHOTS, heading, settled
+from tests.browser.conftest import DESKTOP, PHONE, SCREENSHOTS, heading, settled
 
 pytestmark = pytest.mark.browser
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 OPEN = ["", "signup", "complete-signup", "login", "login/", "accept-invitation"]
 OPEN += ["forgot-password", "change-password", "docs"]
+CONTRAST = ["color-contrast"]  # all that a dark scheme changes
+WIDE = "document.documentElement.scrollWidth > innerWidth"
+# A scheme takes effect with the next frame; colours that change gradually are there when they stay.
+DRAWN = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+    .then(() => document.getAnimations().filter((one) => one instanceof CSSTransition))
+    .then((going) => going.forEach((one) => one.finish()))"""
 
 
 def violations(page, rules=None):
@@ -28,10 +34,30 @@ def violations(page, rules=None):
 
 def look(page, name):
     settled(page)
-    SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=not name.startswith("docs"))
-    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    wide = page.evaluate(WIDE)
     return violations(page) + (["wider than the screen"] if wide else [])
+
+
+def see(page, name="", rules=None):
+    """What is wrong with a page on a desk and on a phone, in a light scheme and in a dark one; a
+    page with a name is pictured as the last of them."""
+    settled(page)
+    wrong = []
+    for device, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
+        page.set_viewport_size(viewport)
+        page.evaluate(DRAWN)
+        wrong += [f"wider than the screen: {device}"] if page.evaluate(WIDE) else []
+        wrong += [f"{device}: {said}" for said in violations(page, rules)]
+    page.emulate_media(color_scheme="dark")
+    page.evaluate(DRAWN)
+    wrong += [f"dark: {said}" for said in violations(page, CONTRAST)]
+    if name:
+        page.screenshot(path=SCREENSHOTS / f"{name}.png")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(DESKTOP)
+    page.evaluate(DRAWN)
+    return wrong
 
 
 def opened(page, call):

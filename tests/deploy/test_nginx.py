@@ -3,9 +3,11 @@
 import json
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
+import psycopg
 import pytest
 
 from tests.conftest import PASSWORD, query
@@ -101,6 +103,25 @@ def test_slow_clients_hold_no_thread(nginx):
     assert time.monotonic() - begun < 2
     for connection in slow:
         connection.close()
+
+
+def test_slow_answer_arrives_and_fast_ones_pass_it(shared_site):
+    """A query that waits for a lock holds one thread of the service, and nobody else."""
+    nginx, url = shared_site.nginx, shared_site.service.environment["DATABASE_URL"]
+    token = nginx.ask("POST", "/auth/login", LOGIN).json()["access_token"]
+    bearer = {"Authorization": f"Bearer {token}"}
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with ThreadPoolExecutor(1) as thread, psycopg.connect(url) as holder:
+        holder.execute("LOCK TABLE invitations_invitation IN ACCESS EXCLUSIVE MODE")
+        slow = thread.submit(nginx.ask, "GET", "/invitations", **bearer)
+        while not query(url, waiting):
+            assert not slow.done(), slow.result()
+        fast = [nginx.ask("GET", "/auth/me", **bearer).status for _ in range(5)]
+        passed = not slow.done()
+        holder.rollback()
+
+        assert (fast, passed) == ([200] * 5, True)
+        assert slow.result().status == 200
 
 
 def test_service_away_is_said_in_its_own_form(site):
