@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as make
 
 from assistants import tools
-from tests.assistants.conftest import message, modern, send
+from tests.assistants.conftest import send
 
 pytestmark = pytest.mark.django_db
 
@@ -63,27 +63,3 @@ def test_tool_answers_whatever_it_is_given(as_ada, name):
         assert ("error" in json.loads(result["content"][0]["text"])) is result["isError"]
 
     call()
-
-
-def test_endpoint_answers_whatever_it_is_sent(as_ada):
-    """Pieces of messages, put together wrongly."""
-    parts = make.fixed_dictionaries(
-        {},
-        optional={
-            "jsonrpc": make.just("2.0") | ANYTHING,
-            "id": make.integers() | ANYTHING,
-            "method": make.sampled_from(["tools/call", "tools/list", "initialize"]) | ANYTHING,
-            "params": make.just(message("tools/list")["params"]) | ANYTHING,
-        },
-    )
-    headers = make.sampled_from([{}, modern(message("tools/list"))])
-
-    @settings(QUIETLY, max_examples=60)
-    @given(parts | ANYTHING, headers)
-    def ask(body, headers):
-        answer = as_ada.post("/mcp", json.dumps(body).encode(), headers=headers)
-        assert answer.status_code in {200, 202, 400, 404}
-        if answer.status_code >= 400:
-            assert set(answer.json()) - {"id"} == {"jsonrpc", "error"}
-
-    ask()

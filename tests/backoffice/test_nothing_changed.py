@@ -3,9 +3,8 @@
 import pytest
 from django.core.management import call_command
 
-from accounts.models import Consultant, User
+from accounts.models import User
 from audit.models import Kind, Record
-from tests.assistants.conftest import use
 from tests.conftest import bearer, race
 
 pytestmark = pytest.mark.django_db
@@ -29,43 +28,19 @@ def act(operator, name, user):
     assert operator.post("/admin/accounts/user/", chosen).status_code == 302
 
 
-def press(operator, name, user):
-    assert operator.post(page_of(user), {"_do": name, "post": "yes"}).status_code == 302
-
-
-def consultant_of(user):
-    return Consultant.objects.get_or_create(account=user.account, name="Consultant")[0]
-
-
 # A way, with what stands already and with something else; Bob is a member, active, and speaks "en".
 WAYS = {
     "PATCH /auth/me": (
         lambda ada, bob, op: bearer(bob).patch("/auth/me", {"first_name": "Bob"}),
         lambda ada, bob, op: bearer(bob).patch("/auth/me", {"first_name": "Robert"}),
     ),
-    "PATCH /auth/me, the language": (
-        lambda ada, bob, op: bearer(bob).patch("/auth/me", {"settings": {"language": "en"}}),
-        lambda ada, bob, op: bearer(bob).patch("/auth/me", {"settings": {"language": "sv"}}),
-    ),
-    "update_profile": (
-        lambda ada, bob, op: use(bearer(bob), "update_profile", last_name="Boole"),
-        lambda ada, bob, op: use(bearer(bob), "update_profile", last_name="Bull"),
-    ),
     "PATCH /users/{id}": (
         lambda ada, bob, op: ada.patch(f"/users/{bob.pk}", {"role": "member", "is_active": True}),
         lambda ada, bob, op: ada.patch(f"/users/{bob.pk}", {"role": "admin", "is_active": True}),
     ),
-    "update_user": (
-        lambda ada, bob, op: use(ada, "update_user", user_id=str(bob.pk), is_active=True),
-        lambda ada, bob, op: use(ada, "update_user", user_id=str(bob.pk), is_active=False),
-    ),
     "action": (
         lambda ada, bob, op: act(op, "make_member", bob),
         lambda ada, bob, op: act(op, "make_admin", bob),
-    ),
-    "button": (
-        lambda ada, bob, op: press(op, "activate", bob),
-        lambda ada, bob, op: press(op, "deactivate", bob),
     ),
     "form of a user": (
         lambda ada, bob, op: save(op, bob),
@@ -74,10 +49,6 @@ WAYS = {
     "form of a company": (
         lambda ada, bob, op: save(op, bob.account),
         lambda ada, bob, op: save(op, bob.account, name="Difference Engines"),
-    ),
-    "form of a consultant": (
-        lambda ada, bob, op: save(op, consultant_of(bob)),
-        lambda ada, bob, op: save(op, consultant_of(bob), name="Other"),
     ),
     "setrole": (
         lambda ada, bob, op: call_command("setrole", bob.email, "member"),
