@@ -4,7 +4,6 @@ from html import unescape
 
 import pytest
 from django.contrib import admin
-from django.test import Client
 from django.urls import reverse
 
 from accounts.models import Role, User
@@ -68,29 +67,6 @@ def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
     assert "12 in all." in asked
 
 
-def test_question_repeats_no_more_than_the_act(operator, ada, bob):
-    body = {"_do": "deactivate", "first_name": "Mallory"}
-    asked = operator.post(page(bob), body).content.decode()
-
-    assert "Mallory" not in asked
-    assert 'name="_do" value="deactivate"' in asked
-
-
-def test_answer_without_the_form_s_token_does_nothing(operator, ada, bob):
-    strict = Client(enforce_csrf_checks=True)
-    strict.cookies = operator.cookies
-    answer = strict.post(page(bob), {"_do": "deactivate", "post": "yes"})
-
-    assert answer.status_code == 403
-    assert User.objects.get(pk=bob.pk).is_active
-
-
-def test_answer_is_no_link(operator, ada, bob):
-    operator.get(page(bob), {"_do": "deactivate", "post": "yes"})
-
-    assert User.objects.get(pk=bob.pk).is_active
-
-
 def test_what_helps_does_not_ask(operator, ada, bob):
     Invitation.objects.invite(ada, "charles@example.com")
     answer = operator.post(page(bob), {"_do": "send_password_link"})
@@ -108,12 +84,3 @@ def test_only_admin_is_not_offered_the_way_out(operator, ada, bob):
         assert f'value="{name}"' not in alone
         assert f'value="{name}"' in with_another
     assert "only admin" in alone
-
-
-def test_only_admin_is_one_who_is_active_beside_none(ada, bob):
-    assert ada.is_only_admin
-    assert not bob.is_only_admin
-    User.objects.filter(pk=bob.pk).update(role=Role.ADMIN, is_active=False)
-    assert ada.is_only_admin
-    User.objects.filter(pk=bob.pk).update(is_active=True)
-    assert not ada.is_only_admin
