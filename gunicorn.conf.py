@@ -26,24 +26,17 @@ control_socket_disable = True  # one path per user: two services would fight ove
 forwarded_allow_ips = ""  # Django decides which proxies to believe (TRUSTED_PROXY_COUNT)
 
 
-def on_starting(server: Any) -> None:
-    server.log.info("consulting-management %s, commit %s", settings.VERSION, settings.COMMIT)
-
-
 def when_ready(server: Any) -> None:
+    server.log.info("consulting-management %s, commit %s", settings.VERSION, settings.COMMIT)
     gc.freeze()  # keeps each worker's garbage collector off what was loaded before the fork
 
 
-def post_fork(server: Any, worker: Any) -> None:
-    from config.logs import write_in_background
-
-    worker.log_listener = write_in_background()
-
-
 def post_worker_init(worker: Any) -> None:
+    from config.logs import write_in_background
     from keys.cache import signing_keys
     from throttling.limiter import limiter
 
+    worker.log_listener = write_in_background()
     signing_keys.watch()
     limiter.state()  # connects before the first request
 

@@ -41,15 +41,9 @@ class HealthView(UncountedView):
     @extend_schema(
         operation_id="getHealth",
         summary="Whether the service can serve",
-        description="For load balancers. Exempt from every limit; no `x-ratelimit-*`.",
-        responses={
-            200: OpenApiResponse(
-                Health,
-                "It can; `degraded` while limits fall back, a signing key cannot be decrypted "
-                "(`keys` is `missing`), or this host's clock is over 30 seconds off.",
-            ),
-            503: OpenApiResponse(Health, "The database is unreachable, which `error` says."),
-        },
+        description="For load balancers. Exempt from every limit; no `x-ratelimit-*`. `degraded`: "
+        "limits fall back, a signing key cannot be decrypted, or this host's clock is wrong.",
+        responses={200: Health, 503: OpenApiResponse(Health, "The database is unreachable.")},
     )
     def get(self, request: Request) -> Response:
         limits = limiter.state()

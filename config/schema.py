@@ -171,10 +171,8 @@ class Schema(AutoSchema):
         answers: Any = self.get_response_serializers()
         for status, answer in answers.items() if isinstance(answers, dict) else []:
             if isinstance(answer, Raises):
-                _, description, words = COMMON[common[status]] if status in common else (0, "", [])
-                named = ", ".join(f"`{word}`" for word in answer.words)
-                both = [*dict.fromkeys(answer.words + words)]
-                errors[status] = error_response(status, f"{named}. {description}".strip(), both)
+                words = answer.words + (COMMON[common[status]][2] if status in common else [])
+                errors[status] = error_response(status, "; ".join(words), words)
         return errors
 
 

@@ -35,8 +35,3 @@ def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:
     return OpenApiParameter(
         "Set-Cookie", str, OpenApiParameter.HEADER, description=description, response=[*statuses]
     )
-
-
-def body(name: str, **value: object) -> list[OpenApiExample]:
-    """An example of a request's body, where the answer is made by a kindred serializer."""
-    return [OpenApiExample(name, value=value, request_only=True)]
