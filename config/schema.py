@@ -58,39 +58,27 @@ ERROR = {
 }
 
 
-# The errors that follow from a view's kind: by name, the status, the description and the words.
-COMMON: dict[str, tuple[int, str, list[str]]] = {
-    "BadRequest": (
-        400,
-        "The request is invalid.",
-        ["invalid request", "malformed JSON", "invalid host", "bad request"],
-    ),
-    "Unauthorized": (401, "The token is missing or invalid.", ["missing or invalid token"]),
-    "Forbidden": (403, "The caller's role does not permit it.", ["not permitted for your role"]),
-    "NotFound": (404, "The caller's company has no such thing.", ["not found"]),
-    "LengthRequired": (411, "A chunked body: send `Content-Length`.", ["length required"]),
-    "TooLarge": (413, "The body is longer than 64 KiB.", ["request too large"]),
-    "UnsupportedMediaType": (415, "The body is not JSON.", ["unsupported media type"]),
-    "RateLimited": (429, "The tier's limit is exhausted.", ["rate_limited"]),
-    "TooManyAttempts": (
-        429,
-        "The credential tier is exhausted, or the e-mail address is locked: the same answer.",
-        ["too many attempts; please try again later"],
-    ),
-    "InternalError": (500, "A fault of the service.", ["internal error"]),
-    "Unavailable": (
-        503,
-        "The database is unreachable; or, with `Retry-After`, too many people sign in at once.",
-        ["service unavailable"],
-    ),
+# The errors that follow from a view's kind: by name, the status and the words.
+COMMON = {
+    "BadRequest": (400, ["invalid request", "malformed JSON", "invalid host", "bad request"]),
+    "Unauthorized": (401, ["missing or invalid token"]),
+    "Forbidden": (403, ["not permitted for your role"]),
+    "NotFound": (404, ["not found"]),
+    "LengthRequired": (411, ["length required"]),
+    "TooLarge": (413, ["request too large"]),
+    "UnsupportedMediaType": (415, ["unsupported media type"]),
+    "RateLimited": (429, ["rate_limited"]),
+    "TooManyAttempts": (429, ["too many attempts; please try again later"]),
+    "InternalError": (500, ["internal error"]),
+    "Unavailable": (503, ["service unavailable"]),
 }
 
 
-def error_response(status: int, description: str, words: list[str]) -> JSON:
+def error_response(status: int, words: list[str]) -> JSON:
     """An answer whose `error` is one of the words."""
     schema = {"allOf": [ref("schemas", "Error"), {"properties": {"error": {"enum": words}}}]}
     return {
-        "description": description,
+        "description": ", ".join(f"`{word}`" for word in words),
         "headers": REFUSED if status == 429 else LIMITS if status < 500 else {},
         "content": {"application/json": {"schema": schema}},
     }
@@ -171,8 +159,8 @@ class Schema(AutoSchema):
         answers: Any = self.get_response_serializers()
         for status, answer in answers.items() if isinstance(answers, dict) else []:
             if isinstance(answer, Raises):
-                words = answer.words + (COMMON[common[status]][2] if status in common else [])
-                errors[status] = error_response(status, "; ".join(words), words)
+                words = COMMON[common[status]][1] if status in common else []
+                errors[status] = error_response(status, [*dict.fromkeys(answer.words + words)])
         return errors
 
 
