@@ -240,14 +240,8 @@ DATABASE = as_database, "an address, such as postgres://user:password@host:5432/
 REDIS = as_redis_url, "an address, such as redis://:password@host:6379/0"
 EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
 BREACH_FILE = as_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
-NETWORK_LIMITS = (
-    as_network_limits,
-    "NETWORK=LIMIT, each network once, of IPv6 a /64 or larger, separated by commas",
-)
-LENIENT_TIERS = (
-    each(matching("authenticated|public")),
-    "authenticated or public, separated by commas",
-)
+NETWORK_LIMITS = as_network_limits, "NETWORK=LIMIT, each network once, in IPv6 a /64 or larger"
+LENIENT_TIERS = each(matching("authenticated|public")), "authenticated or public, or both"
 PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for themselves
     each(matching("(?!(about|blob|data|file|ftp|https?|javascript|vbscript)$)[a-z][a-z0-9+.-]*")),
     "private-use URL schemes, separated by commas",

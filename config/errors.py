@@ -35,7 +35,6 @@ KNOWN: dict[type[Exception], tuple[int, str]] = {
     InterfaceError: (503, "service unavailable"),
     InternalError: (503, "service unavailable"),  # a server that has become read-only
 }
-DATABASE_ERRORS = (OperationalError, InterfaceError, InternalError)
 Answer = tuple[int, dict[str, object], dict[str, str]]  # status, body, headers
 
 
@@ -61,7 +60,7 @@ def answer_to(exception: BaseException | None, request: Any) -> Answer:
         headers["WWW-Authenticate"] = getattr(exception, "auth_header", "Bearer")
     elif isinstance(exception, TooManyHashes):
         headers["Retry-After"] = str(exception.wait)
-    elif isinstance(exception, DATABASE_ERRORS):
+    elif status == 503:
         logger.error("the database has failed the request: %s", exception)
     elif status == 500:
         logger.error("%s %s failed", request.method, request.path, exc_info=exception)

@@ -246,25 +246,11 @@ SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are keys.c
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = COOKIE_SECURE
 CORS_ALLOW_CREDENTIALS = True
-CORS_ALLOW_HEADERS = [
-    *default_headers,
-    # What tracing libraries send (W3C Trace Context), and a caller's own name for its request.
-    "traceparent",
-    "tracestate",
-    "x-request-id",
-    # What browsers' clients of the MCP endpoint send.
-    "mcp-protocol-version",
-    "mcp-method",
-    "mcp-name",
-]
-CORS_EXPOSE_HEADERS = [
-    "x-ratelimit-limit",
-    "x-ratelimit-remaining",
-    "x-ratelimit-reset",
-    "retry-after",
-    "x-request-id",
-    "www-authenticate",
-]
+# Tracing libraries send the first two (W3C Trace Context), MCP clients in browsers the last three.
+CORS_ALLOW_HEADERS = [*default_headers, "traceparent", "tracestate", "x-request-id"]
+CORS_ALLOW_HEADERS += ["mcp-protocol-version", "mcp-method", "mcp-name"]
+CORS_EXPOSE_HEADERS = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]
+CORS_EXPOSE_HEADERS += ["retry-after", "x-request-id", "www-authenticate"]
 SECURE_HSTS_SECONDS = 31536000  # sent only where a request came by HTTPS
 if TRUSTED_PROXY_COUNT:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
