@@ -30,7 +30,7 @@ test-client: .venv/.installed-browser
 	cd tests/client && npm ci --no-audit --no-fund --silent
 	cd tests/client/mcp && npm ci --no-audit --no-fund --silent
 	node --test tests/client/client.test.mjs
-	$(BIN)/python -m pytest -m client tests/client
+	$(BIN)/python -m pytest $(PARALLEL) -m client tests/client
 
 # The files of deploy/ at work: nginx in front of two processes, and the systemd units.
 test-deploy: .venv/.installed-tests

@@ -19,12 +19,13 @@ pytestmark = pytest.mark.client
 def built_at(origin, site, **environment):
     """The service, and `site.frontend`: where Vite serves what it has built."""
     port = str(urlsplit(origin).port)
-    build = ["npm", "run", "--silent", "frontend"]
+    built = ["--outDir", str(site.service.folder / "frontend")]
+    build = ["npm", "run", "--silent", "frontend", "--", *built]
     build_environment = os.environ | {"VITE_API": site.service.url} | environment
     subprocess.run(build, cwd=FOLDER, env=build_environment, check=True)
-    built = ["--outDir", "../made/frontend", "--host", "127.0.0.1", "--port", port]
     vite = ["node", "node_modules/vite/bin/vite.js", "preview", "frontend", "--strictPort"]
-    with subprocess.Popen([*vite, *built], cwd=FOLDER, stdout=subprocess.DEVNULL) as server:
+    vite += [*built, "--host", "127.0.0.1", "--port", port]
+    with subprocess.Popen(vite, cwd=FOLDER, stdout=subprocess.DEVNULL) as server:
         wait_for_port(int(port))
         site.frontend = origin
         yield site
