@@ -18,7 +18,6 @@ from accounts.models import Account, User
 from assistants.models import Client, Grant
 from audit import message_auth
 from passwords.models import PasswordChange
-from signin.devices import NAME
 from signin.factors.models import Factors, RecoveryCode
 from tests.assistants.conftest import (
     CHALLENGE,
@@ -53,18 +52,6 @@ def mailed_link(ada):
     token = PasswordChange.objects.create(user=ada, email=ada.email).token
     body = {"token": token, "password": "another good one"}
     return lambda: API().post("/password-changes/redeem", body).status_code == 200
-
-
-def known_device(ada):
-    browser, form = API(), {"email": ada.email, "password": PASSWORD}
-    assert browser.post("/auth/login", form).status_code == 200
-
-    def log_in():
-        for _ in range(5):
-            API().post("/auth/login", form | {"password": "a wrong guess"})
-        return bool(browser.post("/auth/login", form).status_code == 200)
-
-    return log_in
 
 
 def admin_session(ada):
@@ -134,7 +121,7 @@ def sealed_page(ada):
     return lambda: person.post({"code": recovery[0]}).status_code == 200
 
 
-SIGNED = [mailed_link, known_device, admin_session, consent_ticket, code, refresh_token]
+SIGNED = [mailed_link, admin_session, consent_ticket, code, refresh_token]
 SIGNED += [passkeys_challenge, app, app_that_is_being_added, enrolment, sealed_page]
 
 
@@ -150,41 +137,13 @@ SIGNED += [passkeys_challenge, app, app_that_is_being_added, enrolment, sealed_p
         ((NEW, []), (OLD, []), False),
     ],
 )
-def test_what_is_signed_holds_a_step_before_and_behind(
-    at, ada, settings, make, made_at, shown_at, holds
-):
-    settings.DEVICE_LOCKOUT = True
+def test_what_is_signed_holds_a_step_before_and_behind(at, ada, make, made_at, shown_at, holds):
     at(made_at)
     shown = make(ada)
 
     at(shown_at)
 
     assert shown() is holds
-
-
-def test_device_that_comes_back_outlives_the_older_secret(at, ada, settings):
-    settings.DEVICE_LOCKOUT = True
-    at(FIRST)
-    log_in = known_device(ada)
-    at(SECOND)
-    assert log_in()
-
-    at(THIRD)
-
-    assert log_in()
-
-
-def test_device_keeps_its_id_when_the_secret_changes(at, ada, settings):
-    settings.DEVICE_LOCKOUT = True
-    browser, form = API(), {"email": ada.email, "password": PASSWORD}
-    cookies = []
-    for step in (FIRST, SECOND):
-        at(step)
-        browser.post("/auth/login", form)
-        cookies.append(browser.cookies[NAME].value)
-
-    assert cookies[0][:16] == cookies[1][:16]  # 12 octets
-    assert cookies[0] != cookies[1]
 
 
 def test_ticket_with_a_time_still_ends(at, time_machine):
