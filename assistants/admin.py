@@ -8,18 +8,21 @@ from django.http import HttpRequest
 
 from accounts.models import User
 from assistants.models import Client, Grant
-from audit.admin import ReadOnlyAdmin, each, report
+from audit.admin import ReadOnlyAdmin
 
 
-def end_all(request: HttpRequest, grants: QuerySet[Grant]) -> list[Grant]:
-    """End these grants; those that had not ended before."""
-    actor = cast(User, request.user)
-    found = grants.select_related("user__account", "client")
-    return each(request, found, lambda grant: grant.end(actor=actor))
+class EndsGrants(ReadOnlyAdmin):
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("assistants.change_grant")
+
+    def end_all(self, request: HttpRequest, grants: QuerySet[Grant]) -> None:
+        actor = cast(User, request.user)
+        found = grants.select_related("user__account", "client")
+        self.take(request, found, lambda grant: grant.end(actor=actor), "{}: access ended.")
 
 
 @admin.register(Grant)
-class GrantAdmin(ReadOnlyAdmin):
+class GrantAdmin(EndsGrants):
     """No code and no token is to be seen: they are stored nowhere."""
 
     list_display = ["user", "client", "host", "created_at", "redeemed_at", "used_at", "ended_at"]
@@ -34,17 +37,13 @@ class GrantAdmin(ReadOnlyAdmin):
     def host(self, grant: Grant) -> str:
         return grant.host
 
-    def has_end_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("assistants.change_grant")
-
     @admin.action(description="End access", permissions=["end"])
     def end(self, request: HttpRequest, queryset: QuerySet[Grant]) -> None:
-        ended = end_all(request, queryset)
-        report(request, ended, "{}: access ended.", "{} apps' access ended.")
+        self.end_all(request, queryset)
 
 
 @admin.register(Client)
-class ClientAdmin(ReadOnlyAdmin):
+class ClientAdmin(EndsGrants):
     list_display = ["name", "id", "url", "redirect_uris", "created_at"]
     search_fields = ["name", "=id"]
     search_help_text = "Part of the name, or the full client_id."
@@ -54,10 +53,6 @@ class ClientAdmin(ReadOnlyAdmin):
         "end_grants": "The app loses the access of all its users at once."
     }
 
-    def has_end_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("assistants.change_grant")
-
     @admin.action(description="End access for all users", permissions=["end"])
     def end_grants(self, request: HttpRequest, queryset: QuerySet[Client]) -> None:
-        ended = end_all(request, Grant.objects.filter(client__in=queryset, ended_at=None))
-        report(request, ended, "{}: access ended.", "{} users' grants ended.")
+        self.end_all(request, Grant.objects.filter(client__in=queryset, ended_at=None))

@@ -27,7 +27,6 @@ from assistants import redirects
 from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
-from audit.message_auth import TimestampSigner
 from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import form_proof, second_page, unseal
 from signin.login import check_credentials
@@ -93,10 +92,10 @@ class AuthorizationRequest:
         target = redirects.origin(self.redirect_uri) if self.host[0] != "[" else "http:"
         return f"{POLICY}; form-action 'self' {target}"
 
-    def signer(self) -> TimestampSigner:
+    def signer(self) -> signing.TimestampSigner:
         """Signs tickets that are good for this request alone."""
         bound = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
-        return TimestampSigner(salt=f"assistants.ticket {bound}")
+        return signing.TimestampSigner(salt=f"assistants.ticket {bound}")
 
     def ticket(self, user: User) -> str:
         """Says that this user has just signed in, with a second factor or having none, and which

@@ -19,7 +19,6 @@ from accounts.models import User
 from assistants import documents, redirects, registration
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
 from audit import origin, trail
-from audit.message_auth import Signer
 from audit.models import Kind
 from audit.pruning import delete_in_batches
 
@@ -120,7 +119,7 @@ class Client(models.Model):
 def read_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
     """The grant's id and the number in a token that we signed for this use; else zeros."""
     try:
-        pk, number = Signer(salt=salt).unsign_object(token)
+        pk, number = signing.Signer(salt=salt).unsign_object(token)
         return uuid.UUID(pk), number
     except (signing.BadSignature, ValueError):
         return uuid.UUID(int=0), 0
@@ -215,17 +214,17 @@ class Grant(models.Model):
 
     @property
     def code(self) -> str:
-        return Signer(salt=CODE).sign_object([str(self.pk), 0])
+        return signing.Signer(salt=CODE).sign_object([str(self.pk), 0])
 
     def tokens(self) -> dict[str, object]:
         """The current pair, as the token endpoint answers it (RFC 6749 §5.1)."""
         now, end = int(time.time()), int(self.expires_at.timestamp())
         expires = min(now + settings.ACCESS_TOKEN_SECONDS, end)
         return {
-            "access_token": Signer(salt=ACCESS_TOKEN).sign_object([str(self.pk), expires]),
+            "access_token": signing.Signer(salt=ACCESS_TOKEN).sign_object([str(self.pk), expires]),
             "token_type": "Bearer",
             "expires_in": max(expires - now, 0),
-            "refresh_token": Signer(salt=REFRESH_TOKEN).sign_object(
+            "refresh_token": signing.Signer(salt=REFRESH_TOKEN).sign_object(
                 [str(self.pk), self.generation]
             ),
             "scope": registration.SCOPE,

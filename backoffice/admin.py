@@ -6,10 +6,9 @@ connected apps, mails, invitations, password links.
 
 from typing import Any, ClassVar, cast
 
-from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth import admin as auth_admin  # noqa: F401  (registers Group)
 from django.contrib.auth import logout
-from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -17,13 +16,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from rest_framework.exceptions import APIException
 
-from accounts.errors import EmailTaken
 from accounts.models import Account, Consultant, Role, User
-from audit.admin import OfficeAdmin, each, report
 from backoffice import invitations, panels  # noqa: F401  (invitations registers its page)
 from backoffice.diagnosis import diagnose
 from backoffice.pages import PanelAdmin, ReachAdmin, caller
-from emailchanges.models import change_by_operator
 from passwords.models import PasswordChange
 from privacy.erasure import delete_company, erase
 from privacy.models import Erasure
@@ -70,7 +66,7 @@ class UserAdmin(PanelAdmin):
 
     Superusers, staff and the operators' company are read-only to staff who are not superusers,
     actions included: whoever could rename, deactivate or sign out an operator could shut the
-    operators out. No user changes their own role, privileges or address here.
+    operators out. No user changes their own role or privileges here.
     """
 
     heading = "People"
@@ -83,9 +79,8 @@ class UserAdmin(PanelAdmin):
     fields += ["is_active", "created_at", *PRIVILEGES]
     readonly_fields = ["id", "email", "account", "role", "is_active", "created_at"]
     filter_horizontal = ["groups", "user_permissions"]
-    buttons = ["unlock", "send_password_link", "activate", "sign_out", "make_admin", "make_member"]
-    buttons += ["deactivate", "reset_factors"]
-    actions = list(buttons)
+    actions = ["unlock", "send_password_link", "activate", "sign_out", "make_admin", "make_member"]
+    actions += ["deactivate", "reset_factors"]
     asks_first: ClassVar[dict[str, str]] = {
         "sign_out": "Every session ends at once, and every connected app loses its access.",
         "make_admin": "Admins invite people, change roles and deactivate accounts.",
@@ -145,20 +140,15 @@ class UserAdmin(PanelAdmin):
         return fields
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Only a superuser changes addresses and privileges, and never their own: one's own address
-        takes the password and a link, on the account page."""
+        """Only a superuser changes privileges, and never their own."""
         fields = list(super().get_readonly_fields(request, obj))
-        if obj == request.user or not caller(request).is_superuser:
-            return fields + PRIVILEGES
-        fields.remove("email")
-        return fields
+        is_free = caller(request).is_superuser and obj != request.user
+        return fields if is_free else fields + PRIVILEGES
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save only what was changed, and only where the caller may still act on the user: what
         others have changed meanwhile, a password or a flag, stays."""
-        if "email" in form.changed_data:
-            self.change_email(request, obj)
-        columns = {field.name for field in User._meta.concrete_fields} - {"email"}
+        columns = {field.name for field in User._meta.concrete_fields}
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
         if obj != request.user:
@@ -166,29 +156,13 @@ class UserAdmin(PanelAdmin):
         if changes and not users.update(**changes):
             raise PermissionDenied
 
-    def change_email(self, request: HttpRequest, user: User) -> None:
-        """Change the address, which mails both addresses and ends links to the old one."""
-        try:
-            change_by_operator(user, user.email, caller(request))
-        except EmailTaken as error:
-            self.message_user(request, f"{user.email}: {error.detail}.", messages.ERROR)
-        user.refresh_from_db(fields=["email"])
-
-    def take(
-        self, request: HttpRequest, users: QuerySet[User], step: Any, one: str, many: str
-    ) -> None:
-        """Take a step with each user on its own, and report it by the users' names."""
-        done = each(request, users, step)
-        report(request, [called(user) for user in done], one, many)
-
     @admin.action(description="Sign out everywhere", permissions=["change"])
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         actor, users = caller(request), list(queryset)
-        done = each(request, users, lambda user: user.sign_out(actor))
         if actor in users:
             logout(request)  # first: the message is kept in the session, for the log-in page
-        names = [called(user) for user in done]
-        report(request, names, "{} is signed out everywhere.", "{} users are signed out.")
+        said = "Signed {} out everywhere."
+        self.take(request, users, lambda user: user.sign_out(actor), said, called)
 
     def has_link_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "passwords.add_passwordchange"])
@@ -200,16 +174,16 @@ class UserAdmin(PanelAdmin):
                 raise APIException("deactivated, and could not use a password link")
             PasswordChange.objects.mail_to(user, actor=caller(request))
 
-        one, many = "A password link goes to {}.", "Password links go to {} users."
-        self.take(request, queryset, send, one, many)
+        self.take(request, queryset, send, "A password link goes to {}.", called)
 
     def has_unlock_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "throttling.change_lockout"])
 
     @admin.action(description="Unlock", permissions=["change", "unlock"])
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        actor, one, many = caller(request), "{} can sign in again.", "{} users can sign in again."
-        self.take(request, queryset, lambda it: Lockout.objects.unlock(it.email, actor), one, many)
+        actor, said = caller(request), "{} can sign in again."
+        unlock = Lockout.objects.unlock
+        self.take(request, queryset, lambda user: unlock(user.email, actor), said, called)
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return caller(request).is_superuser
@@ -218,32 +192,26 @@ class UserAdmin(PanelAdmin):
     def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Of others; one's own take a password and a factor, on the account page."""
         actor, others = caller(request), queryset.exclude(pk=caller(request).pk)
-        one, many = "{}'s second factors are removed.", "{} users' second factors are removed."
-        self.take(request, others, lambda user: Factors.objects.reset(user, actor), one, many)
+        said, reset = "Removed the second factors of {}.", Factors.objects.reset
+        self.take(request, others, lambda user: reset(user, actor), said, called)
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        one, many = "{} is now an admin.", "{} users are now admins."
-        self.change(request, queryset, one, many, role=Role.ADMIN)
+        self.change(request, queryset, "The role of {} is now admin.", role=Role.ADMIN)
 
     @admin.action(description="Make member", permissions=["change"])
     def make_member(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        one, many = "{} is now a member.", "{} users are now members."
-        self.change(request, queryset, one, many, role=Role.MEMBER)
+        self.change(request, queryset, "The role of {} is now member.", role=Role.MEMBER)
 
     @admin.action(description="Deactivate", permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        one, many = "{} is deactivated and signed out.", "{} users are deactivated and signed out."
-        self.change(request, queryset, one, many, is_active=False)
+        self.change(request, queryset, "Deactivated {} and ended all sessions.", is_active=False)
 
     @admin.action(description="Activate", permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        one, many = "{} can sign in again.", "{} users can sign in again."
-        self.change(request, queryset, one, many, is_active=True)
+        self.change(request, queryset, "{} can sign in again.", is_active=True)
 
-    def change(
-        self, request: HttpRequest, users: QuerySet[User], one: str, many: str, **change: Any
-    ) -> None:
+    def change(self, request: HttpRequest, users: QuerySet[User], said: str, **change: Any) -> None:
         """Change users other than the caller by the API's rule."""
 
         def step(user: User) -> bool:
@@ -255,7 +223,7 @@ class UserAdmin(PanelAdmin):
                 self.message_user(request, text, messages.WARNING)
             return bool(changed)
 
-        self.take(request, users, step, one, many)
+        self.take(request, users, step, said, called)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("invitations.add_invitation"))
@@ -265,30 +233,12 @@ class UserAdmin(PanelAdmin):
         return redirect("admin:invitations_invitation_add")
 
 
-class ConsultantForm(forms.ModelForm):
-    """Offers the users of the consultant's own company only, and no plus sign next to them: adding
-    a user invites."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        people = User.objects.filter(account=self.instance.account_id).order_by("email")
-        for name in {"user", "manager"} & self.fields.keys():
-            field = cast(forms.ModelChoiceField, self.fields[name])
-            field.queryset, cast(Any, field.widget).can_add_related = people, False
-
-
 @admin.register(Consultant)
 class ConsultantAdmin(ReachAdmin):
-    """The company is chosen first; then its users are offered as user and manager."""
-
-    form = ConsultantForm
     list_display = ["__str__", "account", "user", "manager"]
     list_select_related = ["account", "user", "manager"]
     search_fields = ["name", "user__email"]
-    autocomplete_fields = ["account"]
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return ["account", "name", "user", "manager"] if obj else ["account", "name"]
+    autocomplete_fields = ["account", "user", "manager"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["account"] if obj else []
@@ -303,19 +253,4 @@ class ConsultantAdmin(ReachAdmin):
         super().save_model(request, obj, form, change)
 
 
-admin.site.unregister(Group)
-
-
-@admin.register(Group)
-class GroupAdmin(OfficeAdmin, DjangoGroupAdmin):
-    """For superusers only: filling a group grants permissions, even to oneself."""
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_superuser)
-
-    has_add_permission = has_view_permission
-    has_change_permission = has_view_permission
-    has_delete_permission = has_view_permission
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
+admin.site.unregister(Group)  # `manage.py roles` makes them

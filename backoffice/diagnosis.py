@@ -12,9 +12,7 @@ from invitations.models import Invitation, Status
 from mail.budget import HOUR, MailBudget, budget_key
 from mail.links import EmailedLink
 from mail.outbox import State
-from throttling.limiter import RedisUnavailable, limiter
 
-TIER = "authenticated"  # the one in which a user's calls are counted
 Panel = dict[str, Any]  # panels.of_user: only the parts that the viewer may see
 
 
@@ -27,10 +25,10 @@ class Finding(NamedTuple):
 def diagnose(user: User, panel: Panel) -> Finding:
     """The sentence at the top of a user's page: the first check that finds something.
 
-    Reads at most two tables besides the panel, and asks Redis if all else is well.
+    Reads at most two tables besides the panel.
     """
-    checks: list[Callable[[User, Panel], Finding | None]] = [inactive, locked, too_many_mails]
-    checks += [too_many_calls, mail_refused, link_expired, other_company]
+    checks: list[Callable[[User, Panel], Finding | None]]
+    checks = [inactive, locked, too_many_mails, mail_refused, link_expired, other_company]
     for check in checks:
         if found := check(user, panel):
             return found
@@ -70,18 +68,6 @@ def too_many_mails(user: User, panel: Panel) -> Finding | None:
             words += f"{limit} an hour are sent. Try again after {minute(budget.begun_at + HOUR)}."
             return Finding("wait", words)
     return None
-
-
-def too_many_calls(user: User, panel: Panel) -> Finding | None:
-    """None also where processes count by themselves, or while Redis is unavailable."""
-    try:
-        used, seconds = limiter.look_up(f"user:{user.pk}").get(TIER, (0, 0))
-    except RedisUnavailable:
-        return None
-    if used < settings.RATE_LIMIT_AUTHENTICATED:
-        return None
-    words = f"At a limit: {used} calls in this window, which ends in {seconds} s."
-    return Finding("wait", words)
 
 
 def mail_refused(user: User, panel: Panel) -> Finding | None:

@@ -1,6 +1,6 @@
 """Invitations in the back office: new users are invited here."""
 
-from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, ClassVar, cast
 
 from django import forms
@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from accounts.models import Role, User
-from audit.admin import ReadOnlyAdmin, each, report
+from audit.admin import ReadOnlyAdmin
 from backoffice.diagnosis import diagnose_invitation
 from backoffice.pages import PanelAdmin, caller
 from backoffice.panels import last_mail
@@ -68,7 +68,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     search_help_text = "Part of an address, or a company's full name."
     fields = ["account", "email", "role", "consultant", "language"]
     autocomplete_fields = ["account", "consultant"]
-    actions = buttons = ["resend", "revoke"]
+    actions = ["resend", "revoke"]
     asks_first: ClassVar[dict[str, str]] = {"revoke": "The link in the mail stops working."}
     change_form_template = "backoffice/invitation.html"
 
@@ -84,7 +84,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return {"finding": diagnose_invitation(row), "mail": mail}
 
     def useless(self, request: HttpRequest, row: Invitation) -> set[str]:
-        return set() if row.status in {Status.PENDING, Status.EXPIRED} else set(self.buttons)
+        return set() if row.status in {Status.PENDING, Status.EXPIRED} else {"resend", "revoke"}
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         """A class of the request's own, which knows who invites."""
@@ -108,23 +108,10 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
     @admin.action(description="Send again", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        one = "The invitation to {} will be sent again, with a new link."
-        many = "{} invitations will be sent again, with new links."
-        self.take(request, queryset, Invitation.resend, one, many)
+        actor, said = caller(request), "The invitation to {} will be sent again, with a new link."
+        self.take(request, queryset, lambda it: it.resend(actor), said, attrgetter("email"))
 
     @admin.action(description="Revoke", permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        one, many = "The invitation to {} is revoked.", "{} invitations are revoked."
-        self.take(request, queryset, Invitation.revoke, one, many)
-
-    def take(
-        self,
-        request: HttpRequest,
-        invitations: QuerySet[Invitation],
-        step: Callable[[Invitation, User], None],
-        one: str,
-        many: str,
-    ) -> None:
-        rows, actor = invitations.select_related("account"), caller(request)
-        done = each(request, rows, lambda invitation: step(invitation, actor))
-        report(request, [invitation.email for invitation in done], one, many)
+        actor, said = caller(request), "Revoked the invitation to {}."
+        self.take(request, queryset, lambda it: it.revoke(actor), said, attrgetter("email"))

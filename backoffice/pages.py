@@ -1,6 +1,6 @@
 """A page of the back office that begins with facts about its row and with what can be done."""
 
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -30,8 +30,6 @@ class PanelAdmin(ReachAdmin):
 
     Buttons stand in a form of their own: Enter in a field of the page saves the page.
     """
-
-    buttons: ClassVar[list[str]] = []  # names of actions, in order
 
     def heading_of(self, row: Any) -> str:
         return str(row)
@@ -92,10 +90,8 @@ class PanelAdmin(ReachAdmin):
         """The buttons' names and texts; none where the caller may not act on the row."""
         if row != request.user and not caller(request).can_manage(row):
             return []
-        actions: Any = self.get_actions(request)
-        names = [name for name in self.buttons if name in actions]
-        useless = self.useless(request, row)
-        return [(name, actions[name][2]) for name in names if name not in useless]
+        useless, actions = self.useless(request, row), self.get_actions(request)
+        return [(name, words) for name, (_, _, words) in actions.items() if name not in useless]
 
     def press(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         """Take one of the list's actions with this row; `get_actions` knows who may, and which of
@@ -103,7 +99,7 @@ class PanelAdmin(ReachAdmin):
         row = self.get_object(request, object_id)
         if not self.has_view_or_change_permission(request, row):
             raise PermissionDenied
-        action = self.get_actions(request).get(name) if name in self.buttons else None
+        action = self.get_actions(request).get(name)
         if row is None or action is None:
             return redirect(request.path)
         asked = action[0](self, request, self.get_queryset(request).filter(pk=row.pk))

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from accounts.models import Account, Consultant, User
+from accounts.models import Account, User
 from assistants.models import Grant
 from audit.counting import count_of, format_count
 from audit.models import Kind, Record
@@ -61,14 +61,6 @@ PARTS: dict[str, tuple[str, Callable[[User], Any]]] = {
         lambda user: PasswordChange.objects.filter(user=user).first(),
     ),
     "invitations": ("invitations.view_invitation", open_invitations),
-    "consultant": (
-        "accounts.view_consultant",
-        lambda user: Consultant.objects.filter(user=user).select_related("manager").first(),
-    ),
-    "managed": (
-        "accounts.view_consultant",
-        lambda user: Consultant.objects.filter(manager=user)[:SHOWN],
-    ),
 }
 
 
@@ -97,33 +89,39 @@ def last_mail(link_id: UUID) -> OutgoingMail | None:
 
 
 def erasure_of_user(user: User) -> list[tuple[str, str]]:
-    """What erasing the user deletes, and what it changes: how many, of what."""
+    """What erasing the user deletes, and what it changes: of what, and how many."""
     factors = Factors.objects.filter(user=user).first()
-    links = sum(
-        kind._default_manager.filter(email=user.email).count() for kind in EmailedLink.kinds()
-    )
+    links = [kind._default_manager.filter(email=user.email) for kind in EmailedLink.kinds()]
     records = Record.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
     return [
         ("second factors", str(len(factors.items()) if factors else 0)),
-        ("connected apps", str(Grant.objects.live().filter(user=user).count())),
-        ("e-mailed links and invitations", str(links)),
-        (
-            "mails in the outbox",
-            format_count(count_of(OutgoingMail.objects.filter(email=user.email))),
+        ("e-mailed links and invitations", str(sum(found.count() for found in links))),
+        *counted(
+            {
+                "connected apps": Grant.objects.live().filter(user=user),
+                "mails in the outbox": OutgoingMail.objects.filter(email=user.email),
+                "lockouts and counted failures": Lockout.objects.filter(email=user.email),
+                "events in the audit log, which keep a pseudonym": records,
+            }
         ),
-        ("lockouts and counted failures", str(Lockout.objects.filter(email=user.email).count())),
-        ("events in the audit log, which keep a pseudonym", format_count(count_of(records))),
     ]
 
 
 def erasure_of_account(account: Account) -> list[tuple[str, str]]:
     invited = account.invitations.values("email")
     mails = Q(email__in=account.users.values("email")) | Q(email__in=invited)
-    records = Record.objects.filter(account_id=account.pk)
-    return [
-        ("users, with their second factors and links", format_count(count_of(account.users.all()))),
-        ("invitations", format_count(count_of(account.invitations.all()))),
-        ("consultants", format_count(count_of(account.consultants.all()))),
-        ("mails in the outbox", format_count(count_of(OutgoingMail.objects.filter(mails)))),
-        ("events in the audit log, which keep pseudonyms", format_count(count_of(records))),
-    ]
+    return counted(
+        {
+            "users, with their second factors and links": account.users.all(),
+            "invitations": account.invitations.all(),
+            "consultants": account.consultants.all(),
+            "mails in the outbox": OutgoingMail.objects.filter(mails),
+            "events in the audit log, which keep pseudonyms": Record.objects.filter(
+                account_id=account.pk
+            ),
+        }
+    )
+
+
+def counted(rows: dict[str, QuerySet[Any]]) -> list[tuple[str, str]]:
+    return [(name, format_count(count_of(found))) for name, found in rows.items()]

@@ -1,22 +1,20 @@
 """One search over all that a caller may be known by, each kind of row as its own list finds it.
 
 A kind is shown to those who may view its list, and "show all" leads to that list with the same
-words. An exact address or name comes first.
+words. Where the rows of exactly the given address are known, they are shown alone.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from accounts.models import Account, User, shorten_search
-from audit.counting import count_of, format_count
 from backoffice.panels import minute
 from invitations.models import Invitation
 from mail.emails import canonical_email
@@ -27,15 +25,12 @@ from throttling.models import Lockout
 SHOWN = 10  # of each kind
 
 
-@dataclass
-class Results:
-    """Rows of one model: those to show, and how many there are."""
+class Results(NamedTuple):
+    """The first rows of one model, and the URL of the list with all of them."""
 
     title: str
     rows: list[tuple[str, str, str]]  # the URL of its page, its name, its state in words
-    more: bool
-    count: str  # "over 10,000" beyond the bound
-    everything: str  # the URL of the list
+    everything: str
 
 
 def search(request: HttpRequest) -> dict[str, Any]:
@@ -49,7 +44,7 @@ def search(request: HttpRequest) -> dict[str, Any]:
 
 
 def search_model(request: HttpRequest, model: type[Any], text: str) -> Results | None:
-    """Three queries at most. None without the permission to view the model."""
+    """Two queries at most. None without the permission to view the model."""
     site: Any = admin.site.get_model_admin(model)
     if not site.has_view_permission(request):
         return None
@@ -57,35 +52,25 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> Results |
     rows, several = site.get_search_results(request, site.get_queryset(request), words)
     joined: Any = site.list_select_related or []
     rows = (rows.distinct() if several else rows).select_related(*joined)
-    order = site.get_ordering(request) or model._meta.ordering
-    shown, more = exact_first(rows.order_by(*order), text)
+    rows = rows.order_by(*(site.get_ordering(request) or model._meta.ordering))
+    shown = with_address(rows, text) or rows[:SHOWN]
     page, describe = f"admin:{model._meta.app_label}_{model._meta.model_name}", SEARCHED[model]
     listed = [
         (reverse(f"{page}_change", args=[row.pk]), getattr(row, "email", None) or str(row), state)
         for row, state in ((row, describe(row)) for row in shown)
     ]
     everything = f"{reverse(f'{page}_changelist')}?{urlencode({'q': words})}"
-    count = format_count(count_of(rows)) if more else str(len(shown))
-    return Results(site.title(), listed, more, count, everything)
+    return Results(site.title(), listed, everything)
 
 
-def exact_first(rows: QuerySet[Any], text: str) -> tuple[list[Any], bool]:
-    """The first rows, exact matches before the others; and whether there are more."""
-    exact, listed = exact_match(rows.model, text), []
-    if exact is not None:
-        listed = list(rows.filter(exact)[: SHOWN + 1])
-        rows = rows.exclude(exact)
-    listed += rows[: SHOWN + 1 - len(listed)]
-    return listed[:SHOWN], len(listed) > SHOWN
-
-
-def exact_match(model: type[Any], text: str) -> Q | None:
-    if model is Account:
-        return Q(name__iexact=text)
+def with_address(rows: QuerySet[Any], text: str) -> list[Any]:
+    """The rows of exactly this address, if the text is one."""
+    if rows.model is Account:
+        return []
     try:
-        return Q(email=canonical_email(text))
-    except ValidationError:  # not a whole address
-        return None
+        return list(rows.filter(email=canonical_email(text))[:SHOWN])
+    except ValidationError:
+        return []
 
 
 def describe_mail(mail: OutgoingMail) -> str:

@@ -12,18 +12,26 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
+from django.utils.html import format_html
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import APIException
 
 from accounts.models import User
-from backoffice import second_factor
 from backoffice.overview import overview
 from backoffice.search import search
 from mail.emails import canonical_email
 from signin.devices import remember_device
-from signin.errors import FactorNeeded, WrongCredentials
-from signin.factors.forms import form_proof, passkey_options, unseal
+from signin.errors import (
+    FactorMustBeSetUp,
+    FactorNeeded,
+    WrongCode,
+    WrongCredentials,
+    WrongPasskey,
+)
+from signin.factors.forms import form_proof, passkey_options, second_page, unseal
+from signin.factors.passkeys import take_passkey
+from signin.factors.proof import Method, Proof
 from signin.login import check_credentials
 from throttling.errors import RateLimited, TooManyAttempts
 from throttling.views import CredentialThrottle, PublicThrottle
@@ -39,7 +47,8 @@ NAVIGATION += ["mail.OutgoingMail", "throttling.Lockout", "audit.Record"]
 
 
 class LoginForm(AdminAuthenticationForm):
-    """Django's form. It lets TooManyAttempts and FactorNeeded pass, for the site to answer."""
+    """Django's form, which also takes a passkey instead of a password. It lets TooManyAttempts and
+    FactorNeeded pass, for the site to answer."""
 
     # Django's own field folds compatibility characters: a Kelvin sign would become a k, and its
     # failures would lock another user's address.
@@ -50,23 +59,48 @@ class LoginForm(AdminAuthenticationForm):
         ),
     )
 
-    def get_invalid_login_error(self) -> ValidationError:
-        text = "The e-mail address or password is wrong, or the account is not an operator's."
-        return ValidationError(text, code="invalid_login")
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.data.get("passkey"):
+            for field in self.fields.values():
+                field.required = False
 
     def clean(self) -> dict[str, Any]:
-        email = self.cleaned_data.get("username")
-        password = self.cleaned_data.get("password")
-        if email and password:
-            proof = form_proof(self.data)
-            try:
-                self.user_cache, _ = check_credentials(
-                    self.request, canonical_email(email), password, proof, staff=True
-                )
-            except (ValidationError, WrongCredentials):
-                raise self.get_invalid_login_error() from None
-            self.confirm_login_allowed(self.user_cache)
+        email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        proof = form_proof(self.data)
+        if proof.passkey and "sealed" not in self.data:
+            self.user_cache = operator_by_passkey(proof)
+        elif email and password:
+            self.user_cache = self.operator_by_password(email, password, proof)
+        else:
+            raise ValidationError("Enter your e-mail address and password.")
         return self.cleaned_data
+
+    def operator_by_password(self, email: str, password: str, proof: Proof) -> User:
+        try:
+            user, _ = check_credentials(
+                self.request, canonical_email(email), password, proof, staff=True
+            )
+        except (ValidationError, WrongCredentials):
+            text = "The e-mail address or password is wrong, or the account is not an operator's."
+            raise ValidationError(text) from None
+        except FactorMustBeSetUp:
+            page = settings.FRONTEND_URL + ("/profile" if settings.SERVES_PAGES else "")
+            text = 'The back office requires a second factor. <a href="{}">Set one up</a> first.'
+            raise ValidationError(format_html(text, page)) from None
+        return user
+
+
+def operator_by_passkey(proof: Proof) -> User:
+    """The operator whose passkey this is. As for POST /auth/passkeys/login, a signature cannot be
+    guessed: it neither counts as a failure nor meets a lockout."""
+    try:
+        passkey = take_passkey(proof.passkey or {})
+        user = User.objects.get(pk=passkey.factors_id, is_active=True, is_staff=True)
+    except (WrongPasskey, User.DoesNotExist):
+        raise ValidationError("This passkey does not open the back office.") from None
+    user.record_sign_in(**Method.PASSKEY_ALONE.detail)
+    return user
 
 
 class Site(admin.AdminSite):
@@ -112,7 +146,7 @@ class Site(admin.AdminSite):
         context = (search(request) or overview(request)) | (extra_context or {})
         return super().index(request, context)
 
-    @method_decorator(cache_control(no_store=True))  # it may show secrets and recovery codes
+    @method_decorator(cache_control(no_store=True))  # the second page has the password, sealed
     @method_decorator(csrf_exempt)  # so that it is counted first; sign_in checks the token
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -140,26 +174,21 @@ class Site(admin.AdminSite):
         return cast(User, request.user).has_second_factor or not settings.STAFF_SECOND_FACTOR
 
     def sign_in(self, request: HttpRequest, context: dict[str, Any] | None) -> HttpResponse:
-        """Django's page, and the ones that may follow: to show a second factor, or to set one up.
+        """Django's page, and the one that asks for a second factor.
 
-        They post to the same URL. What is sealed on the second page is put back into the form, so
-        that all of it is checked as if it had been typed at once. A passkey alone signs in, too.
+        That one posts to the same URL. What is sealed on it is put back into the form, so that all
+        of it is checked as if it had been typed at once.
         """
-        if "enrolment" in request.POST:
-            return second_factor.set_up(request, self.each_context(request))
         if "sealed" in request.POST:
             form = request.POST.copy()
             form["username"], form["password"] = unseal(str(form["sealed"]))
             request.POST = form  # type: ignore[assignment]
-        context = {"passkey": passkey_options(request)} | (context or {})
-        if request.POST.get("passkey") and "sealed" not in request.POST:
-            if user := second_factor.operator_by_passkey(request):
-                return second_factor.enter(request, user)
-            context["problem"] = "This passkey does not open the back office."
         try:
-            return super().login(request, context)
+            return super().login(request, {"passkey": passkey_options(request)} | (context or {}))
         except FactorNeeded as needed:
-            return second_factor.ask(request, needed, self.each_context(request))
+            page = second_page(request, request.POST["username"], request.POST["password"])
+            page |= self.each_context(request) | {"wrong": isinstance(needed, WrongCode)}
+            return render(request, "admin/second_factor.html", page)
 
     def too_many_attempts(self, request: HttpRequest, refusal: APIException) -> HttpResponse:
         """The page for a throttled caller and for a locked address: the same bytes for both. Who

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.text import capfirst
 
 from audit import trail
-from audit.admin import ReadOnlyAdmin, each, report
+from audit.admin import ReadOnlyAdmin
 from mail.links import EmailedLink
 from mail.notices import PREFIX
 from mail.outbox import OutgoingMail, State
@@ -39,5 +39,5 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
             states = [State.READY, State.FAILED, State.REFUSED]
             mails = queryset.filter(decided, state__in=states)
             unsent = mails.select_for_update(skip_locked=True)  # not what is just being sent
-            again = each(request, unsent, lambda mail: mail.try_again(actor))
-        report(request, again, "{} will be tried again.", "{} mails will be tried again.")
+            said = "{} will be tried again."
+            self.take(request, unsent, lambda mail: mail.try_again(actor), said)

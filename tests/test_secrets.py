@@ -16,7 +16,6 @@ from django.test import Client as Browser
 
 from accounts.models import Account, User
 from assistants.models import Client, Grant
-from audit import message_auth
 from passwords.models import PasswordChange
 from signin.factors.models import Factors, RecoveryCode
 from tests.assistants.conftest import (
@@ -149,13 +148,13 @@ def test_what_is_signed_holds_a_step_before_and_behind(at, ada, make, made_at, s
 def test_ticket_with_a_time_still_ends(at, time_machine):
     at(FIRST)
     time_machine.move_to(1_900_000_000, tick=False)
-    signed = message_auth.TimestampSigner(salt="salt").sign("right")
+    signed = signing.TimestampSigner(salt="salt").sign("right")
     at(SECOND)
-    assert message_auth.TimestampSigner(salt="salt").unsign(signed, max_age=60) == "right"
+    assert signing.TimestampSigner(salt="salt").unsign(signed, max_age=60) == "right"
     time_machine.shift(61)
 
     with pytest.raises(signing.SignatureExpired):
-        message_auth.TimestampSigner(salt="salt").unsign(signed, max_age=60)
+        signing.TimestampSigner(salt="salt").unsign(signed, max_age=60)
 
 
 def restart(host, secrets):

@@ -7,7 +7,7 @@ from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
 from audit import trail
-from audit.admin import ReadOnlyAdmin, each, report
+from audit.admin import ReadOnlyAdmin
 from throttling.models import Lockout
 
 
@@ -56,5 +56,5 @@ class LockoutAdmin(ReadOnlyAdmin):
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:
         emails = dict.fromkeys(queryset.values_list("email", flat=True))
         actor = cast(trail.Actor, request.user)
-        cleared = each(request, emails, lambda email: Lockout.objects.unlock(email, actor))
-        report(request, cleared, "{} can sign in again.", "{} users can sign in again.")
+        said = "{} can sign in again."
+        self.take(request, emails, lambda email: Lockout.objects.unlock(email, actor), said)

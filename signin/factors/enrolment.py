@@ -8,7 +8,6 @@ from rest_framework.request import Request
 
 from accounts.models import User
 from accounts.tokens import BearerAuthentication, encoded_bearer_token
-from audit.message_auth import TimestampSigner
 
 LIFE = 600  # seconds
 SALT = "signin.enrolment"
@@ -21,13 +20,13 @@ class Enrolment:
 
 def enrolment_for(user: User) -> str:
     """A token for ten minutes, or until the user has a factor or their sessions are ended."""
-    return TimestampSigner(salt=SALT).sign_object([str(user.pk), user.token_version])
+    return signing.TimestampSigner(salt=SALT).sign_object([str(user.pk), user.token_version])
 
 
 def user_of_enrolment(encoded: str) -> User | None:
     """The user of a valid enrolment token, `with_profile`."""
     try:
-        pk, version = TimestampSigner(salt=SALT).unsign_object(encoded, max_age=LIFE)
+        pk, version = signing.TimestampSigner(salt=SALT).unsign_object(encoded, max_age=LIFE)
     except (signing.BadSignature, ValueError):
         return None
     user = User.objects.find_by_token(pk, version)

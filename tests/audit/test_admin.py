@@ -36,11 +36,11 @@ def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
     assert len(shown("?kind__exact=login.succeeded")) == 1
     assert [record.actor_email for record in shown("?q=BOB@")] == ["bob@example.com"]
     assert len(shown("?q=203.0.113.7")) == 1
-    assert len(shown(f"?day={today}")) == 2
-    assert shown("?day=2001-01-01") == []
+    assert len(shown(f"?at__gte={today}T00:00Z")) == 2
+    assert shown("?at__lt=2001-01-01T00:00Z") == []
 
 
-def test_export_streams_csv_without_formulas(operator):
+def test_export_is_csv_without_formulas(operator):
     trail.record(Kind.LOGIN_FAILED, subject="=cmd()@example.com")
     trail.record(Kind.LOGIN_FAILED, subject="a;=1+1")
     trail.record(Kind.LOGIN_FAILED, subject="b\t=1+1")
@@ -49,7 +49,7 @@ def test_export_streams_csv_without_formulas(operator):
         "_selected_action": [record.pk for record in Record.objects.all()],
     }
     answer = operator.post(LIST, chosen)
-    lines = b"".join(answer.streaming_content).decode().splitlines()
+    lines = answer.content.decode().splitlines()
 
     assert answer.headers["Content-Type"] == "text/csv"
     assert "'=cmd()@example.com" in lines[3]

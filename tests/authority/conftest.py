@@ -1,5 +1,4 @@
 import pytest
-from django.contrib.auth.models import Group
 
 from accounts.models import Account, Consultant, Role
 from invitations.models import Invitation
@@ -33,5 +32,4 @@ def world(new_user):
     return {
         "people": people,
         "companies": {"customer": customer, "operators": operators},
-        "group": Group.objects.create(name="support"),
     }

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.test import Client as Browser
 
 from accounts.models import User
-from backoffice.roles import FIRST_LINE, LOOKING, wanted
+from backoffice.management.commands.roles import FIRST_LINE, LOOKING, wanted
 from tests.authority.acts import NOBODY, PROTECTED, perm
 from tests.authority.at_the_shell import COMMANDS
 from tests.authority.back_office import BACK_OFFICE

@@ -49,8 +49,6 @@ def actor_of(world, kind, permissions=()):
 
 
 def target_of(world, act, name):
-    if name == "group":
-        return world["group"]
     return world["companies" if act.targets == CUSTOMERS else "people"].get(
         name, world["companies"].get(name)
     )

@@ -9,7 +9,6 @@ from accounts.models import Account, Role, User
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
-from throttling.limiter import limiter
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -84,14 +83,6 @@ def test_what_matters_more_is_told_first(operator, bob, number):
         make(bob)
 
     assert WRONG[number][2] in sentence(operator, bob).words
-
-
-def test_calls_at_the_limit_are_told(operator, bob, settings):
-    settings.RATE_LIMIT_AUTHENTICATED = 3
-    for _ in range(3):
-        limiter.count("authenticated", f"user:{bob.pk}", 3, strict=False)
-
-    assert sentence(operator, bob).words.startswith("At a limit: 3 calls in this window")
 
 
 def test_all_is_well_with_the_last_sign_in(operator, bob):

@@ -5,6 +5,7 @@ import string
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth.models import Permission
 from django.core.exceptions import SuspiciousOperation
 from django.test import Client, RequestFactory
@@ -21,13 +22,13 @@ OFFERED = {
     "invitations.Invitation": {"status", "role__exact", "role__isnull"},
     "throttling.Lockout": {"locked"},
     "mail.OutgoingMail": {"state__exact", "state__isnull"},
-    "audit.Record": {"kind__exact", "kind__isnull", "day"},
+    "audit.Record": {"kind__exact", "kind__isnull", "at__gte", "at__lt"},
     "accounts.User": {
         f"{name}__{look}" for name in ("is_active", "is_staff", "role")
         for look in ("exact", "isnull")
     },
 }  # fmt: skip
-LOOKS = ["", "exact", "startswith", "isnull"]
+LOOKS = ["", "exact", "startswith", "isnull", "gte"]
 CONTROLS = ["q", "p", "o", "e", "all", "_facets", "_popup"]
 MODELS = pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model.__name__)
 
@@ -54,6 +55,8 @@ def is_allowed(model, user, query):
         admin.site.get_model_admin(model).get_changelist_instance(request)
     except SuspiciousOperation:
         return False
+    except IncorrectLookupParameters:
+        return True  # the column, but not this value
     return True
 
 
@@ -101,9 +104,9 @@ def test_permission_to_view_users_tells_no_hash(bob, operator):
 @pytest.mark.parametrize(
     ("model", "query"),
     [
-        (Record, "day=9999-12-31"),
-        (Record, "day=yesterday"),
-        (Record, "day=%00"),
+        (Record, "at__gte=9999-12-31T00:00Z"),
+        (Record, "at__gte=yesterday"),
+        (Record, "at__lt=%00"),
         (Record, "kind__exact=%00"),
         (Record, "kind__exact=login.failed&kind__exact=x%00"),
         (Record, "q=%00"),

@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-from functools import partial
 from html import unescape
 
 import pytest
@@ -11,8 +10,7 @@ from django.test import Client
 
 from accounts.models import User
 from audit.models import Record
-from signin.factors.models import Factors
-from tests.conftest import PASSWORD, bearer, race
+from tests.conftest import PASSWORD, bearer
 from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
 from throttling.models import Lockout
 
@@ -118,37 +116,18 @@ def test_member_with_a_factor_is_told_no_more_than_a_wrong_password(ada):
     assert "data-passkey" not in right.content.decode()
 
 
-def test_staff_set_one_up_before_they_get_in(op, settings):
-    settings.STAFF_SECOND_FACTOR = True
+@pytest.mark.parametrize("pages", [True, False])
+def test_staff_without_one_are_sent_to_set_one_up(op, settings, pages):
+    settings.STAFF_SECOND_FACTOR, settings.SERVES_PAGES = True, pages
+    settings.FRONTEND_URL = "https://app.example.com"
     browser = Browser()
-    page = browser.post(**FIRST)
-    shown = re.search(r"<code>([A-Z2-7]{32})</code>", page.content.decode())[1]
-    secret = base64.b32decode(shown)
+
+    page = browser.post(**FIRST).content.decode()
+
+    link = "https://app.example.com/profile" if pages else "https://app.example.com"
+    assert f'requires a second factor. <a href="{link}">Set one up</a>' in page
     assert not browser.is_in()
-
-    again = browser.post(code="000000")
-    assert shown in again.content.decode()
-    done = browser.post(code=code(0, secret))
-
-    assert all("no-store" in one["Cache-Control"] for one in (page, again, done))
-    assert len(re.findall(r"<code>[A-Z2-7-]{19}</code>", done.content.decode())) == 10
-    assert browser.is_in()
-    assert User.objects.get(pk=op.pk).has_second_factor
-
-
-@pytest.mark.django_db(transaction=True)
-def test_set_up_forms_race_to_one_app_and_one_session(op, settings):
-    settings.STAFF_SECOND_FACTOR = True
-    browsers, calls = [Browser() for _ in range(4)], []
-    for browser in browsers:
-        page = browser.post(**FIRST).content.decode()
-        secret = base64.b32decode(re.search(r"<code>([A-Z2-7]{32})</code>", page)[1])
-        calls.append(partial(browser.post, code=code(0, secret)))
-
-    answers = race(*calls)
-
-    assert sorted(answer.status_code for answer in answers) == [200, 302, 302, 302]
-    assert [browser.is_in() for browser in browsers].count(True) == 1
+    assert "Set one up" not in browser.post(**FIRST | {"password": "a guess"}).content.decode()
 
 
 def test_sessions_without_one_are_out_once_it_is_asked_of_staff(operator, settings):
@@ -172,28 +151,6 @@ def test_password_only_session_is_out_once_its_owner_has_set_one_up(op, settings
     settings.STAFF_SECOND_FACTOR = True
 
     assert not browser.is_in()
-
-
-def test_enrolment_of_a_member_opens_nothing_there(ada, settings):
-    from signin.factors import totp
-    from signin.factors.enrolment import enrolment_for
-
-    settings.STAFF_SECOND_FACTOR = True
-    begun, browser = totp.begin(ada), Browser()
-    secret = base64.b32decode(begun["secret"])
-
-    browser.post(enrolment=enrolment_for(ada), id=begun["id"], code=code(0, secret))
-
-    assert not browser.is_in()
-    assert not Factors.objects.exists()
-
-
-def test_set_up_form_that_is_forged_changes_nothing(op, settings):
-    settings.STAFF_SECOND_FACTOR = True
-    browser = Browser()
-    browser.post(**FIRST)
-
-    assert browser.post(code="000000", csrfmiddlewaretoken="x").status_code == 403
 
 
 def press_passkey(browser, key):

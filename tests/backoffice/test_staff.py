@@ -1,7 +1,7 @@
 """Staff who are no superusers: what they may do to people, and never to operators."""
 
 import pytest
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from accounts.models import Account, User
@@ -82,16 +82,6 @@ def test_they_give_nothing_that_they_lack(clerk, ada, bob, privilege):
     assert bob.user_permissions.count() == 2
 
 
-def test_groups_are_for_superusers(clerk, bob, operator):
-    names = ["change_group", "add_group", "view_group"]
-    bob.user_permissions.add(*Permission.objects.filter(codename__in=names))
-    group = Group.objects.create(name="support")
-
-    assert clerk.get(f"/admin/auth/group/{group.pk}/change/").status_code == 403
-    assert clerk.get("/admin/auth/group/add/").status_code == 403
-    assert operator.get(f"/admin/auth/group/{group.pk}/change/").status_code == 200
-
-
 def test_viewer_sees_no_button_and_presses_none(bob, ada):
     User.objects.filter(pk=bob.pk).update(is_staff=True)
     bob.user_permissions.set(Permission.objects.filter(codename="view_user"))
@@ -140,7 +130,6 @@ PARTS = {  # of a user's page: what shows, and the permission to view the list t
     "view_outgoingmail": "Latest mail",
     "view_passwordchange": "No password link is open.",
     "view_invitation": "to Other Engines: pending",
-    "view_consultant": "Consultant</h2>",
     "view_account": 'of <a href="/admin/accounts/account/',
 }
 
@@ -158,11 +147,8 @@ def test_each_part_of_a_user_s_page_needs_its_permission(bob, ada, new_user, cod
     assert ada.email in shown
 
 
-def test_own_address_is_read_only(operator, ada):
-    own = User.objects.get(email="op@example.com")
-    operator.post(page(own), form(own, email="mallory@example.com"))
+def test_address_is_read_only(operator, ada):
     operator.post(page(ada), form(ada, email="augusta@example.com"))
 
-    assert User.objects.get(pk=own.pk).email == "op@example.com"
-    assert User.objects.get(pk=ada.pk).email == "augusta@example.com"
-    assert b'name="email"' not in operator.get(page(own)).content
+    assert User.objects.get(pk=ada.pk).email == ada.email
+    assert b'name="email"' not in operator.get(page(ada)).content

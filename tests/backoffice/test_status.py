@@ -1,6 +1,5 @@
 """`manage.py status`: one screen, and an exit status for scripts, whatever is down."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from backoffice import status
+from backoffice.management.commands import status
 from keys.models import SigningKey
 from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail
@@ -22,10 +21,10 @@ pytestmark = pytest.mark.django_db
 
 
 def run(**environment):
-    command = [sys.executable, "manage.py", "status", "--json"]
+    command = [sys.executable, "manage.py", "status"]
     told = os.environ | environment
     done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
-    return done.returncode, json.loads(done.stdout)
+    return done.returncode, {line.split()[0]: line for line in done.stdout.splitlines()}
 
 
 def states():
@@ -95,9 +94,10 @@ def test_lost_database_hides_nothing_else():
     exit_status, found = run(DATABASE_URL=url)
 
     assert exit_status == 2
-    assert {found[part]["state"] for part in ("database", "migrations")} == {"down"}
-    assert found["store"]["state"] == found["version"]["state"] == "ok"
-    assert "hunter2secret" not in json.dumps(found)
+    states = {part: line.split()[1] for part, line in found.items()}
+    assert states["database"] == states["migrations"] == "down"
+    assert states["store"] == states["version"] == "ok"
+    assert "hunter2secret" not in str(found)
 
 
 def test_database_that_cannot_write_is_down():
@@ -119,4 +119,4 @@ def test_migration_that_is_missing_is_named(new_database):
     exit_status, found = run(DATABASE_URL=url)
 
     assert exit_status == 2
-    assert found["migrations"]["words"] == "not applied: passwords.0001_initial"
+    assert found["migrations"].endswith(" not applied: passwords.0001_initial")

@@ -11,14 +11,13 @@ LONG = "somebody.with.quite.a.long.address@subsidiary.analytical-engines.example
 
 
 def fill():
-    from django.contrib.auth.models import Group
+    from django.core.management import call_command
     from django.utils import timezone
 
     from accounts.models import Account, Consultant, Role, User
     from assistants.models import Client, Grant
     from audit import trail
     from audit.models import Kind, Record
-    from backoffice.roles import make_roles
     from emailchanges.models import EmailChange, UndoEmailChange
     from invitations.models import Invitation
     from mail.outbox import OutgoingMail, State
@@ -28,7 +27,7 @@ def fill():
     from signin.models import SignupLink, UnlockLink
     from throttling.models import Lockout
 
-    make_roles()
+    call_command("roles", stdout=sys.stderr)
     now, company = timezone.now(), Account.objects.create(name="Analytical Engines")
     boss = User.objects.create_user(LONG, account=company, role=Role.ADMIN, last_name="Babbage")
     user = User.objects.create_user(
@@ -72,7 +71,6 @@ def fill():
         UnlockLink.objects.create(**mine),
         Lockout.objects.get(email=user.email),
         Record.objects.first(),
-        Group.objects.first(),
         Erasure.objects.create(pseudonym="erased-0123456789abcdef", alias=user.pk, done_at=now),
     ]
     return {row._meta.label: str(row.pk) for row in made if row}

@@ -82,8 +82,8 @@ def test_send_again_says_when_the_address_has_had_its_mails(operator, invitation
 
 
 def test_revoke_ends_the_link_and_counts(operator, invitation):
-    assert "is revoked." in act(operator, "revoke", invitation)
-    assert "is revoked." not in act(operator, "revoke", invitation)
+    assert "Revoked the invitation to" in act(operator, "revoke", invitation)
+    assert "Revoked the invitation to" not in act(operator, "revoke", invitation)
 
     assert Invitation.objects.get().status == "revoked"
     assert Record.objects.get(kind="invitation.revoked").subject == invitation.email

@@ -1,6 +1,5 @@
 """`manage.py afterrestore`: end what a restored backup has brought back to life."""
 
-import json
 from typing import Any
 
 from django.apps import apps
@@ -32,7 +31,6 @@ class Command(BaseCommand):
             action="store_true",
             help="withdraw every signing key for a new one: withdrawn ones had come back, too",
         )
-        parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: object, **options: Any) -> None:
         replaces_keys = options["replace_keys"]
@@ -44,11 +42,7 @@ class Command(BaseCommand):
         if replaces_keys:
             keys = SigningKey.objects.valid()
             SigningKey.objects.withdraw(*keys.values_list("kid", flat=True))  # makes a new one
-        if options["json"]:
-            self.stdout.write(json.dumps(ended))
-            return
-        for name, count in ended.items():
-            self.stdout.write(f"{name}: {count} ended")
+        self.stdout.write("\n".join(f"{name}: {count} ended" for name, count in ended.items()))
 
 
 def is_confirmed(question: str) -> bool:

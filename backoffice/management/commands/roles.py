@@ -1,10 +1,33 @@
-"""`manage.py roles`: the groups that support works in."""
+"""`manage.py roles`: the groups that support works in.
 
-from typing import Any
+Neither group's permissions would give a user more than they have: no role, no right, no company,
+no new way in. Only superusers put users into groups, and staff act on no operator.
+"""
 
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission
 from django.core.management.base import BaseCommand
+from django.db import transaction
 
-from backoffice.roles import make_roles
+from audit import trail
+from audit.models import Kind
+
+LOOKING = "Support: look at everything, change nothing"
+FIRST_LINE = "First line"
+HELPS = {
+    "throttling.change_lockout",  # unlock
+    "mail.change_outgoingmail",  # try a mail again
+    "invitations.change_invitation",  # send an invitation again, or revoke it
+    "passwords.add_passwordchange",  # mail a user a link to a new password
+}
+
+
+def wanted() -> dict[str, set[str]]:
+    """Each group's permissions, by its name: to view what the back office shows, and HELPS."""
+    metas = [m._meta for m in apps.get_models() if admin.site.is_registered(m)]
+    views = {f"{meta.app_label}.view_{meta.model_name}" for meta in metas}
+    return {LOOKING: views, FIRST_LINE: views | HELPS}
 
 
 class Command(BaseCommand):
@@ -13,6 +36,17 @@ class Command(BaseCommand):
         "first line that unlocks and sends again. Run it again after an upgrade."
     )
 
-    def handle(self, *args: object, **options: Any) -> None:
-        for name, count in make_roles().items():
-            self.stdout.write(f"{name}: {count} permissions")
+    @transaction.atomic
+    def handle(self, *args: object, **options: object) -> None:
+        known = {
+            f"{one.content_type.app_label}.{one.codename}": one
+            for one in Permission.objects.select_related("content_type")
+        }
+        for name, codes in wanted().items():
+            group, made = Group.objects.get_or_create(name=name)
+            permissions = {known[code] for code in codes}
+            if made or set(group.permissions.all()) != permissions:
+                group.permissions.set(permissions)
+                kind = Kind.ADMIN_ADDED if made else Kind.ADMIN_CHANGED
+                trail.record(kind, subject=name, model="auth.group", fields=["permissions"])
+            self.stdout.write(f"{name}: {len(codes)} permissions")
