@@ -4,7 +4,7 @@ This app is above every other one, since its pages show what those know: lockout
 connected apps, mails, invitations, password links.
 """
 
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.auth import admin as auth_admin  # noqa: F401  (registers Group)

@@ -120,7 +120,8 @@ def test_stranger_finds_nothing(client, zoe):
     assert b"Zwei" not in answer.content
 
 
-# Two for each of six kinds, or one where the words are no address; and two for who asks.
+# For each of six kinds one where the address is found; else two, or one where it is no address; and
+# two for who asks.
 @pytest.mark.parametrize(("q", "number"), [(EMAIL, 8), ("nobody", 9), ("@example.com", 9)])
 def test_queries_are_few(operator, zoe, new_user, q, number, django_assert_num_queries):
     for _ in range(11):
