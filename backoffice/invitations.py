@@ -1,7 +1,7 @@
 """Invitations in the back office: new users are invited here."""
 
 from operator import attrgetter
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -15,19 +15,7 @@ from backoffice.diagnosis import diagnose_invitation
 from backoffice.pages import PanelAdmin, caller
 from backoffice.panels import last_mail
 from invitations.exceptions import InvitationRefused, UnknownConsultant
-from invitations.models import Invitation, InvitationQuerySet, Status
-
-
-class StatusFilter(admin.SimpleListFilter):
-    title = "status"
-    parameter_name = "status"
-
-    def lookups(self, request: HttpRequest, model_admin: object) -> Any:
-        return Status.choices
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[Invitation]:
-        invitations, status = cast(InvitationQuerySet, queryset), self.value()
-        return invitations.in_status(status) if status in Status.values else invitations
+from invitations.models import Invitation, Status
 
 
 class InviteForm(forms.ModelForm):
@@ -63,7 +51,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     form = InviteForm
     list_display = ["email", "account", "role", "status", "invited_by", "created_at", "expires_at"]
     list_select_related = ["account", "invited_by"]
-    list_filter = [StatusFilter, "role"]
+    list_filter = ["role"]
     search_fields = ["email", "=account__name"]
     search_help_text = "Part of an address, or a company's full name."
     fields = ["account", "email", "role", "consultant", "language"]

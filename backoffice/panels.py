@@ -3,7 +3,6 @@
 Each part is read only for viewers with the permission to look at its table.
 """
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -32,42 +31,29 @@ def minute(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M}" if at else ""
 
 
-def sign_ins(user: User) -> QuerySet[Record]:
-    return Record.objects.filter(subject=user.email, kind__in=SIGN_INS)[:SHOWN]
-
-
-def open_invitations(user: User) -> QuerySet[Invitation]:
-    found: QuerySet[Invitation] = Invitation.objects.open().filter(email=user.email)
-    return found.select_related("account")[:SHOWN]
-
-
-PARTS: dict[str, tuple[str, Callable[[User], Any]]] = {
-    "lockout": (
-        "throttling.view_lockout",
-        lambda user: Lockout.objects.filter(email=user.email, device="").first(),
-    ),
-    "sign_ins": ("audit.view_record", sign_ins),
-    "factors": ("accounts.view_user", lambda user: Factors.objects.filter(user=user).first()),
-    "grants": (
-        "assistants.view_grant",
-        lambda user: Grant.objects.live().filter(user=user).select_related("client")[:SHOWN],
-    ),
-    "mails": (
-        "mail.view_outgoingmail",
-        lambda user: OutgoingMail.objects.filter(email=user.email)[:SHOWN],
-    ),
-    "last_link": (
-        "passwords.view_passwordchange",
-        lambda user: PasswordChange.objects.filter(user=user).first(),
-    ),
-    "invitations": ("invitations.view_invitation", open_invitations),
-}
-
-
 def of_user(user: User, viewer: User) -> dict[str, Any]:
-    """The PARTS that the viewer may see, by their names."""
-    seen = {name: read(user) for name, (code, read) in PARTS.items() if viewer.has_perm(code)}
-    return seen | {"now": timezone.now(), "company": viewer.has_perm("accounts.view_account")}
+    """What a call about this user asks for."""
+    panel: dict[str, Any] = {
+        "now": timezone.now(),
+        "company": viewer.has_perm("accounts.view_account"),
+        "factors": Factors.objects.filter(user=user).first(),
+    }
+    if viewer.has_perm("throttling.view_lockout"):
+        panel["lockout"] = Lockout.objects.filter(email=user.email, device="").first()
+    if viewer.has_perm("audit.view_record"):
+        events = Record.objects.filter(subject=user.email, kind__in=SIGN_INS)
+        panel["sign_ins"] = events[:SHOWN]
+    if viewer.has_perm("assistants.view_grant"):
+        grants = Grant.objects.live().filter(user=user)
+        panel["grants"] = grants.select_related("client")[:SHOWN]
+    if viewer.has_perm("mail.view_outgoingmail"):
+        panel["mails"] = OutgoingMail.objects.filter(email=user.email)[:SHOWN]
+    if viewer.has_perm("passwords.view_passwordchange"):
+        panel["last_link"] = PasswordChange.objects.filter(user=user).first()
+    if viewer.has_perm("invitations.view_invitation"):
+        invitations = Invitation.objects.open().filter(email=user.email)
+        panel["invitations"] = invitations.select_related("account")[:SHOWN]
+    return panel
 
 
 def of_account(account: Account, viewer: User) -> dict[str, Any]:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 # Filters by model, besides Django's own parameters. Models not named here have none.
 OFFERED = {
-    "invitations.Invitation": {"status", "role__exact", "role__isnull"},
+    "invitations.Invitation": {"role__exact", "role__isnull"},
     "throttling.Lockout": {"locked"},
     "mail.OutgoingMail": {"state__exact", "state__isnull"},
     "audit.Record": {"kind__exact", "kind__isnull", "at__gte", "at__lt"},

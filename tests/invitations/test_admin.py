@@ -89,13 +89,9 @@ def test_revoke_ends_the_link_and_counts(operator, invitation):
     assert Record.objects.get(kind="invitation.revoked").subject == invitation.email
 
 
-def test_status_filter_and_page_show_no_secret(operator, ada, invitation):
-    shown = operator.get(f"{LIST}?status=pending").context["cl"].result_list
+def test_page_shows_no_secret(operator, ada, invitation):
     page = operator.get(f"{LIST}{invitation.pk}/change/").content.decode()
 
-    assert [one.pk for one in shown] == [invitation.pk]
-    assert not operator.get(f"{LIST}?status=revoked").context["cl"].result_list
-    assert operator.get(f"{LIST}?status=odd").status_code in {200, 302}
     assert "generation" not in page.lower()
     assert invitation.token not in page
     assert operator.post(f"{LIST}{invitation.pk}/change/", {"role": "admin"}).status_code == 403
