@@ -179,14 +179,15 @@ def redis_options(url: str) -> Config:
 def redis_servers(url: str) -> Config | None:
     """Of a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS): the Sentinels or
     nodes, the service that Sentinels watch, and the options of connections. None for one server."""
-    parts = urlsplit(url)
-    scheme, plus, kind = parts.scheme.partition("+")
+    scheme, plus, kind = url.partition("://")[0].partition("+")
     if not plus:
         return None
-    service, _, db = parts.path.strip("/").partition("/")
+    address, _, query_string = url.partition("://")[2].partition("?")
+    servers_and_login, _, path = address.partition("/")
+    service, _, db = path.strip("/").partition("/")
     require(service if kind == "sentinel" else kind == "cluster" and not service)
-    user, at, hosts = parts.netloc.rpartition("@")
-    query = dict(parse_qsl(parts.query))
+    user, at, hosts = servers_and_login.rpartition("@")
+    query = dict(parse_qsl(query_string))
     login = ("username", "password")
     own = {key: query.pop(f"sentinel_{key}") for key in login if f"sentinel_{key}" in query}
     rest = f"/{db}?{urlencode(query)}"

@@ -3,11 +3,10 @@
 from typing import Any
 
 import sentry_sdk
-from sentry_sdk.integrations.django import DjangoIntegration
 
 from audit.origin import current
 
-KEPT = ["event_id", "timestamp", "level", "platform", "release", "server_name", "transaction"]
+KEPT = ["event_id", "timestamp", "level", "platform", "release", "server_name"]
 KEPT += ["logger", "exception", "logentry"]
 
 
@@ -21,7 +20,6 @@ def start(dsn: str, release: str) -> None:
         max_breadcrumbs=0,
         auto_session_tracking=False,
         auto_enabling_integrations=False,
-        integrations=[DjangoIntegration(transaction_style="function_name")],
         before_send=without_personal_data,  # type: ignore[arg-type]
     )
 
