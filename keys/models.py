@@ -96,10 +96,7 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         begun = database_now() - timedelta(seconds=life + READ_SECONDS)
         able = [key for key in self.valid().filter(signs_from__lte=begun) if key.private]
         expired = self.filter(signs_from__lt=able[-1].signs_from) if able else self.none()
-        with transaction.atomic():
-            for key in expired:
-                trail.record(Kind.KEY_REMOVED, subject=key.kid)
-            return expired.delete()[0]
+        return expired.delete()[0]
 
 
 class SigningKey(models.Model):

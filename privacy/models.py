@@ -109,7 +109,13 @@ class Erasure(models.Model):
 
     def work_off(self) -> int:
         """Do a batch. Without one it is done, once what was under way then has ended."""
-        count = self.erase_company() or self.pseudonymise()
+        count = self.erase_company() or pseudonymise(
+            self.alias,
+            self.pseudonym,
+            self.ids,
+            without_users(self.emails),
+            self.events_of_company(),
+        )
         if not count and self.erased_at <= timezone.now() - SETTLED:
             forget_emails(without_users(self.emails))
             self.done_at, self.ids, self.emails = timezone.now(), [], []
@@ -126,15 +132,6 @@ class Erasure(models.Model):
             return len(batch)
         delete_invitations(self.account_id)
         return Account.objects.filter(pk=self.account_id).delete()[0]
-
-    def pseudonymise(self) -> int:
-        return pseudonymise(
-            self.alias,
-            self.pseudonym,
-            self.ids,
-            without_users(self.emails),
-            self.events_of_company(),
-        )
 
     def events_of_company(self) -> models.QuerySet[Record]:
         """The company's events, but those about users who exist, by id or address."""
