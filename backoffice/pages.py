@@ -63,27 +63,30 @@ class PanelAdmin(ReachAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        pressed = request.POST.get("_do", "")
-        if pressed == "erase":
-            return self.erase_view(request, object_id)
-        if pressed:
-            return self.press(request, object_id, pressed)
         row = self.get_object(request, object_id)
-        context: dict[str, Any] = extra_context or {}
-        if row is not None and self.has_view_or_change_permission(request, row):
-            panel = self.panel(request, row)
-            offered = self.offered(request, row)
-            wanted = panel["finding"].action if "finding" in panel else ""
-            context |= {
-                "title": self.heading_of(row),
-                "subtitle": None,
-                "panel": panel,
-                "wanted": [one for one in offered if one[0] == wanted],
-                "buttons": [one for one in offered if one[0] not in {wanted, *self.asks_first}],
-                "dangers": [one for one in offered if one[0] in self.asks_first.keys() - {wanted}],
-                "may_erase": self.may_erase(request, row),
-                "show_save_and_add_another": False,
-            }
+        if row is None or not self.has_view_or_change_permission(request, row):
+            return super().change_view(request, object_id, form_url, extra_context)  # refuses
+        pressed = request.POST.get("_do")
+        if pressed == "erase":
+            return self.erase_view(request, row)
+        if pressed:  # `get_actions` knows who may, and which of the actions ask first
+            action = self.get_actions(request).get(pressed)
+            chosen = self.get_queryset(request).filter(pk=row.pk)
+            asked = action[0](self, request, chosen) if action else None
+            return asked or redirect(request.path)
+        panel = self.panel(request, row)
+        offered = self.offered(request, row)
+        wanted = panel["finding"].action if "finding" in panel else ""
+        context = (extra_context or {}) | {
+            "title": self.heading_of(row),
+            "subtitle": None,
+            "panel": panel,
+            "wanted": [one for one in offered if one[0] == wanted],
+            "buttons": [one for one in offered if one[0] not in {wanted, *self.asks_first}],
+            "dangers": [one for one in offered if one[0] in self.asks_first.keys() - {wanted}],
+            "may_erase": self.may_erase(request, row),
+            "show_save_and_add_another": False,
+        }
         return super().change_view(request, object_id, form_url, context)
 
     def offered(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
@@ -93,22 +96,9 @@ class PanelAdmin(ReachAdmin):
         useless, actions = self.useless(request, row), self.get_actions(request)
         return [(name, words) for name, (_, _, words) in actions.items() if name not in useless]
 
-    def press(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
-        """Take one of the list's actions with this row; `get_actions` knows who may, and which of
-        them ask first."""
-        row = self.get_object(request, object_id)
-        if not self.has_view_or_change_permission(request, row):
-            raise PermissionDenied
-        action = self.get_actions(request).get(name)
-        if row is None or action is None:
-            return redirect(request.path)
-        asked = action[0](self, request, self.get_queryset(request).filter(pk=row.pk))
-        return asked or redirect(request.path)
-
-    def erase_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def erase_view(self, request: HttpRequest, row: Any) -> HttpResponse:
         """Show what would be deleted, and erase once the row's address or name is typed."""
-        row = self.get_object(request, object_id)
-        if row is None or not self.may_erase(request, row):
+        if not self.may_erase(request, row):
             raise PermissionDenied
         if "confirmed" not in request.POST:
             context = self.admin_site.each_context(request) | {
