@@ -142,9 +142,3 @@ def test_form_without_its_token_is_refused_but_counted(root, redis):
     assert answer.status_code == 403
     assert limits(answer)["x-ratelimit-remaining"] == "9"
     assert redis.get("throttle:credential:127.0.0.1") == b"1"
-
-
-def test_throttled_form_without_its_token_is_429(root, settings):
-    settings.RATE_LIMIT_CREDENTIAL = 0
-
-    assert log_in(client=Client(enforce_csrf_checks=True)).status_code == 429

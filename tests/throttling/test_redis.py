@@ -1,8 +1,6 @@
 """Counting in Redis: exact, in one round trip, and healing what stands under a key."""
 
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,19 +10,6 @@ from tests.throttling.conftest import use_store
 from throttling.limiter import Decision, limiter
 
 KEY = "throttle:credential:203.0.113.9"
-COUNT_FORTY = """
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from throttling.limiter import limiter
-
-def ask(_):
-    return limiter.count("public", "198.51.100.7", 50, strict=False).allowed
-
-print("ready", flush=True)
-sys.stdin.readline()
-with ThreadPoolExecutor(8) as threads:
-    print(sum(threads.map(ask, range(40))))
-"""
 
 
 def count(limit=10):
@@ -51,28 +36,6 @@ def test_reset_is_never_zero(redis):
     redis.set(KEY, 1, px=900)
 
     assert count().reset == 1
-
-
-def test_processes_share_one_exact_count(redis):
-    code = "import django; django.setup()" + COUNT_FORTY
-    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code],
-            env=environment,
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for _ in range(4)
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-
-    assert sum(int(process.communicate(timeout=30)[0]) for process in processes) == 50
 
 
 def test_forked_child_takes_part_in_the_count(redis):
