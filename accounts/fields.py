@@ -6,12 +6,10 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MinLengthValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from accounts.models import Role
-from accounts.passwords import TooShort, check_new_password
+from accounts.passwords import check_new_password
 from accounts.validators import validate_company_name, validate_name
 from mail.emails import canonical_email
 
@@ -63,15 +61,10 @@ class NewPasswordField(PasswordField):
     """A new password, which AUTH_PASSWORD_VALIDATORS check."""
 
     def __init__(self, **options: Any) -> None:
-        shortest = TooShort(settings.PASSWORD_MIN_LENGTH)
-        messages = {"min_length": shortest.message}
-        super().__init__(min_length=shortest.min_length, error_messages=messages, **options)
-        for rule in self.validators:
-            if isinstance(rule, MinLengthValidator):
-                rule.code = shortest.code
+        super().__init__(min_length=settings.PASSWORD_MIN_LENGTH, **options)
 
     def run_validators(self, value: Any) -> None:
-        super().run_validators(value)
+        """Not by DRF's validators of the length, which would only repeat ours."""
         check_new_password(value)
 
 
@@ -104,18 +97,6 @@ class OneOfField(TextField):
         if word not in self.words:
             self.fail("choice", choices=", ".join(self.words))
         return word
-
-
-class LanguageField(OneOfField):
-    """One of the settings' LANGUAGES, by its code."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(LANGUAGES, **options)
-
-
-class RoleField(OneOfField):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(Role.values, **options)
 
 
 @extend_schema_field({"type": "boolean"})

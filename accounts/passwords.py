@@ -6,7 +6,6 @@ They are not consulted at log-in. The contract: interface §8.
 import logging
 import re
 import unicodedata
-from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.password_validation import CommonPasswordValidator, validate_password
@@ -14,7 +13,7 @@ from django.core.exceptions import ValidationError
 from rest_framework import serializers
 from rest_framework.fields import get_error_detail
 
-from accounts.breaches import BreachFile
+from accounts.breaches import is_breached
 
 logger = logging.getLogger(__name__)
 PRODUCT = "Consulting management"
@@ -115,14 +114,10 @@ class Breached(PasswordRule):
     def __init__(self, path: str) -> None:
         self.path = path
 
-    @cached_property
-    def file(self) -> BreachFile:
-        return BreachFile(self.path)
-
     def refuses(self, password: str, user: Any) -> bool:
-        """A file that was damaged after the start refuses no password."""
+        """A file that cannot be read any more refuses no password."""
         try:
-            return password in self.file
-        except (OSError, ValueError):
+            return is_breached(password, self.path)
+        except OSError:
             logger.exception("PASSWORD_BREACH_FILE cannot be read")
             return False

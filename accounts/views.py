@@ -6,15 +6,15 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
-from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import LastAdmin, NotAdmin, OwnSecondFactorMissing
 from accounts.generics import AdminView, IsAdmin, ProtectedView, SignedInRequest, valid, valid_query
 from accounts.models import Account, User, UserQuerySet
 from accounts.serializers import (
+    USER_SERIALIZER,
     AccountResponse,
     AccountSerializer,
     ChangedUser,
@@ -23,7 +23,6 @@ from accounts.serializers import (
     RoleOrActiveSerializer,
     UserFilterSerializer,
     UserResponse,
-    user_response,
 )
 from throttling.openapi import Raises
 
@@ -33,7 +32,7 @@ class MeView(ProtectedView):
 
     @extend_schema(operation_id="getMe", summary="Who the caller is", responses={200: UserResponse})
     def get(self, request: SignedInRequest) -> Response:
-        return Response(user_response(request.user))
+        return Response(USER_SERIALIZER.to_representation(request.user))
 
     @extend_schema(
         operation_id="updateMe",
@@ -45,7 +44,7 @@ class MeView(ProtectedView):
         data = valid(ProfileSerializer, request)
         changes = data.pop("settings", {}) | data
         request.user.change_profile(**changes)
-        return Response(user_response(request.user))
+        return Response(USER_SERIALIZER.to_representation(request.user))
 
 
 class AccountView(ProtectedView):
@@ -84,19 +83,18 @@ class AccountView(ProtectedView):
         return Response(AccountResponse(account).data)
 
 
-class UsersView(AdminView, ListAPIView):
-    """GET /users: the company's users, by last and first name."""
-
-    serializer_class = CompanyUser
-
-    @extend_schema(
+@extend_schema_view(
+    get=extend_schema(
         operation_id="listUsers",
         summary="The company's users",
         description="By last and first name. `search` looks into names and addresses.",
         parameters=[UserFilterSerializer],
     )
-    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
-        return self.list(request)
+)
+class UsersView(AdminView, ListAPIView):
+    """GET /users: the company's users, by last and first name."""
+
+    serializer_class = CompanyUser
 
     def get_queryset(self) -> UserQuerySet:
         wanted = valid_query(UserFilterSerializer, self.request)

@@ -48,7 +48,7 @@ class AssistantAuthentication(BearerAuthentication):
         grant = Grant.objects.by_access_token(encoded_bearer_token(request))
         if grant is None:
             return super().authenticate(request)
-        user = User.objects.find_by_token(str(grant.user_id), grant.token_version)
+        user = User.objects.find_by_token(id=grant.user_id, token_version=grant.token_version)
         if user is None:
             raise AuthenticationFailed
         return user, grant

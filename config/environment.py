@@ -20,7 +20,7 @@ from psycopg import conninfo
 from pydantic import Field, HttpUrl, TypeAdapter
 from redis import ConnectionPool
 
-from accounts.breaches import BreachFile
+from accounts.breaches import check_breach_file
 
 Default = TypeVar("Default")
 Choice = TypeVar("Choice", bound=str)
@@ -136,7 +136,7 @@ def as_network_limits(value: str) -> list[tuple[IPv4Network | IPv6Network, int]]
 def as_breach_file(path: str) -> str:
     """A path; some lines of the file are checked. "" for none."""
     if path:
-        BreachFile(path)
+        check_breach_file(path)
     return path
 
 

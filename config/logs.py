@@ -23,9 +23,9 @@ PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 QUEUED_LINES = 5_000  # that wait for a slow reader of the log, in each process
 
 
-def escaped(text: str) -> str:
-    """The text on one line: control characters, line ends among them, as `\\xNN`."""
-    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+def escape(found: re.Match[str]) -> str:
+    """A control character, such as the end of a line, as `\\xNN`."""
+    return found[0].encode("unicode_escape").decode()
 
 
 class TextFormatter(logging.Formatter):
@@ -42,7 +42,7 @@ class TextFormatter(logging.Formatter):
         lines = [" ".join(words)]
         if record.exc_info:
             lines += self.formatException(record.exc_info).splitlines()
-        return "\n    ".join(map(escaped, lines))
+        return "\n    ".join(CONTROLS.sub(escape, line) for line in lines)
 
 
 class JSONFormatter(JsonFormatter):

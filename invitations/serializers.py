@@ -7,12 +7,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.fields import (
+    LANGUAGES,
     EmailField,
-    LanguageField,
     NameField,
     NewPasswordField,
     OneOfField,
-    RoleField,
     TextField,
 )
 from accounts.models import Role
@@ -62,9 +61,11 @@ class InviteItemField(serializers.Field[Any, Any, Any, Any]):
 @example({"email": "bob@example.com", "role": "member"})
 class InviteSerializer(serializers.Serializer):
     email = EmailField()
-    role = RoleField(required=False, help_text="`member` unless told.")
+    role = OneOfField(Role.values, required=False, help_text="`member` unless told.")
     consultant_id = IdField(required=False, allow_null=True)
-    language = LanguageField(required=False, help_text="The mail's; the inviter's by default.")
+    language = OneOfField(
+        LANGUAGES, required=False, help_text="The mail's; the inviter's by default."
+    )
 
 
 @example({"invitations": [{"email": "bob@example.com"}, {"email": "carl@example.com"}]})
@@ -80,7 +81,7 @@ class InvitationFilterSerializer(serializers.Serializer):
     """The query of GET /invitations, besides its pages."""
 
     status = OneOfField(Status.values, required=False)
-    role = RoleField(required=False)
+    role = OneOfField(Role.values, required=False)
     search = TextField(required=False, allow_blank=True)
     sort = OneOfField(
         ["email", "-email", "created_at", "-created_at"],
@@ -95,7 +96,8 @@ class AcceptSerializer(serializers.Serializer):
     first_name = NameField()
     last_name = NameField()
     password = NewPasswordField()
-    language = LanguageField(
+    language = OneOfField(
+        LANGUAGES,
         required=False,
         help_text="The person's, as chosen on the page; else as Accept-Language has it, else the "
         "invitation's.",

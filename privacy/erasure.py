@@ -25,7 +25,7 @@ def erase(user: User, actor: User | None) -> Erasure:
             actor.require_can_manage(user)
         if user.is_only_admin:
             raise LastAdmin
-        user.notify_admins(user.revoke_sent(actor), actor)
+        user.stop_inviting(actor)
         erasure = Erasure(pseudonym=pseudonym_of(user.pk), alias=alias_of(user.pk))
         Consultant.objects.filter(user=user).update(name="")
         erasure.erase([user])

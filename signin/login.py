@@ -79,7 +79,7 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     WrongCredentials, or what `check_factor` raises. An unknown address, an inactive user and one
     without a password cost one hash and one failed attempt, exactly as a wrong password does.
     """
-    user = User.objects.find_by_email(email)
+    user = User.objects.find_by_email(email=email)
     device = device_of(request, user)
     require_unlocked(email, device)
     has_password = user is not None and user.has_usable_password()

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import ListAPIView
@@ -125,10 +126,12 @@ class RefreshView(CredentialView):
             old = tokens.RefreshToken(encoded)
         except TokenError:
             raise InvalidRefreshToken from None
-        user = User.objects.find_by_token(old["sub"], old["token_version"], with_lock=True)
+        user = User.objects.find_by_token_with_lock(
+            id=old["sub"], token_version=old["token_version"], now=timezone.now()
+        )
         if user is None:
             raise InvalidRefreshToken
-        require_unlocked(user.email, device_of(request, user), locked=user.locked)
+        require_unlocked(user.email, device_of(request, user), locked=vars(user)["locked"])
         amr = amr_still(user, old.get("amr", tokens.PASSWORD))
         if amr is None:
             raise InvalidRefreshToken

@@ -12,6 +12,7 @@ Row = tuple[str, bool, str, str]  # number, whether it is due, what is wrong, wh
 def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     networks = [limit for _, limit in settings.RATE_LIMIT_CREDENTIAL_NETWORKS]
     return due(
+        "throttling",
         (
             "W001",
             settings.WEB_CONCURRENCY > 1 and not settings.REDIS_URL,
@@ -40,6 +41,7 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
     host = str(database.get("HOST") or database.get("OPTIONS", {}).get("host", ""))
     store = str(settings.REDIS_URL or "").rpartition("@")[2].rpartition("//")[2]
     return due(
+        "throttling",
         (
             "W002",
             bool(has_proxy) and not settings.TRUSTED_PROXY_COUNT,
@@ -79,9 +81,10 @@ def is_local(host: str) -> bool:
     return not host or (host.startswith(here) and "," not in host)
 
 
-def due(*rows: Row) -> list[CheckMessage]:
+def due(app: str, *rows: Row) -> list[CheckMessage]:
+    """A warning for each row that is due."""
     return [
-        Warning(text, hint=hint, id=f"throttling.{number}")
+        Warning(text, hint=hint, id=f"{app}.{number}")
         for number, is_due, text, hint in rows
         if is_due
     ]

@@ -21,16 +21,13 @@ from django.conf import settings
 from django_redis import get_redis_connection
 from redis import Redis
 from redis.cluster import ClusterNode, RedisCluster
-from redis.exceptions import RedisClusterException, RedisError
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 from metrics import series
-from throttling.addresses import UNKNOWN
 
 logger = logging.getLogger("throttling")
 
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
-TIERS = ("authenticated", "public", "credential")
 RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
 # A request waits at most so long for a Cluster. Few threads, since each makes connections of its
 # own to every node, and over TLS each new one takes some 50 ms of CPU.
@@ -76,10 +73,6 @@ class ProcessCounter:
             if len(self.windows) > self.capacity:
                 self.windows.popitem(last=False)
         return used + 1, end - now
-
-
-class RedisUnavailable(Exception):
-    """Redis has no counts that a command could show."""
 
 
 class Limiter:
@@ -216,42 +209,16 @@ class Limiter:
             return "fallback"
         return "ok"
 
-    def look_up(self, caller: str) -> dict[str, tuple[int, int]]:
-        """By tier, the caller's requests in the window and the window's seconds left, rounded up.
 
-        Raises RedisUnavailable, as `clear` does.
-        """
-        found = {}
-        for tier in TIERS:
-            key = f"throttle:{tier}:{caller}"
-            if used := self.ask("get", key):
-                found[tier] = int(used), math.ceil(self.ask("pttl", key) / 1000)
-        return found
-
-    def clear(self, caller: str) -> None:
-        """Forget the caller's requests in every tier."""
-        for tier in TIERS:
-            self.ask("delete", f"throttle:{tier}:{caller}")
-
-    def ask(self, command: str, key: str) -> Any:
-        if not settings.REDIS_URL:
-            raise RedisUnavailable("Without REDIS_URL each server process counts by itself.")
-        try:
-            return getattr(self.client, command)(key)
-        except (RedisError, RedisClusterException) as error:
-            raise RedisUnavailable(f"Redis does not answer: {type(error).__name__}.") from None
-
-
-def limit_of(tier: str, caller: str) -> int:
-    """The caller's limit in a tier, in requests a window. In the credential tier the longest prefix
-    of RATE_LIMIT_CREDENTIAL_NETWORKS that the caller's address is in decides."""
-    networks = settings.RATE_LIMIT_CREDENTIAL_NETWORKS if tier == "credential" else []
-    if networks and caller != UNKNOWN:
-        address = ip_network(caller).network_address
-        for network, limit in networks:
-            if address in network:
-                return int(limit)
-    return int(getattr(settings, f"RATE_LIMIT_{tier.upper()}"))
+def network_limit(caller: str) -> int | None:
+    """The credential limit of the longest prefix of RATE_LIMIT_CREDENTIAL_NETWORKS that the
+    caller's address is in."""
+    networks = settings.RATE_LIMIT_CREDENTIAL_NETWORKS
+    try:
+        address = ip_network(caller).network_address if networks else None
+    except ValueError:  # not counted by an address
+        return None
+    return next((limit for network, limit in networks if address in network), None)
 
 
 def connect() -> "Redis | RedisCluster":

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from throttling.addresses import client_address
 from throttling.errors import LengthRequired, RateLimited, RequestTooLarge, TooManyAttempts
-from throttling.limiter import Decision, limit_of, limiter
+from throttling.limiter import Decision, limiter, network_limit
 
 
 class TierThrottle(BaseThrottle):
@@ -38,7 +38,9 @@ class TierThrottle(BaseThrottle):
         tier = getattr(counted, "rate_limit_tier", None)
         if tier is None or (self.strict and tier != self.tier):
             caller = self.caller(request, view)
-            limit = limit_of(self.tier, caller)
+            limit = getattr(settings, f"RATE_LIMIT_{self.tier.upper()}")
+            if self.strict:
+                limit = network_limit(caller) or limit
             counted.rate_limit = limiter.count(self.tier, caller, limit, strict=self.strict)
             counted.rate_limit_tier = self.tier
         if not counted.rate_limit.allowed:

@@ -71,10 +71,6 @@ class Account(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def save(self, *args: Any, **options: Any) -> None:
-        self.clean()  # the name may come from a form, a command or the API
-        super().save(*args, **options)
-
     def clean(self) -> None:
         if not self.is_operators:
             try:
@@ -92,6 +88,7 @@ class Account(models.Model):
         actor.require_can_manage(self)
         old, self.name = self.name, name
         self.clean_fields(exclude=["id", "created_at"])
+        self.clean()
         with transaction.atomic():
             self.save(update_fields=["name"])
             if name != old:

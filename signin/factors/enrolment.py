@@ -29,7 +29,7 @@ def user_of_enrolment(encoded: str) -> User | None:
         pk, version = signing.TimestampSigner(salt=SALT).unsign_object(encoded, max_age=LIFE)
     except (signing.BadSignature, ValueError):
         return None
-    user = User.objects.find_by_token(pk, version)
+    user = User.objects.find_by_token(id=pk, token_version=version)
     return user if user and not user.has_second_factor else None
 
 

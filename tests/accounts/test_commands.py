@@ -7,12 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.models import User
 from audit.models import Record
 from mail.outbox import OutgoingMail, State
 from signin.models import SignupLink
-from tests.servers import free_port
-from throttling.limiter import limiter
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -31,16 +28,6 @@ def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):
     assert Record.objects.get().subject == "bob@example.com"
 
 
-def test_setrole_changes_a_role_by_the_rule_of_the_api(capsys, ada, bob):
-    assert run(capsys, "setrole", bob.email, "admin").startswith("bob@example.com is admin of")
-    run(capsys, "setrole", ada.email, "member")
-    with pytest.raises(CommandError, match="last admin"):
-        call_command("setrole", bob.email, "member")
-
-    assert User.objects.get(pk=bob.pk).role == "admin"
-    assert Record.objects.filter(kind="user.role").count() == 2
-
-
 def test_signout_everybody(capsys, as_bob, as_eve):
     assert run(capsys, "signout", "--everybody") == "3 signed out everywhere\n"
 
@@ -54,9 +41,6 @@ def test_signout_everybody(capsys, as_bob, as_eve):
         ["signout"],
         ["signout", "nobody@example.com"],
         ["signout", "a@example.com", "--everybody"],
-        ["limits"],
-        ["limits", "nobody@example.com"],
-        ["limits", "1.2.3.256"],
         ["createcompany", "Engines"],
         ["createcompany", "Engines", "ada@example.com", "--language", "xx"],
         ["invite", "Engines"],
@@ -68,35 +52,6 @@ def test_signout_everybody(capsys, as_bob, as_eve):
 def test_wrong_arguments_end_with_one_line(words):
     with pytest.raises(CommandError):
         call_command(*words)
-
-
-def test_limits_shows_and_clears_an_address(capsys):
-    limiter.count("credential", "192.0.2.1", 10, strict=True)
-    assert run(capsys, "limits", "192.0.2.1").startswith("credential: 1 of ")
-    assert "Cleared." in run(capsys, "limits", "::ffff:192.0.2.1", "--clear")
-
-    assert run(capsys, "limits", "192.0.2.1") == "192.0.2.1 has made no requests in this window.\n"
-
-
-def test_limits_of_a_user(capsys, as_bob, bob):
-    as_bob.get("/auth/me")
-
-    for who in (bob.email, str(bob.pk)):
-        assert run(capsys, "limits", who).startswith("authenticated: 1 of ")
-
-
-def test_limits_without_a_store_says_so(settings):
-    settings.REDIS_URL = ""
-    with pytest.raises(CommandError, match="REDIS_URL"):
-        call_command("limits", "192.0.2.1")
-
-
-def test_limits_with_a_lost_store_says_so(settings):
-    url = f"redis://127.0.0.1:{free_port()}/0"
-    settings.REDIS_URL = url
-    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": url}}
-    with pytest.raises(CommandError, match="does not answer"):
-        call_command("limits", "192.0.2.1")
 
 
 def test_locks_lists_the_locked(capsys, settings):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from django.utils import timezone
 
 from accounts.models import Account, Consultant, SecondFactor, User
 from tests.throttling.test_lockout import fail
@@ -16,16 +17,19 @@ ON_SQLITE = """
 import django; django.setup()
 from django.core.management import call_command
 from accounts.models import Consultant, User
-from accounts.serializers import user_response
+from accounts.serializers import USER_SERIALIZER
+from django.utils import timezone
 call_command("migrate", verbosity=0)
 ada = User.objects.create_superuser("ada@example.com", "an operator's")
 Consultant.objects.create(account=ada.account, user=ada, manager=ada)
-by_token = User.objects.find_by_token(str(ada.pk), ada.token_version, with_lock=True)
-by_email = User.objects.find_by_email("ada@example.com")
+values = {"id": str(ada.pk), "token_version": ada.token_version, "now": timezone.now()}
+by_token = User.objects.find_by_token_with_lock(**values)
+by_email = User.objects.find_by_email(email="ada@example.com")
 for user in (by_token, by_email):
-    print(user == ada, user.created_at == ada.created_at, user_response(user) == user_response(ada))
+    shown = [USER_SERIALIZER.to_representation(one) for one in (user, ada)]
+    print(user == ada, user.created_at == ada.created_at, shown[0] == shown[1])
 print(bool(vars(by_token)["locked"]), bool(vars(by_email)["factor_required"]))
-print(User.objects.find_by_email("bob@example.com"))
+print(User.objects.find_by_email(email="bob@example.com"))
 """
 
 
@@ -39,8 +43,8 @@ def test_user_is_the_querysets(ada, linked, required):
     Account.objects.filter(pk=ada.account_id).update(second_factor=required)
     if linked:
         Consultant.objects.create(account=ada.account, user=ada, manager=ada)
-    by_token = User.objects.find_by_token(str(ada.pk), ada.token_version)
-    by_email = User.objects.find_by_email(ada.email)
+    by_token = User.objects.find_by_token(id=str(ada.pk), token_version=ada.token_version)
+    by_email = User.objects.find_by_email(email=ada.email)
     listed, alone = User.objects.with_profile().get(), User.objects.get()
 
     assert shown(by_token) == shown(by_email) == shown(listed) == shown(alone)
@@ -49,9 +53,13 @@ def test_user_is_the_querysets(ada, linked, required):
 
 def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
     fail(4, ada.email)
-    before = User.objects.find_by_token(str(ada.pk), ada.token_version, with_lock=True)
+    before = User.objects.find_by_token_with_lock(
+        id=str(ada.pk), token_version=ada.token_version, now=timezone.now()
+    )
     fail(1, ada.email)
-    after = User.objects.find_by_token(str(ada.pk), ada.token_version, with_lock=True)
+    after = User.objects.find_by_token_with_lock(
+        id=str(ada.pk), token_version=ada.token_version, now=timezone.now()
+    )
 
     assert vars(before)["locked"] is False
     assert vars(after)["locked"] is True
@@ -69,13 +77,13 @@ def test_unknown_address_takes_the_work_of_a_registered_one(ada, monkeypatch):
     built, from_db = [], User.from_db
     monkeypatch.setattr(User, "from_db", lambda *args: built.append(args[1]) or from_db(*args))
 
-    User.objects.find_by_email(ada.email)
-    User.objects.find_by_email("nobody@example.com")
+    User.objects.find_by_email(email=ada.email)
+    User.objects.find_by_email(email="nobody@example.com")
 
     assert len(built) == 2
     assert built[0] == built[1]
 
 
 def test_nobody_is_none(ada):
-    assert User.objects.find_by_email("nobody@example.com") is None
-    assert User.objects.find_by_token(str(ada.pk), 7) is None
+    assert User.objects.find_by_email(email="nobody@example.com") is None
+    assert User.objects.find_by_token(id=str(ada.pk), token_version=7) is None

@@ -1,6 +1,7 @@
 """Which assistants act for me, and how that ends."""
 
 from datetime import timedelta
+from ipaddress import ip_network
 
 import pytest
 from django.core.management import call_command
@@ -185,3 +186,9 @@ def test_flood_evicts_nobody_whose_request_may_be_under_way(client, ada, flood):
 
     person.sign_in(ada.email)
     assert answered(person.decide("allow"))["code"]
+
+
+def test_grants_are_counted_by_no_network(api, client, pair, settings):
+    settings.RATE_LIMIT_CREDENTIAL_NETWORKS = [(ip_network("203.0.113.0/24"), 5)]
+
+    assert refresh(api, client, pair["refresh_token"]).status_code == 200

@@ -1,7 +1,6 @@
 """A change that changes nothing is in no trail, by whatever way it is made."""
 
 import pytest
-from django.core.management import call_command
 
 from accounts.models import User
 from audit.models import Kind, Record
@@ -49,10 +48,6 @@ WAYS = {
     "form of a company": (
         lambda ada, bob, op: save(op, bob.account),
         lambda ada, bob, op: save(op, bob.account, name="Difference Engines"),
-    ),
-    "setrole": (
-        lambda ada, bob, op: call_command("setrole", bob.email, "member"),
-        lambda ada, bob, op: call_command("setrole", bob.email, "admin"),
     ),
 }
 

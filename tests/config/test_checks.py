@@ -56,7 +56,6 @@ def test_silent_in_production():
 @pytest.mark.parametrize(
     ("setting", "value", "expected"),
     [
-        ("COOKIE_SECURE", False, "accounts.W001"),
         ("FRONTEND_URL", "http://app.consulting.test", "accounts.W002"),
         ("JWT_ISSUER", "consulting-management", "accounts.W009"),
         ("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend", "accounts.W005"),

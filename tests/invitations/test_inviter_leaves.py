@@ -4,7 +4,6 @@ import json
 
 import pytest
 from django.core import mail
-from django.core.management import call_command
 
 from accounts.models import Role, User
 from audit.models import Kind, Record
@@ -98,19 +97,6 @@ def test_role_is_told_to_its_owner_alone_and_once(as_ada, bob):
     (message,) = mail.outbox
     assert (message.to, message.subject) == ([bob.email], "You're now an admin of your company")
     assert "Ada Lovelace has made you an admin" in message.body
-
-
-@pytest.mark.django_db
-def test_command_names_what_it_revoked(ada, mallory, capsys):
-    Invitation.objects.invite(mallory, "private@example.net")
-
-    call_command("setrole", mallory.email, "member")
-
-    assert "private@example.net" in capsys.readouterr().out
-    Worker().round()
-    assert "Our support team has changed your role" in mail.outbox[-1].body + str(
-        mail.outbox[-2].body
-    )
 
 
 @pytest.mark.django_db

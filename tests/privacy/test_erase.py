@@ -245,7 +245,7 @@ def test_who_is_the_last_admin_by_the_time_of_the_answer_stays(ada, new_user, mo
     bob = new_user("bob@example.com", account=ada.account, role="admin")
 
     def answer(_):
-        call_command("setrole", ada.email, "member")
+        User.objects.filter(pk=ada.pk).update(role="member")
         return bob.email
 
     monkeypatch.setattr("builtins.input", answer)

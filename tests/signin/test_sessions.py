@@ -27,7 +27,7 @@ def set_password(user, api):
 ENDINGS = [
     lambda user, api: user.sign_out(),
     lambda user, api: call_command("signout", "--everybody"),
-    lambda user, api: user.update_role_or_active(None, is_active=False),
+    lambda user, api: user.update_role_or_active(user, is_active=False),
     set_password,
     redeem,
 ]
@@ -91,10 +91,10 @@ def test_admin_session_ends_with_log_out_everywhere(officer):
 def test_admin_session_from_before_a_deactivation_stays_dead(officer, new_user):
     user, browser = officer
     new_user(account=user.account, role="admin")
-    user.update_role_or_active(None, is_active=False)
+    user.update_role_or_active(User(is_superuser=True), is_active=False)
     assert browser.get("/admin/").status_code == 302
 
-    user.update_role_or_active(None, is_active=True)
+    user.update_role_or_active(User(is_superuser=True), is_active=True)
 
     assert browser.get("/admin/").status_code == 302
 

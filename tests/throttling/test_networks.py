@@ -1,9 +1,6 @@
 """RATE_LIMIT_CREDENTIAL_NETWORKS: a limit that fits an office behind one address."""
 
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 
 from config import environment
 from tests.throttling.conftest import limits
@@ -76,15 +73,6 @@ def test_forged_header_raises_nobodys_limit(api, settings, proxies, forwarded, l
     answer = log_in(api, REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR=forwarded)
 
     assert limits(answer)["x-ratelimit-limit"] == limit
-
-
-@pytest.mark.django_db
-def test_command_shows_the_limit(api):
-    log_in(api, REMOTE_ADDR="203.0.113.9")
-    out = StringIO()
-    call_command("limits", "203.0.113.9", stdout=out)
-
-    assert out.getvalue().startswith("credential: 1 of 200 requests;")
 
 
 @pytest.mark.parametrize(

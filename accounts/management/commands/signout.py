@@ -19,20 +19,13 @@ class Command(BaseCommand):
         who.add_argument("--everybody", action="store_true")
 
     def handle(self, *args: object, **options: Any) -> None:
-        signed_out = everybody() if options["everybody"] else single(options["email"])
-        self.stdout.write(f"{signed_out} signed out everywhere")
-
-
-def everybody() -> int:
-    with transaction.atomic():
-        count: int = User.objects.sign_out()
-        trail.record(Kind.LOGOUT_EVERYWHERE, subject="everybody", users=count)
-    return count
-
-
-def single(email: str) -> int:
-    user = User.objects.filter(email=email).first()
-    if user is None:
-        raise CommandError(f"{email} is no user's address.")
-    user.sign_out()
-    return 1
+        if options["everybody"]:
+            with transaction.atomic():
+                count = User.objects.sign_out()
+                trail.record(Kind.LOGOUT_EVERYWHERE, subject="everybody", users=count)
+        elif user := User.objects.filter(email=options["email"]).first():
+            user.sign_out()
+            count = 1
+        else:
+            raise CommandError(f"{options['email']} is no user's address.")
+        self.stdout.write(f"{count} signed out everywhere")
