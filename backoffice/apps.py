@@ -6,7 +6,6 @@ from django.contrib.admin import apps as admin
 
 class BackOfficeConfig(AppConfig):
     name = "backoffice"
-    verbose_name = "Back office"
     default = True
 
     def ready(self) -> None:

@@ -1,7 +1,7 @@
 """Small bar charts of the audit log: how often something happened, by the hour or by the day."""
 
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import Any
 
 from django.db.models import Count
 from django.db.models.functions import TruncDay, TruncHour
@@ -18,19 +18,13 @@ STEPS: dict[timedelta, tuple[Any, str]] = {
 }
 
 
-class Chart(NamedTuple):
-    """`summary` is the chart in words; `since` is set where counting starts later than the bars."""
+def chart(kind: Kind, name: str, step: timedelta, slots: int) -> dict[str, Any]:
+    """The kind's events of the last hours or days, the present one included.
 
-    bars: list[tuple[int, str]]  # height and label
-    most: str
-    axis: list[str]  # the labels of four slots, evenly apart
-    summary: str
-    since: datetime | None
-
-
-def chart(kind: Kind, name: str, step: timedelta, slots: int) -> Chart:
-    """The kind's events of the last hours or days, the present one included: two queries, which
-    read MOST events at most. No bar above zero is lower than 2."""
+    `bars` are heights and labels, with none above zero lower than 2; `axis` has the labels of four
+    slots, evenly apart; `summary` is the chart in words. `since` is set where counting starts later
+    than the bars: the two queries read MOST events at most.
+    """
     truncate, style = STEPS[step]
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
     now = now if step < timedelta(days=1) else now.replace(hour=0)
@@ -50,4 +44,4 @@ def chart(kind: Kind, name: str, step: timedelta, slots: int) -> Chart:
     summary = f"{name}: {grouped(sum(count for _, count in counts))}"
     summary += f", most at {peak} with {grouped(most)}" if most else ""
     axis = [counts[(slots - 1) * quarter // 3][0] for quarter in range(4)]
-    return Chart(bars, grouped(most), axis, summary, since)
+    return {"bars": bars, "most": grouped(most), "axis": axis, "summary": summary, "since": since}

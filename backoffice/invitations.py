@@ -13,9 +13,9 @@ from accounts.models import Role, User
 from audit.admin import ReadOnlyAdmin
 from backoffice.diagnosis import diagnose_invitation
 from backoffice.pages import PanelAdmin, caller
-from backoffice.panels import last_mail
 from invitations.exceptions import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, Status
+from mail.outbox import OutgoingMail
 
 
 class InviteForm(forms.ModelForm):
@@ -68,8 +68,9 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return f"Invitation to {row.email}"
 
     def panel(self, request: HttpRequest, row: Invitation) -> dict[str, Any]:
-        mail = last_mail(row.pk) if request.user.has_perm("mail.view_outgoingmail") else None
-        return {"finding": diagnose_invitation(row), "mail": mail}
+        mails = OutgoingMail.objects.filter(link_id=row.pk).order_by("-created_at")
+        may_view = request.user.has_perm("mail.view_outgoingmail")
+        return {"finding": diagnose_invitation(row), "mail": mails.first() if may_view else None}
 
     def useless(self, request: HttpRequest, row: Invitation) -> set[str]:
         return set() if row.status in {Status.PENDING, Status.EXPIRED} else {"resend", "revoke"}

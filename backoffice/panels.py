@@ -1,11 +1,10 @@
-"""What a support call asks about a user, a company or an invitation, in a fixed number of queries.
+"""What a support call asks about a user or a company, in a fixed number of queries.
 
 Each part is read only for viewers with the permission to look at its table.
 """
 
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -68,10 +67,6 @@ def of_account(account: Account, viewer: User) -> dict[str, Any]:
         panel["consultants"] = account.consultants.select_related("user", "manager")[:SHOWN]
         panel["consultants_count"] = account.consultants.count()
     return panel
-
-
-def last_mail(link_id: UUID) -> OutgoingMail | None:
-    return OutgoingMail.objects.filter(link_id=link_id).order_by("-created_at").first()
 
 
 def erasure_of_user(user: User) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ words. Where the rows of exactly the given address are known, they are shown alo
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import ValidationError
@@ -25,14 +25,6 @@ from throttling.models import Lockout
 SHOWN = 10  # of each kind
 
 
-class Results(NamedTuple):
-    """The first rows of one model, and the URL of the list with all of them."""
-
-    title: str
-    rows: list[tuple[str, str, str]]  # the URL of its page, its name, its state in words
-    everything: str
-
-
 def search(request: HttpRequest) -> dict[str, Any]:
     """`q`, the `kinds` that the caller may view, and whether `nothing` was found; empty without a
     query."""
@@ -40,11 +32,12 @@ def search(request: HttpRequest) -> dict[str, Any]:
     if not text:
         return {}
     kinds = [kind for model in SEARCHED if (kind := search_model(request, model, text))]
-    return {"q": text, "kinds": kinds, "nothing": not any(kind.rows for kind in kinds)}
+    return {"q": text, "kinds": kinds, "nothing": not any(kind["rows"] for kind in kinds)}
 
 
-def search_model(request: HttpRequest, model: type[Any], text: str) -> Results | None:
-    """Two queries at most. None without the permission to view the model."""
+def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str, Any] | None:
+    """`title`, `rows` (the URL of each row's page, its name, its state in words) and `everything`,
+    the URL of the list. Two queries at most. None without the permission to view the model."""
     site: Any = admin.site.get_model_admin(model)
     if not site.has_view_permission(request):
         return None
@@ -60,7 +53,7 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> Results |
         for row, state in ((row, describe(row)) for row in shown)
     ]
     everything = f"{reverse(f'{page}_changelist')}?{urlencode({'q': words})}"
-    return Results(site.title(), listed, everything)
+    return {"title": site.title(), "rows": listed, "everything": everything}
 
 
 def with_address(rows: QuerySet[Any], text: str) -> list[Any]:

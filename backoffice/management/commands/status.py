@@ -71,11 +71,10 @@ def probe(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
 
 def database() -> tuple[State, str]:
     """Down also where it cannot be written to: on a standby, or when its disk is full."""
-    place = connection.settings_dict
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("CREATE TEMPORARY TABLE trial ON COMMIT DROP AS SELECT 1 AS one")
-    return "ok", f"{place['NAME']} at {place['HOST'] or 'this machine'}"
+    return "ok", "takes writes"
 
 
 def clock() -> tuple[State, str]:
