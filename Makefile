@@ -29,7 +29,7 @@ test-browser: .venv/.installed-browser
 test-client: .venv/.installed-browser
 	cd tests/client && npm ci --no-audit --no-fund --silent
 	cd tests/client/mcp && npm ci --no-audit --no-fund --silent
-	node --test tests/client/client.test.mjs
+	node --test tests/client/*.test.mjs
 	$(BIN)/python -m pytest $(PARALLEL) -m client tests/client
 
 # The files of deploy/ at work: nginx in front of two processes, and the systemd units.

@@ -209,6 +209,8 @@ def test_access_token_does_not_refresh(api, ada):
         {"token_version": -1},
         {"auth_time": None},
         {"auth_time": 1},
+        {"amr": "pwd"},
+        {"amr": ["pwd", 1]},
     ],
 )
 def test_signed_but_odd_claims_are_refused(ada, changes):

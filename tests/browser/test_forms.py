@@ -78,21 +78,6 @@ def test_page_of_a_link_without_one_says_so(site):
     page.get_by_text("Open the link in your e-mail again").wait_for()
 
 
-def test_lost_network_looks_like_a_failure(site):
-    page = site.tab("/login")
-    page.context.set_offline(True)
-    fill(page, email="ada@example.com", password=PASSWORD)
-
-    says(page, "We can't reach the service.")
-    assert page.locator("#status").get_attribute("data-kind") == "bad"
-    page.get_by_role("link", name="Sign up your company").click()
-    says(page, "We can't reach the service.")
-    page.context.set_offline(False)
-    page.get_by_role("link", name="Sign up your company").click()
-    heading(page, "Sign up your company")
-    assert page.locator("#status").inner_text() == ""
-
-
 def test_page_that_could_not_load_offers_another_try(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")

@@ -12,7 +12,7 @@ from tests.servers import free_port
 
 pytestmark = pytest.mark.client
 
-KEPT = {"VITE_REFRESH_TOKEN": "memory"}
+KEPT = {"refresh_token": "memory"}
 
 
 class Profile:
@@ -49,9 +49,9 @@ def new_site(new_service):
     service = new_service(FRONTEND_URL=origin, CORS_ALLOWED_ORIGINS=origin, **settings)
     with contextlib.ExitStack() as made:
 
-        def make(browser, **environment):
+        def make(browser, **options):
             site = Site(serve(service), browser)
-            return made.enter_context(built_at(origin, site, VITE_API=site.url, **environment))
+            return made.enter_context(built_at(origin, site, site.url, **options))
 
         yield make
 

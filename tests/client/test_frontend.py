@@ -1,12 +1,15 @@
 """A front-end on an origin of its own, in a real browser, with the client that the pages use."""
 
 import contextlib
+import functools
 import os
+import shutil
 import subprocess
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests import servers
 from tests.browser.conftest import Site, serve
 from tests.client.test_client import FOLDER
 from tests.conftest import PASSWORD
@@ -15,16 +18,29 @@ from tests.servers import free_port, wait_for_port
 pytestmark = pytest.mark.client
 
 
+NOWHERE = "http://api.test"  # the API of what is built, which each front-end has another's name for
+
+
+@functools.cache
+def build(refresh_token):
+    """The folder of what Vite makes, which takes it some seconds."""
+    folder = servers.FOLDER / f"frontend-{refresh_token}"
+    command = ["npm", "run", "--silent", "frontend", "--", "--outDir", str(folder)]
+    environment = {"VITE_API": NOWHERE, "VITE_REFRESH_TOKEN": refresh_token}
+    subprocess.run(command, cwd=FOLDER, env=os.environ | environment, check=True)
+    return folder
+
+
 @contextlib.contextmanager
-def built_at(origin, site, **environment):
+def built_at(origin, site, api="", refresh_token="cookie"):
     """The service, and `site.frontend`: where Vite serves what it has built."""
-    port = str(urlsplit(origin).port)
-    built = ["--outDir", str(site.service.folder / "frontend")]
-    build = ["npm", "run", "--silent", "frontend", "--", *built]
-    build_environment = os.environ | {"VITE_API": site.service.url} | environment
-    subprocess.run(build, cwd=FOLDER, env=build_environment, check=True)
+    port, folder = str(urlsplit(origin).port), site.service.folder / "frontend"
+    shutil.copytree(build(refresh_token), folder)
+    for script in folder.rglob("*.js"):
+        text = script.read_text(encoding="utf-8").replace(NOWHERE, api or site.service.url)
+        script.write_text(text, encoding="utf-8")
     vite = ["node", "node_modules/vite/bin/vite.js", "preview", "frontend", "--strictPort"]
-    vite += [*built, "--host", "127.0.0.1", "--port", port]
+    vite += ["--outDir", str(folder), "--host", "127.0.0.1", "--port", port]
     with subprocess.Popen(vite, cwd=FOLDER, stdout=subprocess.DEVNULL) as server:
         wait_for_port(int(port))
         site.frontend = origin

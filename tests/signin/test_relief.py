@@ -181,7 +181,7 @@ class TestKnownDevices:
 
         assert answers == [429] + [200] * 5
 
-    def test_records_of_an_address_are_bounded(self, ada):
+    def test_records_of_an_address_are_bounded(self, ada, bob):
         clients = [API() for _ in range(MOST_DEVICES + 3)]
         for client in clients:
             log_in(client, ada.email)
@@ -190,6 +190,9 @@ class TestKnownDevices:
 
         assert Lockout.objects.exclude(device="").count() == MOST_DEVICES
         assert Lockout.objects.get(device="").failures == 3
+        log_in(clients[0], bob.email)
+        log_in(clients[0], bob.email, "wrong")
+        assert Lockout.objects.exclude(device="").filter(email=bob.email).exists()
 
     def test_cookie_sent_by_a_foreign_page_or_twice_is_none(self, known, ada):
         guess(ada.email)

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from audit import pruning
-from audit.models import Record
+from audit.models import Kind, Record
 from tests.conftest import race
 from throttling.models import Lockout
 
@@ -31,6 +31,16 @@ def test_the_threshold_th_failure_counts_and_locks(time):
     assert fail(7) == [True] * 5 + [False] * 2
     assert Lockout.objects.is_locked(ADA)
     assert Lockout.objects.get().locked_until == START + datetime.timedelta(seconds=900)
+
+
+def test_first_refusal_of_a_lock_is_recorded_and_locked_addresses_are_counted(time):
+    fail(5)
+    fail(4, "bob@example.com")
+    for _ in range(3):
+        Lockout.objects.record_refusal(ADA)
+
+    assert Record.objects.get(kind=Kind.LOGIN_LOCKED).subject == ADA
+    assert Lockout.objects.count_locked() == 1
 
 
 def test_failure_during_a_lock_changes_nothing(time):

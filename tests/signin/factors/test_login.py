@@ -82,6 +82,12 @@ def test_recovery_code_signs_in_once(api, ada, codes):
     assert log_in(api, ada, code=codes[4])[0] == 200
 
 
+def test_recovery_codes_that_are_used_up_are_not_asked_for(api, ada, codes):
+    Factors.objects.get().recovery_codes.all().delete()
+
+    assert log_in(api, ada) == (401, REQUIRED | {"methods": ["totp"]})
+
+
 def test_nobody_elses_recovery_code_does(api, ada, bob, codes):
     others = with_app(bob)
 
