@@ -99,7 +99,7 @@ def operator_by_passkey(proof: Proof) -> User:
         user = User.objects.get(pk=passkey.factors_id, is_active=True, is_staff=True)
     except (WrongPasskey, User.DoesNotExist):
         raise ValidationError("This passkey does not open the back office.") from None
-    user.record_sign_in(**Method.PASSKEY_ALONE.detail)
+    user.record_sign_in(method=Method.PASSKEY_ALONE.value)
     return user
 
 

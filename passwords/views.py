@@ -14,11 +14,8 @@ from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from passwords.serializers import RedeemSerializer
-from signin.devices import device_of
 from signin.errors import FACTOR_ERRORS
-from signin.factors.proof import Method, Proof
 from signin.generics import LinkSignInView
-from signin.login import check_factor
 from signin.serializers import COOKIE, AuthResponse, EmailSerializer, Message
 from throttling.openapi import Raises
 
@@ -76,16 +73,6 @@ class RedeemView(LinkSignInView):
     )
     def post(self, request: Request) -> Response:
         return self.sign_in_by_link(request)
-
-    def device(self, request: Request, link: PasswordChange) -> str:
-        return device_of(request, link.user)
-
-    def check_factor(self, link: PasswordChange, proof: Proof, device: str) -> Method:
-        """A mailbox alone signs in no user with a second factor. A user who has to set one up does
-        so after the link is used, so that the set-up alone can't sign anyone in quietly."""
-        if not link.user.has_second_factor:
-            return Method.PASSWORD
-        return check_factor(link.user, proof, device)
 
     def person(self, link: PasswordChange, data: Data) -> User:
         return link.user

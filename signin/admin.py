@@ -18,5 +18,4 @@ class UnlockLinkAdmin(ReadOnlyAdmin):
     list_display = ["email", "user", "locked_at", "created_at", "expires_at", "used_at"]
     list_select_related = ["user"]
     search_fields = ["email__startswith"]
-    fields = ["email", "user", "language", "network", "locked_at"]
-    fields += ["created_at", "expires_at", "used_at"]
+    exclude = ["generation"]

@@ -4,6 +4,8 @@
 `FactorNeeded` and `WrongPasskey` with 403: a 401 would have the client refresh and guess again.
 """
 
+from typing import Any
+
 from rest_framework.exceptions import APIException
 
 
@@ -33,19 +35,20 @@ class TooManyHashes(APIException):
 
 
 class FactorNeeded(APIException):
-    """The password is right, but not sufficient."""
+    """The password is right, but not sufficient. `extra` stands in the answer beside the error."""
 
     status_code = 401
 
+    def __init__(self, **extra: object) -> None:
+        super().__init__()
+        self.extra: dict[str, Any] = extra
+
 
 class SecondFactorRequired(FactorNeeded):
-    """The call has neither a code nor a passkey. Counts as neither failure nor success."""
+    """The call has neither a code nor a passkey. Counts as neither failure nor success. `methods`
+    are those that the user has."""
 
     default_detail = "second factor required"
-
-    def __init__(self, methods: list[str]) -> None:
-        super().__init__()
-        self.extra: dict[str, object] = {"methods": methods}
 
 
 class WrongCode(FactorNeeded):
@@ -54,19 +57,12 @@ class WrongCode(FactorNeeded):
 
     default_detail = "wrong code"
 
-    def __init__(self, cause: str = "wrong_code") -> None:
-        super().__init__()
-        self.extra = {"cause": cause}
-
 
 class FactorMustBeSetUp(FactorNeeded):
-    """The company requires a second factor, and the user has none yet."""
+    """The company requires a second factor, and the user has none yet. `enrolment` is a token to
+    add one with."""
 
     default_detail = "second factor must be set up"
-
-    def __init__(self, enrolment: str) -> None:
-        super().__init__()
-        self.extra = {"enrolment": enrolment}
 
 
 FACTOR_ERRORS = (SecondFactorRequired, WrongCode, FactorMustBeSetUp)

@@ -15,7 +15,7 @@ from accounts.models import User
 from accounts.passwords import check_new_password
 from audit.models import Kind
 from mail.links import EmailedLink
-from signin.devices import UNKNOWN_DEVICE
+from signin.devices import device_of
 from signin.errors import (
     FACTOR_ERRORS,
     FactorMustBeSetUp,
@@ -28,7 +28,13 @@ from signin.factors.enrolment import enrolment_for
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import ProofSerializer
 from signin.hash_slots import hash_slot
-from signin.login import check_credentials, clear_lockout, require_unlocked, session_response
+from signin.login import (
+    check_credentials,
+    check_factor,
+    clear_lockout,
+    require_unlocked,
+    session_response,
+)
 from throttling.openapi import Raises
 from throttling.views import CredentialThrottle
 
@@ -81,30 +87,26 @@ class LinkSignInView(CredentialView):
     @hash_slot()
     def use_link(self, request: Request, data: Data) -> tuple[User, Method]:
         link = self.link_class.objects.find(data.pop("token"))
-        proof, device = Proof.pop(data), self.device(request, link)
+        person, proof = self.person(link, data), Proof.pop(data)
+        device = device_of(request, person)
         require_unlocked(link.email, device)
         try:
-            check_new_password(data["password"], self.person(link, data))
+            check_new_password(data["password"], person)
         except ValidationError as error:
             raise ValidationError({"password": error.detail}) from None
         data["password"] = make_password(data["password"])
-        method = self.check_factor(link, proof, device)
+        # A mailbox alone signs in no user with a second factor. A user who has to set one up does
+        # so after the link is used, so that the set-up alone can't sign anyone in quietly.
+        has_factor = person.has_second_factor
+        method = check_factor(person, proof, device) if has_factor else Method.PASSWORD
         with transaction.atomic():
             user = self.redeem(link, data)
             clear_lockout(link.email, device)
             self.record(link, user)
             to_be_set_up = user.factor_required and not user.has_second_factor
         if to_be_set_up:
-            raise FactorMustBeSetUp(enrolment_for(user))
+            raise FactorMustBeSetUp(enrolment=enrolment_for(user))
         return user, method
-
-    def check_factor(self, link: Any, proof: Proof, device: str) -> Method:
-        """What the link's user shows besides it: nothing while there is no user."""
-        return Method.PASSWORD
-
-    def device(self, request: Request, link: Any) -> str:
-        """The known device that asks; while there is no user, every browser is a stranger's."""
-        return UNKNOWN_DEVICE
 
     def person(self, link: Any, data: Data) -> User:
         """The link's user, or who will be: what is known of them must not be their password."""

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
-from accounts.generics import CredentialView, valid
+from accounts.generics import CredentialView, Data, valid
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -97,7 +97,8 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     # Looked at again: of many guesses made at once, some may have failed during the hash.
     clear_lockout(email, device)
     if signs_in:
-        user.record_sign_in(**method.detail)
+        detail: Data = {} if method is Method.PASSWORD else {"method": method.value}
+        user.record_sign_in(**detail)
     return user, method
 
 
@@ -158,16 +159,17 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
         if not (user.factor_required or (staff and settings.STAFF_SECOND_FACTOR)):
             return Method.PASSWORD
         require_unlocked(user.email, device)
-        raise FactorMustBeSetUp(enrolment_for(user))
+        raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     if not proof:
         require_unlocked(user.email, device)
-        raise SecondFactorRequired(factors.methods())
-    if proof.holds(user, factors):
+        raise SecondFactorRequired(methods=factors.methods())
+    cause = proof.refusal(user, factors)
+    if not cause:
         return proof.method
     if not count_failure(user.email, device, reason="second factor"):
         raise TooManyAttempts
     factors.count_wrong_code(proof.method.value)
-    raise WrongCode(proof.cause_of_refusal(factors))
+    raise WrongCode(cause=cause)
 
 
 def clear_lockout(email: str, device: str = UNKNOWN_DEVICE) -> None:

@@ -1,8 +1,6 @@
 """Enrolment tokens, for users who have shown a password or a link but lack the second factor that
 their company requires. They open the calls that add a factor, and nothing else."""
 
-from dataclasses import dataclass
-
 from django.core import signing
 from rest_framework.request import Request
 
@@ -11,11 +9,7 @@ from accounts.tokens import BearerAuthentication, encoded_bearer_token
 
 LIFE = 600  # seconds
 SALT = "signin.enrolment"
-
-
-@dataclass(frozen=True)
-class Enrolment:
-    """Takes the place of an access token as `request.auth`."""
+ENROLMENT = "enrolment"  # as `request.auth`, in place of an access token
 
 
 def enrolment_for(user: User) -> str:
@@ -38,4 +32,4 @@ class EnrolmentAuthentication(BearerAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         user = user_of_enrolment(encoded_bearer_token(request))
-        return (user, Enrolment()) if user else super().authenticate(request)
+        return (user, ENROLMENT) if user else super().authenticate(request)

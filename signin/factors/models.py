@@ -205,38 +205,30 @@ class Factors(models.Model):
     def record(self, kind: Kind, factor: str, name: str) -> None:
         """Record what the user did, and mail it to them."""
         trail.record(kind, actor=self.user, factor=factor)
-        word = {Kind.FACTOR_ADDED: "factor_added", Kind.FACTOR_REMOVED: "factor_removed"}[kind]
         is_first = kind == Kind.FACTOR_ADDED and len(self.items()) == 1  # which ends all sessions
-        self.user.send_notice(word, factor=factor, name=name, is_first=is_first)
+        self.user.send_notice(kind.name.lower(), factor=factor, name=name, is_first=is_first)
 
-    def take_totp(self, code: str) -> bool:
-        """Whether this is a valid code of the app; uses up its step and all earlier ones. None is
-        valid after MOST_WRONG_CODES.
+    def take_totp(self, code: str) -> str:
+        """Use up the step of the app's code, and all earlier ones: "" for a valid code, else why it
+        is refused, in the API's words. None is valid after MOST_WRONG_CODES.
 
         One conditional UPDATE decides between requests that race. It also resets the count of wrong
         codes, and encrypts the secret again in case SECRET_KEY has changed.
         """
         secret = totp.decrypted(self.user_id, self.totp_secret) if self.totp_id else None
-        step = totp.step_of(secret, code) if secret else None
-        if secret is None or step is None:
-            return False
-        unused = Factors.objects.filter(pk=self.pk, totp_id=self.totp_id, totp_step__lt=step)
-        return bool(
-            unused.filter(wrong_codes__lt=MOST_WRONG_CODES).update(
-                totp_step=step,
-                totp_used_at=timezone.now(),
-                totp_secret=totp.encrypted(self.user_id, secret),
-                wrong_codes=0,
-            )
-        )
-
-    def cause_of_refusal(self, code: str) -> str:
-        """Why `take_totp` has just refused a code: it was used, is too old, or is another one."""
-        secret = totp.decrypted(self.user_id, self.totp_secret) if self.totp_id else None
         step = totp.step_of(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
-        if step is None or self.wrong_codes >= MOST_WRONG_CODES:
+        if secret is None or step is None or self.wrong_codes >= MOST_WRONG_CODES:
             return "wrong_code"
-        return "old_code" if step < totp.last_step() - totp.STEPS_BACK else "used_code"
+        if step < totp.last_step() - totp.STEPS_BACK:
+            return "old_code"
+        unused = Factors.objects.filter(pk=self.pk, totp_id=self.totp_id, totp_step__lt=step)
+        taken = unused.filter(wrong_codes__lt=MOST_WRONG_CODES).update(
+            totp_step=step,
+            totp_used_at=timezone.now(),
+            totp_secret=totp.encrypted(self.user_id, secret),
+            wrong_codes=0,
+        )
+        return "" if taken else "used_code"
 
     def take_recovery_code(self, code: str) -> bool:
         """Whether this is a valid recovery code; uses it up. One DELETE decides between requests
@@ -310,8 +302,7 @@ class Passkey(models.Model):
             if not same.update(sign_count=count, last_used_at=timezone.now()):
                 return False
             if count <= self.sign_count and (count or self.sign_count):
-                user = self.factors.user
-                trail.record(Kind.PASSKEY_COUNT_FELL, subject=user)
+                trail.record(Kind.PASSKEY_COUNT_FELL, subject=self.factors.user)
             self.factors.forget_wrong_codes()
         return True
 
@@ -355,7 +346,7 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
             return False
         try:
             with transaction.atomic():
-                self.create(nonce=challenge.nonce.hex())
+                self.create(nonce=challenge.nonce)
         except IntegrityError:
             return False
         return True

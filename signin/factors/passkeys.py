@@ -6,7 +6,6 @@ No attestation is asked for.
 import secrets
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from fido2.server import Fido2Server
@@ -25,7 +24,6 @@ from fido2.webauthn import (
     ResidentKeyRequirement,
     UserVerificationRequirement,
 )
-from rest_framework.exceptions import ValidationError
 
 from accounts.models import User
 from signin.errors import WrongPasskey
@@ -84,15 +82,15 @@ def creation_options(user: User) -> dict[str, object]:
         known,
         resident_key_requirement=ResidentKeyRequirement.REQUIRED,
         user_verification=REQUIRED,
-        challenge=new_challenge(to_add(user.pk, beside=user.has_second_factor), handle),
+        challenge=new_challenge(to_add(user), handle),
     )
     return dict(options)
 
 
-def to_add(user_id: UUID, *, beside: bool) -> str:
-    """The purpose of a challenge to add a passkey to this user, `beside` a factor they have
-    shown."""
-    return f"add to {user_id} beside a factor" if beside else f"add to {user_id}"
+def to_add(user: User) -> str:
+    """The purpose of a challenge to add a passkey. It ends with the user's sessions, so one
+    that was given for the password alone is void once the user has a factor."""
+    return f"add to {user.pk}:{user.token_version}"
 
 
 def checked(check: Callable[[], Any]) -> Any:
@@ -104,52 +102,47 @@ def checked(check: Callable[[], Any]) -> Any:
         raise WrongPasskey from None
 
 
-def read(client_data: CollectedClientData, *purposes: str) -> Challenge:
-    """The challenge that was answered. Raises WrongPasskey, also for an answer given in a frame on
-    another site's page."""
+def read(client_data: CollectedClientData, purpose: str) -> Challenge:
+    """The challenge that was answered; raises for an answer given in a frame on another site."""
     if client_data.cross_origin:
         raise WrongPasskey
-    return read_challenge(client_data.challenge, *purposes)
+    return read_challenge(client_data.challenge, purpose)
 
 
 LONGEST_ID = 1023  # octets: WebAuthn level 3, §4, Credential ID
 
 
 def new_passkey(user: User, response: Any) -> dict[str, object]:
-    """The fields of a new passkey from a RegistrationResponseJSON; uses the challenge up.
+    """The fields of a new passkey from a RegistrationResponseJSON; uses the challenge up. Raises
+    WrongPasskey."""
 
-    Raises WrongPasskey, also for a challenge given for the password alone if the user has a factor
-    by now, and ValidationError for an id that is too long.
-    """
-    purposes = [to_add(user.pk, beside=True)]
-    if not user.has_second_factor:
-        purposes.append(to_add(user.pk, beside=False))
-
-    def check() -> tuple[Any, Challenge]:
+    def check() -> tuple[AttestedCredentialData, int, Challenge]:
         answer = RegistrationResponse.from_dict(response)
-        challenge = answer.response.client_data.challenge
-        found = read(answer.response.client_data, *purposes)
+        client_data = answer.response.client_data
+        found = read(client_data, to_add(user))
         _, state = server().register_begin(
-            PublicKeyCredentialUserEntity(id=found.handle),
+            PublicKeyCredentialUserEntity(id=bytes.fromhex(found.handle)),
             user_verification=REQUIRED,
-            challenge=challenge,
+            challenge=client_data.challenge,
         )
         data = server().register_complete(state, answer)
         made = data.credential_data
-        if made is None or made.public_key[3] not in ALGORITHMS:
+        if (
+            made is None
+            or made.public_key[3] not in ALGORITHMS
+            or len(made.credential_id) > LONGEST_ID
+        ):
             raise WrongPasskey
-        return data, found
+        return made, data.counter, found
 
-    data, challenge = checked(check)
-    if len(data.credential_data.credential_id) > LONGEST_ID:
-        raise ValidationError({"credential": [f"Its id has more than {LONGEST_ID} bytes."]})
+    made, count, challenge = checked(check)
     if not UsedChallenge.objects.use(challenge):
         raise WrongPasskey
     return {
-        "credential_id": websafe_encode(data.credential_data.credential_id),
-        "credential": bytes(data.credential_data),
-        "handle": challenge.handle,
-        "sign_count": data.counter,
+        "credential_id": websafe_encode(made.credential_id),
+        "credential": bytes(made),
+        "handle": bytes.fromhex(challenge.handle),
+        "sign_count": count,
     }
 
 

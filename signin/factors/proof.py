@@ -26,11 +26,6 @@ class Method(enum.StrEnum):
     PASSKEY = enum.auto()  # besides the password
     PASSKEY_ALONE = enum.auto()
 
-    @property
-    def detail(self) -> Data:
-        """What the audit log records of it."""
-        return {} if self is Method.PASSWORD else {"method": self.value}
-
 
 AMR = {  # the `amr` of tokens (RFC 8176)
     Method.PASSWORD: PASSWORD,
@@ -68,23 +63,17 @@ class Proof:
         """The code without separators."""
         return SEPARATORS.sub("", self.code).upper()
 
-    def holds(self, user: User, factors: Factors) -> bool:
-        """Whether the proof is valid for the user; uses it up."""
+    def refusal(self, user: User, factors: Factors) -> str:
+        """Use the proof up: "" if it is valid for the user, else the cause in the API's words."""
         if self.method is Method.TOTP:
             return factors.take_totp(self.plain_code)
         if self.method is Method.RECOVERY_CODE:
-            return factors.take_recovery_code(self.plain_code)
+            return "" if factors.take_recovery_code(self.plain_code) else "wrong_recovery_code"
         try:
             take_passkey(self.passkey, user)
         except WrongPasskey:
-            return False
-        return True
-
-    def cause_of_refusal(self, factors: Factors) -> str:
-        """Why the proof has just been found not to hold, in the words of the API."""
-        if self.method is Method.TOTP:
-            return factors.cause_of_refusal(self.plain_code)
-        return f"wrong_{self.method}"
+            return "wrong_passkey"
+        return ""
 
 
 NO_PROOF = Proof()

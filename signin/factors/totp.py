@@ -21,7 +21,6 @@ STEPS_BACK = 2  # from the next step to the previous one
 STEPS_KNOWN_AS_OLD = 20  # ten minutes
 LENGTH = 20  # octets of a secret: RFC 4226 §4 recommends 160 bits
 PENDING_LIFE = 600  # seconds
-PENDING, PENDING_BESIDE = "pending", "pending beside a factor"  # which was shown for it
 ISSUER = "Consulting management"
 
 
@@ -41,14 +40,13 @@ def decrypted(
     return plain[16:] if plain[:16] == user_id.bytes else None
 
 
-def begin(user: User, secret: bytes | None = None) -> dict[str, str]:
-    """A new secret, or one to be shown again, and an `id` that holds it, encrypted, for ten
-    minutes. Nothing is stored until a code confirms it."""
-    secret = secret or secrets.token_bytes(LENGTH)
+def begin(user: User) -> dict[str, str]:
+    """A new secret, and an `id` that holds it, encrypted, for ten minutes. Nothing is stored until
+    a code confirms it."""
+    secret = secrets.token_bytes(LENGTH)
     uri = app(secret).get_provisioning_uri(user.email, ISSUER)
-    purpose = PENDING_BESIDE if user.has_second_factor else PENDING
     return {
-        "id": encrypted(user.pk, secret, purpose),
+        "id": encrypted(user.pk, secret, pending_of(user)),
         "secret": base64.b32encode(secret).decode(),
         "uri": uri,
         "qr": segno.make(uri, error="m").svg_inline(scale=4, omitsize=True),
@@ -56,11 +54,14 @@ def begin(user: User, secret: bytes | None = None) -> dict[str, str]:
 
 
 def pending_secret(user: User, pending: str) -> bytes | None:
-    """The secret of an `id` that `begin` gave the user less than ten minutes ago. An `id` given for
-    the password alone is void once the user has a factor."""
-    purposes = [PENDING_BESIDE] if user.has_second_factor else [PENDING_BESIDE, PENDING]
-    found = [decrypted(user.pk, pending, purpose, PENDING_LIFE) for purpose in purposes]
-    return next(filter(None, found), None)
+    """The secret of an `id` that `begin` gave the user less than ten minutes ago."""
+    return decrypted(user.pk, pending, pending_of(user), PENDING_LIFE)
+
+
+def pending_of(user: User) -> str:
+    """What a secret to be confirmed is encrypted for. It ends with the user's sessions, so one that
+    was given for the password alone is void once the user has a factor."""
+    return f"pending {user.token_version}"
 
 
 def app(secret: bytes) -> TOTP:
@@ -75,8 +76,8 @@ def last_step() -> int:
 
 def step_of(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
     """The step of a code: the current, the previous or the next one, since clocks differ. None
-    for a wrong code. All of them are always compared."""
+    for a wrong code, the latest if two have the same. All of them are always compared."""
     last, generator = last_step(), app(secret)
-    steps = range(last - back, last + 1)
+    steps = range(last, last - back - 1, -1)
     right = [hmac.compare_digest(generator.generate(s * SECONDS), code.encode()) for s in steps]
     return next((step for step, good in zip(steps, right, strict=True) if good), None)

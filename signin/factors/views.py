@@ -31,7 +31,7 @@ from signin.errors import (
     WrongPasskey,
 )
 from signin.factors import totp
-from signin.factors.enrolment import Enrolment, EnrolmentAuthentication
+from signin.factors.enrolment import ENROLMENT, EnrolmentAuthentication
 from signin.factors.models import Factors, RecoveryCode
 from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
 from signin.factors.proof import Method, Proof
@@ -114,7 +114,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         user = users.filter(pk=passkey.factors_id).first()
         if user is None:
             raise WrongPasskey
-        user.record_sign_in(**Method.PASSKEY_ALONE.detail)
+        user.record_sign_in(method=Method.PASSKEY_ALONE.value)
         return session_response(request, user, Method.PASSKEY_ALONE)
 
 
@@ -124,7 +124,7 @@ class AddFactorView(ProofView):
     authentication_classes = [EnrolmentAuthentication]
 
     def is_enrolling(self) -> bool:
-        return isinstance(self.request.auth, Enrolment)
+        return self.request.auth == ENROLMENT
 
     def prove(self) -> dict[str, Any]:
         """An enrolment token replaces the proof."""
@@ -182,7 +182,7 @@ class ConfirmView(AddFactorView):
             raise Http404
         step = totp.step_of(secret, Proof(data["code"]).plain_code)
         if step is None:
-            raise WrongCode
+            raise WrongCode(cause="wrong_code")
         name = data.get("name", "")
         return self.add(lambda factors: factors.add_totp(secret, step, name), Method.TOTP)
 
