@@ -3,7 +3,6 @@ import re
 from corsheaders.signals import check_request_enabled
 from django.apps import AppConfig
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
 
 OPEN = re.compile(r"/\.well-known/oauth-|/oauth/(register|token)$")
 
@@ -15,7 +14,7 @@ def is_open(sender: object, request: HttpRequest, **kwargs: object) -> bool:
 
 class AssistantsConfig(AppConfig):
     name = "assistants"
-    verbose_name = _("Assistants")
+    verbose_name = "Connected apps"
 
     def ready(self) -> None:
         check_request_enabled.connect(is_open)

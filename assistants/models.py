@@ -90,7 +90,7 @@ class Client(models.Model):
     which host serves its document."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField("calls itself", max_length=100)
+    name = models.CharField("claimed name", max_length=100)
     redirect_uris = models.JSONField("redirect URIs", default=list)
     url = models.CharField(  # noqa: DJ001  (null: unique, and many have none)
         "metadata document",
@@ -99,13 +99,14 @@ class Client(models.Model):
         unique=True,
         editable=False,
     )
-    fresh_until = models.DateTimeField("to be read again", null=True, editable=False)
+    fresh_until = models.DateTimeField("cached until", null=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
 
     objects = ClientQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]
+        verbose_name = "registered app"
 
     def __str__(self) -> str:
         return self.name
@@ -174,19 +175,19 @@ class Grant(models.Model):
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="grants", editable=False
     )
     client = models.ForeignKey(
-        Client, models.CASCADE, related_name="grants", editable=False, verbose_name="calls itself"
+        Client, models.CASCADE, related_name="grants", editable=False, verbose_name="app"
     )
     redirect_uri = models.CharField("redirect URI", max_length=2000, editable=False)
     code_challenge = models.CharField(max_length=43, editable=False)
     token_version = models.PositiveBigIntegerField(
-        editable=False, help_text="The user's when it was given; raising the user's ends it."
+        editable=False, help_text="The user's at that time; raising the user's ends the grant."
     )
     generation = models.PositiveIntegerField(default=1, editable=False)
-    created_at = models.DateTimeField("let in", default=timezone.now, editable=False)
+    created_at = models.DateTimeField("connected", default=timezone.now, editable=False)
     redeemed_at = models.DateTimeField("code redeemed", null=True, editable=False)
     used_at = models.DateTimeField("last refreshed", null=True, editable=False)
     used_from = models.CharField(
-        "address of that", max_length=60, blank=True, db_default="", editable=False
+        "last refreshed from", max_length=60, blank=True, db_default="", editable=False
     )
     ended_at = models.DateTimeField("ended", null=True, editable=False)
 
@@ -194,6 +195,7 @@ class Grant(models.Model):
 
     class Meta:
         ordering = ["-created_at", "id"]
+        verbose_name = "connected app"
         indexes = [models.Index(fields=["created_at"], name="grant_by_age")]
 
     def __str__(self) -> str:

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from audit.origin import LONGEST_CLAIM
 from audit.pruning import delete_in_batches
@@ -19,54 +18,54 @@ PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other database
 class Kind(models.TextChoices):
     """Kinds of events. The values are stored, logged and exported: never rename one."""
 
-    SIGNUP_COMPLETED = "signup.completed", _("signed up")
-    LOGIN_SUCCEEDED = "login.succeeded", _("signed in")
-    LOGIN_FAILED = "login.failed", _("failed to sign in")
-    LOGIN_LOCKED = "login.locked", _("met a lock")
-    LOGOUT_EVERYWHERE = "logout.everywhere", _("signed out everywhere")
-    PROFILE_CHANGED = "profile.changed", _("profile changed")
-    PASSWORD_CHANGED = "password.changed", _("password changed")
-    PASSWORD_LINK_REQUESTED = "password.link", _("password link requested")
-    EMAIL_CHANGE_REQUESTED = "email.link", _("e-mail change requested")
-    EMAIL_CHANGED = "email.changed", _("e-mail address changed")
-    EMAIL_CHANGE_UNDONE = "email.undone", _("e-mail change undone")
-    INVITATION_CREATED = "invitation.created", _("invited")
-    INVITATION_RESENT = "invitation.resent", _("invitation sent again")
-    INVITATION_REVOKED = "invitation.revoked", _("invitation revoked")
-    INVITATION_ACCEPTED = "invitation.accepted", _("invitation accepted")
-    FACTOR_ADDED = "factor.added", _("second factor added")
-    FACTOR_RENAMED = "factor.renamed", _("second factor renamed")
-    FACTOR_REMOVED = "factor.removed", _("second factor removed")
-    FACTORS_RESET = "factor.reset", _("second factors reset")
-    RECOVERY_CODES_MADE = "factor.codes", _("recovery codes made")
-    RECOVERY_CODE_USED = "factor.code_used", _("recovery code used")
-    CODES_STOPPED = "factor.stopped", _("app's codes stopped")
-    PASSKEY_COUNT_FELL = "factor.count", _("passkey's count went back")
-    ROLE_CHANGED = "user.role", _("role changed")
-    DEACTIVATED = "user.deactivated", _("deactivated")
-    ACTIVATED = "user.activated", _("activated")
-    ASSISTANT_LET_IN = "assistant.let_in", _("assistant let in")
-    ASSISTANT_ENDED = "assistant.ended", _("assistant's access ended")
-    ASSISTANT_ELSEWHERE = "assistant.elsewhere", _("assistant's token came from two addresses")
-    COMPANY_CREATED = "company.created", _("company created")
-    COMPANY_CHANGED = "company.changed", _("company changed")
-    COMPANY_DELETED = "company.deleted", _("company deleted")
-    DATA_EXPORTED = "person.exported", _("person's data exported")
-    ERASED = "person.erased", _("person erased")
-    LOCK_SET = "lock.set", _("locked")
-    LOCK_CLEARED = "lock.cleared", _("lock cleared")
-    UNLOCKED_BY_MAIL = "lock.mailed", _("unlocked by mail")
-    DEVICE_KNOWN = "device.known", _("device made known")
-    DEVICE_FORGOTTEN = "device.forgotten", _("device forgotten")
-    LIMITS_CLEARED = "limits.cleared", _("request counters cleared")
-    KEY_PUBLISHED = "key.published", _("signing key published")
-    KEY_REMOVED = "key.removed", _("signing key removed")
-    MAIL_RETRIED = "mail.retried", _("mail tried again")
-    ADMIN_ADDED = "admin.added", _("added in the admin site")
-    ADMIN_CHANGED = "admin.changed", _("changed in the admin site")
-    ADMIN_DELETED = "admin.deleted", _("deleted in the admin site")
-    EXPORTED = "audit.exported", _("audit log exported")
-    RESTORED = "database.restored", _("database restored")
+    SIGNUP_COMPLETED = "signup.completed", "signed up"
+    LOGIN_SUCCEEDED = "login.succeeded", "signed in"
+    LOGIN_FAILED = "login.failed", "sign-in failed"
+    LOGIN_LOCKED = "login.locked", "sign-in blocked by a lockout"
+    LOGOUT_EVERYWHERE = "logout.everywhere", "signed out everywhere"
+    PROFILE_CHANGED = "profile.changed", "profile changed"
+    PASSWORD_CHANGED = "password.changed", "password changed"
+    PASSWORD_LINK_REQUESTED = "password.link", "password link requested"
+    EMAIL_CHANGE_REQUESTED = "email.link", "e-mail change requested"
+    EMAIL_CHANGED = "email.changed", "e-mail address changed"
+    EMAIL_CHANGE_UNDONE = "email.undone", "e-mail change undone"
+    INVITATION_CREATED = "invitation.created", "invitation sent"
+    INVITATION_RESENT = "invitation.resent", "invitation sent again"
+    INVITATION_REVOKED = "invitation.revoked", "invitation revoked"
+    INVITATION_ACCEPTED = "invitation.accepted", "invitation accepted"
+    FACTOR_ADDED = "factor.added", "second factor added"
+    FACTOR_RENAMED = "factor.renamed", "second factor renamed"
+    FACTOR_REMOVED = "factor.removed", "second factor removed"
+    FACTORS_RESET = "factor.reset", "second factors reset"
+    RECOVERY_CODES_MADE = "factor.codes", "recovery codes created"
+    RECOVERY_CODE_USED = "factor.code_used", "recovery code used"
+    CODES_STOPPED = "factor.stopped", "authenticator app blocked after wrong codes"
+    PASSKEY_COUNT_FELL = "factor.count", "passkey may have been copied"
+    ROLE_CHANGED = "user.role", "role changed"
+    DEACTIVATED = "user.deactivated", "deactivated"
+    ACTIVATED = "user.activated", "reactivated"
+    ASSISTANT_LET_IN = "assistant.let_in", "app connected"
+    ASSISTANT_ENDED = "assistant.ended", "app disconnected"
+    ASSISTANT_ELSEWHERE = "assistant.elsewhere", "app's token used from two addresses"
+    COMPANY_CREATED = "company.created", "company created"
+    COMPANY_CHANGED = "company.changed", "company changed"
+    COMPANY_DELETED = "company.deleted", "company deleted"
+    DATA_EXPORTED = "person.exported", "personal data exported"
+    ERASED = "person.erased", "user erased"
+    LOCK_SET = "lock.set", "address locked"
+    LOCK_CLEARED = "lock.cleared", "lockout ended"
+    UNLOCKED_BY_MAIL = "lock.mailed", "lockout ended by e-mailed link"
+    DEVICE_KNOWN = "device.known", "device became known"
+    DEVICE_FORGOTTEN = "device.forgotten", "device forgotten"
+    LIMITS_CLEARED = "limits.cleared", "rate-limit counters cleared"
+    KEY_PUBLISHED = "key.published", "signing key published"
+    KEY_REMOVED = "key.removed", "signing key removed"
+    MAIL_RETRIED = "mail.retried", "mail retried"
+    ADMIN_ADDED = "admin.added", "added in the back office"
+    ADMIN_CHANGED = "admin.changed", "changed in the back office"
+    ADMIN_DELETED = "admin.deleted", "deleted in the back office"
+    EXPORTED = "audit.exported", "audit log exported"
+    RESTORED = "database.restored", "database restored from a backup"
 
 
 def kinds() -> list[tuple[str, Any]]:
@@ -112,22 +111,22 @@ class Record(models.Model):
     id = models.BigAutoField(primary_key=True)
     kind = models.CharField(max_length=40, choices=kinds)
     at = models.DateTimeField("time", default=timezone.now)
-    actor_id = models.UUIDField("who (id)", null=True)
-    actor_email = models.CharField("who", max_length=254, blank=True)
-    subject_id = models.UUIDField("whom or what (id)", null=True)
-    subject = models.CharField("whom or what", max_length=254, blank=True)
-    account_id = models.UUIDField("company (id)", null=True)
-    address = models.CharField(max_length=60, blank=True)
-    agent = models.CharField("program, as it calls itself", max_length=LONGEST_CLAIM, blank=True)
-    request_id = models.CharField("request", max_length=64, blank=True, db_default="")
-    shell_user = models.CharField("who, at the shell", max_length=64, blank=True, db_default="")
+    actor_id = models.UUIDField("actor ID", null=True)
+    actor_email = models.CharField("actor", max_length=254, blank=True)
+    subject_id = models.UUIDField("subject ID", null=True)
+    subject = models.CharField("subject", max_length=254, blank=True)
+    account_id = models.UUIDField("company ID", null=True)
+    address = models.CharField("client address", max_length=60, blank=True)
+    agent = models.CharField("client", max_length=LONGEST_CLAIM, blank=True)
+    request_id = models.CharField("request ID", max_length=64, blank=True, db_default="")
+    shell_user = models.CharField("shell user", max_length=64, blank=True, db_default="")
     detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
 
     objects = RecordQuerySet.as_manager()
 
     class Meta:
         ordering = ["-at", "-id"]
-        verbose_name = "audit record"
+        verbose_name = "audit event"
         indexes = [
             models.Index(fields=["at"], name="audit_at"),
             models.Index(fields=["kind", "at"], name="audit_kind"),

@@ -1,7 +1,6 @@
 from django.apps import AppConfig
-from django.utils.translation import gettext_lazy as _
 
 
 class EmailChangesConfig(AppConfig):
     name = "emailchanges"
-    verbose_name = _("Changes of e-mail addresses")
+    verbose_name = "E-mail changes"

@@ -94,7 +94,7 @@ class EmailChange(EmailedLink):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
     old_email = CanonicalEmailField("old e-mail address", editable=False)
     token_version = models.PositiveBigIntegerField(
-        null=True, editable=False, help_text="The user's then; none by a release before."
+        null=True, editable=False, help_text="The user's at that time; empty for older rows."
     )
 
     class Meta:
@@ -179,8 +179,8 @@ class UndoEmailChange(EmailedLink):
 
     class Meta:
         ordering = ["-created_at"]
-        verbose_name = "undoing of an e-mail change"
-        verbose_name_plural = "undoings of e-mail changes"
+        verbose_name = "undo link for an e-mail change"
+        verbose_name_plural = "undo links for e-mail changes"
 
     @classmethod
     def life(cls) -> timedelta:

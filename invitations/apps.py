@@ -1,7 +1,6 @@
 from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
-from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -9,7 +8,7 @@ if TYPE_CHECKING:
 
 class InvitationsConfig(AppConfig):
     name = "invitations"
-    verbose_name = _("Invitations")
+    verbose_name = "Invitations"
 
     def ready(self) -> None:
         from accounts.models import stopped_inviting

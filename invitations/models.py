@@ -181,7 +181,11 @@ class Invitation(EmailedLink):
     ends_with_the_email = False  # it is the company's
 
     account = models.ForeignKey(
-        Account, models.CASCADE, related_name="invitations", db_index=False
+        Account,
+        models.CASCADE,
+        related_name="invitations",
+        verbose_name="company",
+        db_index=False,
     )  # the index below begins with it
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     consultant = models.ForeignKey(Consultant, models.SET_NULL, null=True, blank=True)

@@ -1,7 +1,6 @@
 from django.apps import AppConfig
-from django.utils.translation import gettext_lazy as _
 
 
 class PrivacyConfig(AppConfig):
     name = "privacy"
-    verbose_name = _("Personal data")
+    verbose_name = "Personal data"

@@ -70,7 +70,7 @@ class Erasure(models.Model):
 
     pseudonym = models.CharField(max_length=60, primary_key=True)
     alias = models.UUIDField()
-    account_id = models.UUIDField("company (id)", null=True)  # of a company that is deleted
+    account_id = models.UUIDField("company ID", null=True)  # of a company that is deleted
     ids = models.JSONField(default=list)
     emails = models.JSONField(default=list)
     erased_at = models.DateTimeField(default=timezone.now)

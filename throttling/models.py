@@ -134,9 +134,11 @@ class Lockout(models.Model):
     failures = models.PositiveIntegerField()
     failed_at = models.DateTimeField(db_index=True)
     locked_until = models.DateTimeField(null=True)
-    met = models.BooleanField(default=False, help_text="Whether a call has met the present lock.")
+    met = models.BooleanField(
+        default=False, help_text="Whether a call was refused during this lockout."
+    )
     refusals = models.PositiveIntegerField(
-        default=0, help_text="Calls refused for a lock since the address last signed in."
+        default=0, help_text="Calls refused by lockouts since the user last signed in."
     )
 
     objects = LockoutQuerySet.as_manager()

@@ -62,6 +62,7 @@ class Account(models.Model):
 
     class Meta:
         ordering = ["name", "id"]
+        verbose_name, verbose_name_plural = "company", "companies"
         constraints = [
             models.UniqueConstraint(
                 fields=["is_operators"], condition=Q(is_operators=True), name="account_operators"

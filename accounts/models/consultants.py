@@ -15,7 +15,9 @@ class Consultant(models.Model):
     """A consultant's profile; its user, if linked, gets the self-service areas."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    account = models.ForeignKey(Account, models.CASCADE, related_name="consultants")
+    account = models.ForeignKey(
+        Account, models.CASCADE, related_name="consultants", verbose_name="company"
+    )
     name = models.CharField(max_length=200, blank=True, validators=[validate_name])
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="consultant"

@@ -230,23 +230,27 @@ class User(AbstractBaseUser, PermissionsMixin):
     last_login = None  # `last_sign_in_at` is written once for every way to sign in
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    account = models.ForeignKey(Account, models.PROTECT, related_name="users")
+    account = models.ForeignKey(
+        Account, models.PROTECT, related_name="users", verbose_name="company"
+    )
     email = CanonicalEmailField("e-mail address", unique=True)
     first_name = models.CharField(max_length=150, blank=True, validators=[validate_name])
     last_name = models.CharField(max_length=150, blank=True, validators=[validate_name])
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
     is_active = models.BooleanField(
-        "active", default=True, help_text="An inactive user cannot sign in; tokens stop working."
+        "active",
+        default=True,
+        help_text="Inactive users can't sign in; their tokens are invalid.",
     )
     is_staff = models.BooleanField(
-        "staff", default=False, help_text="May enter the admin site, with the permissions given."
+        "staff", default=False, help_text="Can enter the back office, with the permissions given."
     )
     token_version = models.PositiveBigIntegerField(
-        default=1, editable=False, help_text="Raised to end every session at once."
+        default=1, editable=False, help_text="Raising it ends every session."
     )
     has_second_factor = models.BooleanField(
-        default=False, db_default=False, editable=False, help_text="Kept by signin.factors."
+        default=False, db_default=False, editable=False, help_text="Maintained by signin.factors."
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     last_sign_in_at = models.DateTimeField("last sign-in", null=True, editable=False)

@@ -110,6 +110,9 @@ class Factors(models.Model):
 
     objects = FactorsQuerySet.as_manager()
 
+    class Meta:
+        verbose_name = verbose_name_plural = "second factors"
+
     def __str__(self) -> str:
         return f"second factors of {self.user_id}"
 

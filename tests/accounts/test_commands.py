@@ -83,7 +83,7 @@ def test_prune_forgets_what_is_past_its_keeping_time(capsys):
     assert {line for line in lines if not line.endswith(": 0 deleted")} == {
         "sign-up links: 1 deleted",
         "outgoing mail: 1 deleted",
-        "audit records: 1 deleted",
+        "audit events: 1 deleted",
     }
     assert OutgoingMail.objects.count() == 2
-    assert "audit records: 0 deleted" in run(capsys, "prune")
+    assert "audit events: 0 deleted" in run(capsys, "prune")

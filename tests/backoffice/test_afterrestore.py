@@ -108,7 +108,7 @@ def test_sessions_and_grants_end(ada, as_ada, as_eve, request):
     tokens = request.getfixturevalue("pair")
     counts = restored(request.getfixturevalue("capsys"))
 
-    assert (counts["grants"], counts["users' sessions"]) == (1, 2)
+    assert (counts["connected apps"], counts["users' sessions"]) == (1, 2)
     assert [it.get("/auth/me").status_code for it in (as_ada, as_eve)] == [401, 401]
     assert send(let_in, "tools/list").status_code == 401
     ended = Grant.objects.get(ended_at__isnull=False)

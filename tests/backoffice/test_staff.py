@@ -125,7 +125,7 @@ def test_rename_of_who_is_made_staff_meanwhile_is_refused(clerk, ada, monkeypatc
 
 PARTS = {  # of a user's page: what shows, and the permission to view the list that it is from
     "view_lockout": "Not locked; 1 failed attempt in a row",
-    "view_record": "failed to sign in",
+    "view_record": "sign-in failed",
     "view_grant": "Connected apps",
     "view_outgoingmail": "Latest mail",
     "view_passwordchange": "No password link is open.",

@@ -93,7 +93,7 @@ def test_caller_gets_all_that_is_stored(traces):
     }
     assert data["locks_and_devices"][0]["failures"] == 1
     empty = [name for name, rows in data["links"].items() if not rows]
-    assert empty == ["undoings of e-mail changes", "e-mail changes"]
+    assert empty == ["undo links for e-mail changes", "e-mail changes"]
 
 
 @pytest.mark.django_db

@@ -59,7 +59,7 @@ def test_changes_in_the_back_office_are_in_one_log(operator, ada):
     history = operator.get(f"{page}history/", follow=True).content.decode()
 
     assert not LogEntry.objects.exists()
-    assert "changed in the admin site" in history
+    assert "changed in the back office" in history
     assert "Difference" in history
 
 
