@@ -143,10 +143,6 @@ def test_index_shows_what_needs_a_hand(operator, locked, bob):
         f'{locked.email}</a></td><td class="whole">until 20',
         "1 waiting for over five minutes",
         "1 given up this week",
-<<<<<<< HEAD
-=======
-        "lockout ended</td><td>charles@example.com",
->>>>>>> 9f74f83 (Rename fields, models and events in the back office in plain English)
         "1 failed attempt, at 1 e-mail address, from 1 client address",
     ):
         assert words in shown, words

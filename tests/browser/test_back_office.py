@@ -236,7 +236,12 @@ def test_operator_helps_and_the_audit_log_tells(site_of_ada):
     page.goto("/admin/audit/record/")
     enter(page)  # the operator's own session has ended, too
     shown = page.locator("#result_list").inner_text()
-    for words in ("lockout ended", "invitation sent", "invitation sent again", "signed out everywhere"):
+    for words in (
+        "lockout ended",
+        "invitation sent",
+        "invitation sent again",
+        "signed out everywhere",
+    ):
         assert words in shown
 
 
