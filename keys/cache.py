@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class SigningKeys:
-    """The keys that are not withdrawn, by kid, and the one that signs.
+    """The keys by kid, and the one that signs.
 
     A thread of each process that serves reads them (`watch`), so that no request waits for that.
     While the database is unavailable they stay as they are.
@@ -44,7 +44,7 @@ class SigningKeys:
     def refresh(self) -> None:
         """Read the keys. Of those that have begun to sign, by the database's clock, the latest
         signs; before all, the first that will."""
-        rows = list(SigningKey.objects.valid())
+        rows = list(SigningKey.objects.all())
         now = database_now()
         self.seconds_ahead = (timezone.now() - now).total_seconds()
         loaded = {kid: key for kid, key in self.keys.items() if key.private}
@@ -76,21 +76,19 @@ signing_keys = SigningKeys()
 
 def states() -> list[tuple[SigningKey, str]]:
     """Every key, and whether it is `signing`, `waiting` to sign, `verifying` what it has signed,
-    `withdrawn`, or `unreadable` with this SECRET_KEY."""
+    or `unreadable` with this SECRET_KEY."""
     held = SigningKeys()
     held.refresh()
     now = database_now()
 
     def state(key: SigningKey) -> str:
-        if key.withdrawn_at:
-            return "withdrawn"
         if key == held.signer:
             return "signing"
         if key.private is None:
             return "unreadable"
         return "waiting" if key.signs_from > now else "verifying"
 
-    return [(key, state(key)) for key in SigningKey.objects.all()]
+    return [(key, state(key)) for key in held.keys.values()]
 
 
 def prepare() -> None:

@@ -51,10 +51,6 @@ def public_jwk(private: rsa.RSAPrivateKey) -> dict[str, str]:
 
 
 class SigningKeyManager(models.Manager["SigningKey"]):
-    def valid(self) -> models.QuerySet["SigningKey"]:
-        """The keys that are not withdrawn."""
-        return self.filter(withdrawn_at=None)
-
     def publish(self, delay: float) -> "SigningKey":
         """Add a new key that signs after `delay` seconds."""
         key = SigningKey.of(new_private_key(), database_now() + timedelta(seconds=delay))
@@ -65,25 +61,23 @@ class SigningKeyManager(models.Manager["SigningKey"]):
 
     def make_first(self) -> None:
         """Add a key that signs at once if there is none; hosts that start together make one."""
-        if not self.valid().exists():
+        if not self.exists():
             with one_at_a_time():
-                if not self.valid().exists():
+                if not self.exists():
                     self.publish(0)
 
     def withdraw(self, *kids: str) -> None:
-        """Have every host refuse the tokens of keys; DoesNotExist for an unknown or withdrawn one.
-        If they were the last, a new key signs at once."""
+        """Delete keys, whose tokens every host refuses then; DoesNotExist for an unknown one. If
+        they were the last, a new key signs at once."""
         with one_at_a_time():
             for kid in kids:
-                key = self.valid().get(kid=kid)
-                key.withdrawn_at, key.private_key = database_now(), ""
-                key.save()
+                self.get(kid=kid).delete()
                 trail.record(Kind.KEY_REMOVED, subject=kid)
             self.make_first()
 
     def encrypt_anew(self) -> None:
         """Encrypt every key by SECRET_KEY, so that its fallbacks may go."""
-        for kid, old in self.valid().values_list("kid", "private_key"):
+        for kid, old in self.values_list("kid", "private_key"):
             with contextlib.suppress(InvalidToken):
                 new = fernet(PURPOSE).rotate(old).decode()
                 self.filter(kid=kid, private_key=old).update(private_key=new)
@@ -94,7 +88,7 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
         life = min(life, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
         begun = database_now() - timedelta(seconds=life + READ_SECONDS)
-        able = [key for key in self.valid().filter(signs_from__lte=begun) if key.private]
+        able = [key for key in self.filter(signs_from__lte=begun) if key.private]
         expired = self.filter(signs_from__lt=able[-1].signs_from) if able else self.none()
         return expired.delete()[0]
 
@@ -102,15 +96,14 @@ class SigningKeyManager(models.Manager["SigningKey"]):
 class SigningKey(models.Model):
     """A key that signs tokens from a time on, until the next one does, and then verifies them.
 
-    The private key is encrypted, and empty once the key is withdrawn. Both keys are empty of a key
-    that 1.0.0 has published, until `importkeys` brings them.
+    The private key is encrypted. Both keys are empty of a key that 1.0.0 has published, until
+    `importkeys` brings them.
     """
 
     kid = models.CharField(max_length=43, primary_key=True)
     public_jwk = models.JSONField(default=dict)
     private_key = models.TextField()
     signs_from = models.DateTimeField()
-    withdrawn_at = models.DateTimeField(null=True)
 
     objects = SigningKeyManager()
 

@@ -40,7 +40,7 @@ class Command(BaseCommand):
             replaces_keys = replaces_keys or is_confirmed(KEYS_QUESTION)
         ended = end_everything()
         if replaces_keys:
-            keys = SigningKey.objects.valid()
+            keys = SigningKey.objects.all()
             SigningKey.objects.withdraw(*keys.values_list("kid", flat=True))  # makes a new one
         self.stdout.write("\n".join(f"{name}: {count} ended" for name, count in ended.items()))
 
