@@ -9,7 +9,7 @@ from tests.conftest import bearer
 pytestmark = pytest.mark.django_db
 
 
-def test_everybody_sees_the_company(as_ada, as_bob, ada):
+def test_members_see_the_company(as_ada, as_bob, ada):
     seen = as_bob.get("/account")
 
     assert seen.status_code == 200

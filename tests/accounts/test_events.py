@@ -48,7 +48,7 @@ def test_trail_of_another_company_is_not_in_it(as_ada, as_eve, bob, eve):
     assert events(as_eve, user_id=bob.pk) == []
 
 
-def test_what_another_company_did_to_the_same_address_is_not_in_it(as_ada, as_eve, bob):
+def test_events_of_another_company_are_not_exported(as_ada, as_eve, bob):
     as_eve.post("/invitations", {"email": bob.email})
 
     assert events(as_ada, user_id=bob.pk) == []
@@ -95,7 +95,7 @@ def test_filters(as_ada, ada, bob):
     assert events(as_ada, per_page=1, page=2) == [role]
 
 
-def test_what_a_person_met_with_under_an_address_before_is_theirs(as_ada, bob, new_user):
+def test_events_under_a_former_address_are_exported(as_ada, bob, new_user):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     for old, new in [
         (bob.email, "second@example.net"),

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
         ("\u200bada\u2060@\u2060example\u2060.\u2060com\u00ad", "ada@example.com"),  # of a mail
     ],
 )
-def test_address_has_one_form(typed, stored):
+def test_address_is_stored_in_canonical_form(typed, stored):
     assert canonical_email(typed) == stored
 
 

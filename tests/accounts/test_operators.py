@@ -61,7 +61,7 @@ def test_company_that_got_the_name_gets_no_superuser(ada):
 
 
 @pytest.mark.django_db
-def test_there_is_one_at_most():
+def test_there_is_at_most_one_operators_company():
     Account.objects.operators()
 
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -96,7 +96,7 @@ ACTS = [
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("act", ACTS)
-def test_who_is_made_staff_meanwhile_is_acted_on_by_nobody(ada, bob, act):
+def test_user_made_staff_meanwhile_cannot_be_changed(ada, bob, act):
     """The rule is in the UPDATE: it sees the row as it is, not as the request found it."""
     raised = []
 

@@ -47,7 +47,7 @@ def test_new_password_by_a_link_is_a_sign_in(as_ada, api, bob):
     assert seen(as_ada, bob) is not None
 
 
-def test_refresh_is_none(as_ada, api, bob):
+def test_refresh_is_not_a_sign_in(as_ada, api, bob):
     api.post("/auth/refresh", {"refresh_token": str(tokens.issue(bob)[1])})
 
     assert seen(as_ada, bob) is None
@@ -59,7 +59,7 @@ def test_change_of_a_user_answers_with_it(as_ada, bob):
     assert as_ada.patch(f"/users/{bob.pk}", {"role": "admin"}).json()["last_sign_in_at"]
 
 
-def test_it_is_none_of_the_users_own_business(as_bob, bob):
+def test_user_does_not_see_the_own_last_sign_in(as_bob, bob):
     assert "last_sign_in_at" not in as_bob.get("/auth/me").json()
 
 

@@ -10,7 +10,7 @@ from tests.conftest import PASSWORD, bearer
 pytestmark = pytest.mark.django_db
 
 
-def test_sessions_of_a_colleague_end(as_ada, as_bob, api, bob):
+def test_admin_ends_sessions_of_a_colleague(as_ada, as_bob, api, bob):
     login = api.post("/auth/login", {"email": bob.email, "password": PASSWORD}).json()
 
     answer = as_ada.post(f"/users/{bob.pk}/sign-out")
@@ -22,7 +22,7 @@ def test_sessions_of_a_colleague_end(as_ada, as_bob, api, bob):
     assert bearer(bob).get("/auth/me").status_code == 200  # and can sign in again
 
 
-def test_grants_end_with_them(as_ada, bob):
+def test_signing_out_a_user_ends_grants(as_ada, bob):
     client = Client.objects.create(name="Claudia", redirect_uris=[REDIRECT])
     Grant.objects.create(
         user=bob,
@@ -51,7 +51,7 @@ def test_admin_may_do_it_to_themselves(as_ada, ada):
 
 
 @pytest.mark.parametrize("call", ["sign-out", "password-change"])
-def test_others_cannot(as_bob, as_eve, api, bob, eve, call):
+def test_members_and_other_companies_cannot_sign_out_users(as_bob, as_eve, api, bob, eve, call):
     assert api.post(f"/users/{bob.pk}/{call}").status_code == 401
     assert as_bob.post(f"/users/{bob.pk}/{call}").status_code == 403
     assert as_eve.post(f"/users/{bob.pk}/{call}").status_code == 404

@@ -264,7 +264,7 @@ def test_token_that_was_found_good_ends_with_its_key(ada, monkeypatch):
     assert not is_accepted(encoded)
 
 
-def test_changes_of_one_reading_do_not_show_in_the_next(ada):
+def test_changed_claims_do_not_reach_the_next_reader(ada):
     encoded = str(tokens.issue(ada)[0])
     tokens.AccessToken(encoded)["role"] = "king"
 

@@ -84,6 +84,6 @@ def test_unknown_address_takes_the_work_of_a_registered_one(ada, monkeypatch):
     assert built[0] == built[1]
 
 
-def test_nobody_is_none(ada):
+def test_unknown_user_is_none(ada):
     assert User.objects.find_by_email(email="nobody@example.com") is None
     assert User.objects.find_by_token(id=str(ada.pk), token_version=7) is None

@@ -119,9 +119,7 @@ def test_older_refresh_token_ends_the_grant(api, client, pair):
     )
 
 
-def test_copy_of_the_refresh_token_before_ends_the_grant_after_30_seconds(
-    api, client, pair, time_machine
-):
+def test_preceding_refresh_token_ends_the_grant_after_30_seconds(api, client, pair, time_machine):
     time_machine.move_to(timezone.now(), tick=False)
     renewed = refresh(api, client, pair["refresh_token"]).json()
     time_machine.shift(29)
@@ -146,7 +144,7 @@ def test_refresh_token_is_for_its_client_alone(api, client, pair):
     assert refresh(api, client, pair["refresh_token"]).status_code == 200
 
 
-def test_client_cannot_give_back_what_is_anothers(api, client, pair, assistant):
+def test_client_cannot_revoke_a_grant_of_another_client(api, client, pair, assistant):
     thief = Client.objects.create(name="Thief", redirect_uris=[REDIRECT])
 
     form(api, "/oauth/revoke", token=pair["refresh_token"], client_id=str(thief.pk))
@@ -155,7 +153,7 @@ def test_client_cannot_give_back_what_is_anothers(api, client, pair, assistant):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_code_that_races_is_good_for_one_pair(client, ada):
+def test_racing_uses_of_a_code_give_one_pair(client, ada):
     code = let_in(client, ada)
 
     answers = race(*[lambda: redeem(API(), client, code)] * 15)
@@ -165,7 +163,7 @@ def test_code_that_races_is_good_for_one_pair(client, ada):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_refresh_token_that_races_is_rotated_once_for_all(client, pair):
+def test_racing_refreshes_rotate_the_token_once(client, pair):
     answers = race(*[lambda: refresh(API(), client, pair["refresh_token"])] * 30)
 
     assert [answer.status_code for answer in answers] == [200] * 30
@@ -213,7 +211,7 @@ https://a.example:/ https://a.example:+1/ https://a.example:443;x/
 
 
 @pytest.mark.parametrize("uri", [*UNUSABLE.split(), "https://a.example/ x", "https://a\\b/"])
-def test_such_a_redirect_uri_cannot_be_registered(uri):
+def test_unsafe_redirect_uri_cannot_be_registered(uri):
     assert redirects.split(uri) is None
 
 
@@ -225,7 +223,7 @@ def test_program_on_the_persons_machine_comes_with_any_port(uri):
 @pytest.mark.parametrize(
     "sent", [{"decision": "deny"}, {"decision": "allow", "ticket": "x"}, {"email": "a@b.example"}]
 )
-def test_form_of_a_stranger_is_not_redirected_either(client, sent):
+def test_forged_form_is_never_redirected(client, sent):
     person = Person(request_of(client))
     person.query |= {"resource": "x"}
     step = {"step": "decision"} if "decision" in sent else {}
@@ -386,7 +384,7 @@ def test_looking_at_the_page_counts_in_the_public_tier(client, ada, settings):
     assert person.decide("allow")["x-ratelimit-limit"] == "3"
 
 
-def test_other_resource_is_another_door(api, client, ada):
+def test_other_resource_is_invalid_target(api, client, ada):
     answer = redeem(api, client, let_in(client, ada), resource=RESOURCE + "/")
 
     assert refused(answer) == (400, "invalid_target")

@@ -155,7 +155,7 @@ def test_client_gets_in_by_itself_and_stays_in(service, era):
     assert tokens.refresh_token != renewed.refresh_token
 
 
-def test_client_that_is_shut_out_asks_again(service):
+def test_client_whose_grant_ended_asks_again(service):
     person, memory = Person(), Memory()
     door = OAuthClientProvider(
         f"{service.url}/mcp",

@@ -40,7 +40,7 @@ def test_401_says_where_to_ask(api):
 
 
 @pytest.mark.parametrize("token", ["x", "a.b.c"])
-def test_401_says_that_a_token_does_not_hold(token):
+def test_401_names_an_invalid_token(token):
     answer = API(authorization=f"Bearer {token}").post("/mcp", {})
 
     assert answer["WWW-Authenticate"].endswith(', scope="mcp", error="invalid_token"')
@@ -145,7 +145,7 @@ def test_program_with_a_scheme_of_its_own_gets_in_where_operators_trust_it(api, 
     assert Grant.objects.get().host == f"{scheme}:"
 
 
-def test_person_lets_an_assistant_in(api, client, ada):
+def test_user_allows_an_assistant(api, client, ada):
     person = Person(request_of(client))
     assert "Testbench" in person.page.content.decode()
     consent = person.sign_in("Ada@Example.com").content.decode()
@@ -161,7 +161,7 @@ def test_person_lets_an_assistant_in(api, client, ada):
     assert use(assistant, "whoami")["structuredContent"]["email"] == ada.email
 
 
-def test_person_says_no(client, ada):
+def test_user_denies_access(client, ada):
     person = Person(request_of(client))
     person.sign_in(ada.email)
 
@@ -230,7 +230,7 @@ def test_form_is_no_good_once_the_sessions_were_ended(client, ada):
         ({"resource": ""}, "invalid_target"),
     ],
 )
-def test_error_is_shown_and_not_redirected(client, pair, changes, error):
+def test_invalid_request_shows_an_error_and_never_redirects(client, pair, changes, error):
     """We would be an open redirect to whoever registers a client (RFC 9700 §4.11.2)."""
     page = Person(request_of(client, **changes)).page
 
@@ -256,7 +256,7 @@ def test_access_token_lives_an_hour(assistant, time_machine):
 
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
-def test_client_gives_its_grant_back(api, client, pair, assistant, kind):
+def test_client_revokes_its_grant(api, client, pair, assistant, kind):
     answer = form(api, "/oauth/revoke", token=pair[kind], client_id=str(client.pk))
 
     assert answer.status_code == 200

@@ -142,7 +142,7 @@ HTTPS://localhost/client.json ftp://localhost/client.json
 @pytest.mark.parametrize(
     "url", [*NO_DOCUMENTS.split(), "https://localhost\\@evil.test/client.json"]
 )
-def test_such_a_url_names_no_document(url):
+def test_unsafe_url_is_not_a_metadata_document(url):
     assert not documents.is_url(url)
 
 
@@ -238,7 +238,7 @@ def test_document_is_kept_as_its_headers_say_within_bounds(server, time_machine,
     assert server.asked == 2
 
 
-def test_errors_are_not_kept(server):
+def test_failed_fetch_of_a_document_is_not_cached(server):
     server.serve(500)
     assert page(server).status_code == 400
     server.serve()
@@ -274,7 +274,7 @@ PRIVATE = """
 
 
 @pytest.mark.parametrize("address", PRIVATE.split())
-def test_such_an_address_is_not_connected_to(address):
+def test_private_address_is_not_connected_to(address):
     assert not documents.is_public(address)
 
 

@@ -39,7 +39,7 @@ def test_grants_are_listed(as_ada, pair):
     assert items[0]["created_at"] <= items[0]["used_at"] < items[0]["expires_at"]
 
 
-def test_each_sees_their_own(as_bob, pair):
+def test_user_sees_own_grants_only(as_bob, pair):
     assert as_bob.get("/auth/grants").json()["items"] == []
 
 
@@ -151,7 +151,7 @@ def test_grants_are_forgotten_a_month_after_their_end(pair, time_machine):
     assert not Client.objects.exists()
 
 
-def test_there_is_room_for_so_many_strangers(client, pair, monkeypatch):
+def test_unused_clients_are_limited(client, pair, monkeypatch):
     monkeypatch.setattr(models, "MOST_UNUSED", 3)
     monkeypatch.setattr(models, "SIGN_IN_LIFE", timedelta())
 

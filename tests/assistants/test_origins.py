@@ -57,7 +57,7 @@ def test_preflights_do_not_count_as_credentials(api, settings):
     assert form(api, "/oauth/token").status_code == 400
 
 
-def test_endpoint_itself_keeps_to_its_origins(as_ada):
+def test_mcp_endpoint_accepts_configured_origins_only(as_ada):
     as_ada.headers |= {"origin": ORIGIN}
 
     assert send(as_ada, "tools/list").status_code == 403

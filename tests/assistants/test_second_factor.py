@@ -105,7 +105,7 @@ def test_nonsense_in_place_of_a_passkey_is_no_way_in(person, ada, passkey):
     assert person.post({"code": "", "passkey": passkey}).status_code == 401
 
 
-def test_who_must_set_one_up_first_is_told(person, ada):
+def test_operator_who_must_set_up_a_factor_is_told(person, ada):
     Account.objects.update(second_factor="required")
 
     page = person.sign_in(ada.email)

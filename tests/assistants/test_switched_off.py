@@ -9,7 +9,7 @@ PATHS += ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected
 PATHS += ["/.well-known/oauth-authorization-server", "/auth/grants"]
 
 
-def test_all_of_it_is_a_404():
+def test_every_path_is_404():
     """In a process of its own: the setting is read at the start."""
     program = (
         "import django; django.setup(); from django.test import Client; "

@@ -153,7 +153,7 @@ def test_export_is_of_its_caller_whoever_is_named(world, kind):
         assert [email for email in others if email in text] == []
 
 
-def test_commands_act_on_everybody_but_never_delete_the_operators(world, monkeypatch):
+def test_commands_act_on_everyone_but_never_delete_the_operators(world, monkeypatch):
     monkeypatch.setattr("getpass.getpass", lambda *_, **__: "a password of the shell's")
 
     lines = [

@@ -116,7 +116,7 @@ def test_sessions_and_grants_end(ada, as_ada, as_eve, request):
     assert again.json()["error"] == "invalid_grant"
 
 
-def test_admin_site_is_left(operator, capsys):
+def test_admin_sessions_end(operator, capsys):
     assert operator.get("/admin/").status_code == 200
 
     restored(capsys)
@@ -192,7 +192,7 @@ def test_invitation_can_be_sent_again(ada, as_ada, capsys):
 
 
 @pytest.mark.parametrize("answer", ["y", "Yes "])
-def test_yes_ends_it_all(as_ada, monkeypatch, answer):
+def test_confirmation_ends_all_grants(as_ada, monkeypatch, answer):
     monkeypatch.setattr("builtins.input", lambda question: answer)
     call_command("afterrestore")
 
@@ -212,7 +212,7 @@ def test_keys_are_replaced_for_whoever_says_so(db, monkeypatch, options, answers
 
 
 @pytest.mark.parametrize("answer", ["", "n", None])
-def test_without_a_yes_nothing_ends(as_ada, monkeypatch, answer):
+def test_grants_end_only_after_confirmation(as_ada, monkeypatch, answer):
     def ask(question):
         if answer is None:  # nobody is there
             raise EOFError

@@ -67,7 +67,7 @@ def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
     assert "12 in all." in asked
 
 
-def test_what_helps_does_not_ask(operator, ada, bob):
+def test_harmless_actions_do_not_ask(operator, ada, bob):
     Invitation.objects.invite(ada, "charles@example.com")
     answer = operator.post(page(bob), {"_do": "send_password_link"})
 

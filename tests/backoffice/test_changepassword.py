@@ -37,7 +37,7 @@ def test_owner_is_told(bob, as_bob, typed, language, words):
 
 
 @pytest.mark.parametrize(("email", "text"), [("nobody@example.com", NEW), ("bob@example.com", "x")])
-def test_nobody_is_told_of_what_was_not_done(bob, typed, email, text):
+def test_refused_password_sends_and_records_nothing(bob, typed, email, text):
     typed(text)
 
     with pytest.raises(CommandError):

@@ -47,14 +47,14 @@ def test_bars_are_of_the_days():
     assert len(found["bars"]) == 30
 
 
-def test_nothing_is_drawn_as_nothing():
+def test_empty_chart_has_no_bars():
     found = chart(Kind.LOGIN_FAILED, "Failures", HOUR, 24)
 
     assert {height for height, _ in found["bars"]} == {0}
     assert found["summary"] == "Failures: 0"
 
 
-def test_one_among_many_is_seen():
+def test_single_event_beside_many_is_drawn():
     happen(Kind.LOGIN_FAILED, *[HOUR] * 500, 2 * HOUR)
     found = chart(Kind.LOGIN_FAILED, "Failures", HOUR, 24)
 

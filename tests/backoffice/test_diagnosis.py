@@ -69,7 +69,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("make", "state", "words"), WRONG)
-def test_each_is_told(operator, bob, make, state, words):
+def test_each_problem_is_diagnosed(operator, bob, make, state, words):
     make(bob)
     found = sentence(operator, bob)
 
@@ -78,14 +78,14 @@ def test_each_is_told(operator, bob, make, state, words):
 
 
 @pytest.mark.parametrize("number", range(len(WRONG)))
-def test_what_matters_more_is_told_first(operator, bob, number):
+def test_most_important_problem_is_shown_first(operator, bob, number):
     for make, _, _ in WRONG[number:]:
         make(bob)
 
     assert WRONG[number][2] in sentence(operator, bob).words
 
 
-def test_all_is_well_with_the_last_sign_in(operator, bob):
+def test_healthy_account_shows_the_last_sign_in(operator, bob):
     assert sentence(operator, bob).words.endswith("not locked, has not signed in yet.")
 
     bob.record_sign_in()
@@ -96,7 +96,7 @@ def test_all_is_well_with_the_last_sign_in(operator, bob):
 
 
 @pytest.mark.parametrize("what", ["lock", "mail", "link", "budget"])
-def test_what_is_over_is_told_no_more(operator, bob, time_machine, what):
+def test_resolved_problem_is_not_diagnosed(operator, bob, time_machine, what):
     time_machine.move_to(timezone.now() - timedelta(hours=2), tick=False)
     make = {"lock": locked, "mail": refused, "link": expired, "budget": asked_too_often}
     make[what](bob)

@@ -53,7 +53,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_stands_is_not_recorded(as_ada, bob, operator, way):
+def test_unchanged_value_is_not_recorded(as_ada, bob, operator, way):
     WAYS[way][0](as_ada, bob, operator)
     assert not Record.objects.exists()
 

@@ -75,14 +75,14 @@ def test_lock_is_shown_and_cleared_on_the_page(operator, locked):
     ("button", "field", "value"),
     [("make_admin", "role", "admin"), ("deactivate", "is_active", False)],
 )
-def test_buttons_do_what_the_list_does(operator, bob, button, field, value):
+def test_buttons_run_the_actions_of_the_list(operator, bob, button, field, value):
     operator.post(USER.format(bob.pk), {"_do": button, "post": "yes"})
 
     assert getattr(User.objects.get(pk=bob.pk), field) == value
     assert Record.objects.filter(subject=bob.email, actor_email="op@example.com").exists()
 
 
-def test_last_admin_stays_one(operator, ada):
+def test_last_admin_cannot_be_demoted(operator, ada):
     answer = operator.post(USER.format(ada.pk), {"_do": "make_member", "post": "yes"}, follow=True)
 
     assert "the last admin cannot be removed" in answer.content.decode()
@@ -157,7 +157,7 @@ def test_index_finds_people_and_companies(operator, ada, eve):
     assert ada.email not in people
 
 
-def test_index_shows_a_clerk_only_what_he_may_see(client, bob, locked):
+def test_index_shows_support_staff_only_what_they_may_see(client, bob, locked):
     User.objects.filter(pk=bob.pk).update(is_staff=True)
     client.force_login(User.objects.get(pk=bob.pk))
     shown = text(client, "/admin/?q=ada")
@@ -185,7 +185,7 @@ def test_action_that_the_finding_asks_for_stands_with_it(operator, locked):
     assert "unlock" not in dict(context["buttons"])
 
 
-def test_nothing_is_offered_that_would_do_nothing(operator, bob):
+def test_useless_actions_are_not_offered(operator, bob):
     def offered():
         context = operator.get(USER.format(bob.pk)).context
         return {name for part in ("wanted", "buttons", "dangers") for name, _ in context[part]}

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("path", ["password_change/", "password_change/done/"])
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_django_s_form_is_gone(operator, path, method):
+def test_password_forms_of_django_are_404(operator, path, method):
     assert getattr(operator, method)(f"/admin/{path}").status_code == 404
 
 
@@ -20,7 +20,7 @@ def test_site_has_no_path_for_passwords():
     assert not [name for name in names if "password" in name]
 
 
-def test_header_leads_to_a_mailed_link(bob):
+def test_header_links_to_the_mailed_password_change(bob):
     page = staff_with(bob).get("/admin/").content.decode()
 
     assert '/forgot-password">Change password</a>' in page

@@ -53,7 +53,7 @@ def page(model, what, *args):
 
 @pytest.mark.parametrize("group", [LOOKING, FIRST_LINE])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_both_look_at_everything_and_save_nothing(groups, bob, group, model):
+def test_support_groups_see_everything_and_save_nothing(groups, bob, group, model):
     request = RequestFactory().get("/")
     request.user = one_of(group, bob)
     site = admin.site.get_model_admin(model)
@@ -89,7 +89,7 @@ def test_first_line_unlocks_on_the_person_s_page(groups, ada, bob):
     assert not Lockout.objects.exists()
 
 
-def test_neither_unlocks_an_operator(groups, bob, operator):
+def test_support_groups_cannot_unlock_an_operator(groups, bob, operator):
     Lockout.objects.record_failure("op@example.com")
     root = User.objects.get(email="op@example.com")
     for group in (LOOKING, FIRST_LINE):
@@ -101,7 +101,7 @@ def test_neither_unlocks_an_operator(groups, bob, operator):
         assert Lockout.objects.exists()
 
 
-def test_first_line_invites_nobody(groups, ada, bob):
+def test_first_line_group_cannot_invite(groups, ada, bob):
     browser = browser_of(one_of(FIRST_LINE, bob))
     form = {"account": ada.account_id, "email": "new@example.com", "role": "member"}
 
@@ -118,7 +118,7 @@ def test_second_run_changes_nothing(groups):
     assert Record.objects.count() == recorded == 2
 
 
-def test_what_somebody_has_added_goes(groups):
+def test_added_permission_of_a_support_group_is_removed(groups):
     group = Group.objects.get(name=LOOKING)
     before = set(group.permissions.values_list("pk", flat=True))
     group.permissions.add(Group.objects.get(name=FIRST_LINE).permissions.exclude(pk__in=before)[0])

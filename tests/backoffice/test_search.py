@@ -93,7 +93,7 @@ def test_names_are_found(operator, zoe, ada):
     assert "/admin/accounts/account/" in found(operator, "zeta")
 
 
-def test_one_click_leads_to_what_is_wrong(operator, zoe):
+def test_search_result_leads_to_the_diagnosis(operator, zoe):
     for _ in range(5):
         Lockout.objects.record_failure(EMAIL)
     page = f"/admin/accounts/user/{zoe.pk}/change/"
@@ -103,7 +103,7 @@ def test_one_click_leads_to_what_is_wrong(operator, zoe):
 
 
 @pytest.mark.parametrize("words", ["a" * 5000, "w " * 1900, "%00", "'\"<script>", "\\"])
-def test_what_is_sought_is_cut(operator, zoe, words):
+def test_search_text_is_shortened(operator, zoe, words):
     shown = operator.get("/admin/", {"q": words})
 
     assert shown.status_code == 200
@@ -113,7 +113,7 @@ def test_what_is_sought_is_cut(operator, zoe, words):
     assert "<script>'" not in shown.content.decode()
 
 
-def test_stranger_finds_nothing(client, zoe):
+def test_search_without_permission_finds_nothing(client, zoe):
     answer = client.get("/admin/", {"q": EMAIL})
 
     assert answer.status_code == 302

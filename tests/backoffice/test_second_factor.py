@@ -42,7 +42,7 @@ class Browser:
         return self.client.get("/admin/").status_code == 200
 
 
-def test_who_has_none_is_in_by_the_password(op):
+def test_operator_without_a_factor_logs_in_by_password(op):
     browser = Browser()
 
     assert browser.post(**FIRST).status_code == 302

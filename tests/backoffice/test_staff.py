@@ -72,7 +72,7 @@ def test_actions_pass_operators_over(clerk, root, action, by, mailoutbox):
 
 
 @pytest.mark.parametrize("privilege", ["is_staff", "is_superuser"])
-def test_they_give_nothing_that_they_lack(clerk, ada, bob, privilege):
+def test_staff_cannot_grant_permissions_they_lack(clerk, ada, bob, privilege):
     everything = [str(pk) for pk in Permission.objects.values_list("pk", flat=True)]
     for user in (ada, bob):
         clerk.post(page(user), form(user, **{privilege: "on", "user_permissions": everything}))

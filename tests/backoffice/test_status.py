@@ -31,7 +31,7 @@ def states():
     return {finding.part: finding.state for finding in status.find()}
 
 
-def test_all_is_well(settings):
+def test_status_is_ok(settings):
     SigningKey.objects.make_first()
     Heartbeat.objects.beat("round")
     found = states()
@@ -89,7 +89,7 @@ def test_lost_store_is_told(settings):
     assert states()["store"] == "degraded"
 
 
-def test_lost_database_hides_nothing_else():
+def test_status_shows_the_rest_while_the_database_is_down():
     url = f"postgres://me:hunter2secret@127.0.0.1:{servers.free_port()}/consulting"
     exit_status, found = run(DATABASE_URL=url)
 

@@ -85,7 +85,7 @@ def test_links_of_the_operators_fit(new_site):
 
 
 @pytest.mark.parametrize("width", [320, 1280])
-def test_address_breaks_at_its_signs_and_stays_what_it_is(site_of_ada, width):
+def test_long_address_wraps_and_can_be_copied(site_of_ada, width):
     email = "ada.king.countess.of.lovelace@example.com"
     page = site_of_ada.log_in(site_of_ada.tab(viewport={"width": width, "height": 800}))
     heading(page, "Your account")

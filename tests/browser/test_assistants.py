@@ -53,7 +53,7 @@ def told(site, page):
 
 
 @pytest.mark.parametrize("javascript", [True, False])
-def test_person_lets_an_assistant_in(site_of_ada, javascript):
+def test_user_allows_an_assistant(site_of_ada, javascript):
     page = open_page(site_of_ada, address(site_of_ada), java_script_enabled=javascript)
     sign_in(page, "wrong guess")
     page.get_by_role("alert").wait_for()
@@ -66,7 +66,7 @@ def test_person_lets_an_assistant_in(site_of_ada, javascript):
     assert (answer["state"], answer["iss"]) == ("of the client", site_of_ada.service.url)
 
 
-def test_person_says_no(site_of_ada):
+def test_user_denies_access(site_of_ada):
     page = open_page(site_of_ada, address(site_of_ada))
     sign_in(page)
     page.get_by_role("button", name="Deny").click()

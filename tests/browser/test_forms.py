@@ -20,7 +20,7 @@ def test_without_javascript_only_the_notice_is_there(site):
     assert page.locator("main form [name]").first.is_disabled()
 
 
-def test_form_is_dead_until_its_script_has_come(site):
+def test_form_is_disabled_until_its_script_has_loaded(site):
     context = site.person()
     context.route("**/pages.js", lambda route: route.abort())
     page = context.new_page()

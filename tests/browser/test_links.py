@@ -48,7 +48,7 @@ def test_page_after_asking_says_what_to_do_when_no_mail_comes(site):
     assert look(page, "asked") == []
 
 
-def test_accepting_as_somebody_else_is_said_first(site_of_ada):
+def test_page_says_first_that_another_user_is_signed_in(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
     page.get_by_text("Operators").wait_for()

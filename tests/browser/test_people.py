@@ -36,7 +36,7 @@ def test_role_changes_after_a_question_and_the_focus_stays(people):
     row_of(people, "Bob Boole").locator("td", has_text="Admin").first.wait_for()
 
 
-def test_what_is_said_moves_nothing(people):
+def test_message_does_not_shift_the_page(people):
     title = people.get_by_role("heading", name="People", level=1)
     place = title.bounding_box()
 
@@ -68,7 +68,7 @@ def test_admin_who_gives_up_the_role_leaves_the_page(people):
     assert not people.get_by_role("link", name="People").is_visible()
 
 
-def test_last_admin_stays_one(people):
+def test_last_admin_cannot_be_demoted(people):
     """Who is the last is offered no way out; who has become so just now is told."""
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
     people.locator("[data-text=admins]", has_text="2").wait_for()

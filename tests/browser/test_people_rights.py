@@ -34,7 +34,7 @@ def test_own_data_is_downloaded(account, tmp_path):
     assert data["profile"]["email"] == "ada@example.com"
 
 
-def test_company_of_one_has_the_form_at_hand_and_is_told_of_each(people):
+def test_empty_company_sees_the_invitation_form_and_each_outcome(people):
     people.locator("#team:visible").wait_for()
     assert not people.locator("[data-invite]").is_visible()
     invite(people, "bob@example.com, Carl C. <carl@example.com>", "nobody; ada@example.com")

@@ -156,7 +156,7 @@ def test_example_environment_is_refused_until_it_is_filled_in(tmp_path):
     assert content.returncode == 0, content.stderr
 
 
-def test_command_is_content_with_a_production_environment(tmp_path):
+def test_check_passes_in_a_production_environment(tmp_path):
     done = check_deploy(tmp_path, **PRODUCTION)
 
     assert done.returncode == 0, done.stderr

@@ -130,7 +130,7 @@ def test_owner_that_serves_is_told(shells, role):
     assert shells.can_rewrite_audit_log(**told)
 
 
-def test_database_that_is_away_is_no_matter_of_its_rights(shells):
+def test_unavailable_database_is_not_reported_as_missing_rights(shells):
     away = {"DATABASE_URL": f"postgres://me@127.0.0.1:{servers.free_port()}/consulting"}
 
     assert "(backoffice." not in shells.manage("check --deploy", **away).stderr

@@ -178,7 +178,7 @@ def test_errors_are_never_stored_by_caches(api):
         assert api.get(path)["Cache-Control"] == "no-store"
 
 
-def test_another_role_is_403_in_words(db):
+def test_wrong_role_is_403_with_a_message(db):
     from rest_framework.exceptions import PermissionDenied
 
     from config.errors import error_body

@@ -247,7 +247,7 @@ def test_every_alert_names_its_heading_among_the_incidents():
         assert rule["annotations"]["runbook_url"] == f"docs/incidents.md#{alert.lower()}"
 
 
-def test_every_alert_has_its_outage_and_its_quiet_night():
+def test_every_alert_is_tested_in_an_outage_and_in_normal_operation():
     quiet = set().union(*(asked(name) for name in QUIET_NIGHT))
 
     assert {alert for alert, *_ in OUTAGES} == rules().keys()
@@ -255,7 +255,7 @@ def test_every_alert_has_its_outage_and_its_quiet_night():
 
 
 @pytest.mark.parametrize(("alert", "minutes", "labels", "samples"), OUTAGES)
-def test_outage_wakes_somebody_in_time(tmp_path, alert, minutes, labels, samples):
+def test_outage_raises_an_alert_in_time(tmp_path, alert, minutes, labels, samples):
     rule = rules()[alert]
     told = {"exp_labels": rule["labels"] | labels, "exp_annotations": rule["annotations"]}
     wakes = {"eval_time": f"{minutes}m", "alertname": alert, "exp_alerts": [told]}
@@ -263,7 +263,7 @@ def test_outage_wakes_somebody_in_time(tmp_path, alert, minutes, labels, samples
     assert promtool(tmp_path, case(samples, wakes)) == ""
 
 
-def test_quiet_night_wakes_nobody(tmp_path):
+def test_normal_operation_raises_no_alert(tmp_path):
     nothing = [
         {"eval_time": f"{minutes}m", "alertname": alert}
         for alert in rules()

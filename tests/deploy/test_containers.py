@@ -192,7 +192,7 @@ def test_sockets_and_ports_meet():
     assert web["ports"][0]["containerPort"] == 8000  # PORT's default
 
 
-def test_as_many_processes_share_a_limit_as_there_are():
+def test_limit_is_divided_by_the_number_of_processes():
     replicas = {
         made["metadata"]["name"]: made["spec"]["replicas"]
         for made in OBJECTS

@@ -121,7 +121,7 @@ def health(nginx):
     return answer.status, answer.json()
 
 
-def test_nobody_listening_is_said_at_once(lone_nginx):
+def test_missing_service_is_503_at_once(lone_nginx):
     with seconds() as taken:
         assert health(lone_nginx) == UNAVAILABLE
 
@@ -141,7 +141,7 @@ def test_own_path_of_nginx_is_nobodys(nginx, method):
     assert left[1] == left[0] - 1
 
 
-def test_hung_service_is_said_within_five_seconds(site):
+def test_hung_service_is_503_within_five_seconds(site):
     nginx, service = site.nginx, site.service
     processes = [service.server.pid, *children(service.server.pid)]
     for pid in processes:
@@ -160,7 +160,7 @@ def children(pid):
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_crash_loop_is_said_within_five_seconds(site):
+def test_crash_loop_is_503_within_five_seconds(site):
     """gunicorn dies at each start, while the sockets are held."""
     nginx, service, sockets = site.nginx, site.service, site.sockets
     service.server.terminate()

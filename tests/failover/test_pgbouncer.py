@@ -90,7 +90,7 @@ def test_load_and_commands_work(writers):
     assert writers.statuses() == {201}
 
 
-def test_lost_and_found_again(writers, pgbouncer):
+def test_restarted_pgbouncer_is_found_again(writers, pgbouncer):
     with writers.at_work():
         writers.wait_for_success(time.monotonic(), 10)
         pgbouncer.stop()

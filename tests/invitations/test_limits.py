@@ -26,7 +26,7 @@ def resend(api, invitation):
     return api.post(f"/invitations/{invitation.pk}/resend")
 
 
-def test_address_gets_its_mails_of_the_hour_from_a_company_and_no_more(as_ada, invitation):
+def test_address_gets_at_most_its_hourly_mails_from_a_company(as_ada, invitation):
     answers = [resend(as_ada, invitation) for _ in range(4)]
     before = Invitation.objects.values().get()
 

@@ -44,7 +44,7 @@ def test_each_has_its_result_in_order(as_ada, ada, bob):
 @pytest.mark.parametrize(
     "value", [r'"\ud800"', r'"a\u0000\u0007b"', "5", "null", '["a"]', '{"a": 1}']
 )
-def test_whatever_stands_for_an_address_comes_back_as_text(as_ada, field, value):
+def test_invalid_item_comes_back_with_a_printable_address(as_ada, field, value):
     item = f'{{"email": "new@example.com", "{field}": {value}}}'
     answer = as_ada.post("/invitations", f'{{"invitations": [{item}]}}')
 

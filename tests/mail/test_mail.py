@@ -321,7 +321,7 @@ class TestProcesses:
         assert time.monotonic() - begin < server.delay
         wait_until(lambda: len(server.messages) == 2)
 
-    def test_killed_in_the_middle_of_sending_it_goes_out_all_the_same(self, service, server):
+    def test_mail_of_a_killed_worker_is_sent(self, service, server):
         server.delay = 60
         server.start()
         worker = service.spawn("manage.py", "sendmail")

@@ -42,7 +42,7 @@ def test_link_still_works_afterwards(api, invitation):
     ("call", "page"),
     [("/auth/signup", "complete-signup"), ("/password-changes", "change-password")],
 )
-def test_other_links_name_their_address_alone(api, ada, call, page):
+def test_other_links_tell_their_address_only(api, ada, call, page):
     email = "ada@example.com" if page == "change-password" else "new@example.com"
     api.post(call, {"email": email})
 

@@ -57,7 +57,7 @@ def test_members_and_strangers_do_not_see_it(as_bob, api):
     assert api.get(PATH).status_code == 401
 
 
-def test_it_is_read_alone(as_ada):
+def test_overview_accepts_get_only(as_ada):
     assert as_ada.post(PATH, {}).status_code == 405
 
 

@@ -20,7 +20,7 @@ def test_colleague_is_mailed_the_link(as_ada, api, bob):
     assert api.post("/password-changes/redeem", body).status_code == 200
 
 
-def test_password_stays_until_then(as_ada, as_bob, bob):
+def test_password_is_unchanged_until_the_link_is_used(as_ada, as_bob, bob):
     as_ada.post(f"/users/{bob.pk}/password-change")
 
     assert as_bob.get("/auth/me").status_code == 200

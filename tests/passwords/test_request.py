@@ -29,7 +29,7 @@ def test_user_gets_a_link(api, bob):
 
 
 @pytest.mark.parametrize("kind", ["unknown", "inactive"])
-def test_others_get_nothing_and_the_same_answer(api, bob, kind):
+def test_ineligible_addresses_get_the_same_answer_and_no_mail(api, bob, kind):
     User.objects.filter(pk=bob.pk).update(is_active=False)
     email = bob.email if kind == "inactive" else "nobody@example.com"
 

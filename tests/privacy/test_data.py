@@ -97,7 +97,7 @@ def test_caller_gets_all_that_is_stored(traces):
 
 
 @pytest.mark.django_db
-def test_what_bears_a_former_address_is_the_persons_unless_it_is_anothers_now(zeb, ada, new_user):
+def test_rows_with_a_former_address_are_exported_unless_another_user_has_it(zeb, ada, new_user):
     bearer(ada).patch(f"/users/{zeb.pk}", {"role": "member"})
     Worker().round()
     call_command("changeemail", EMAIL, "second@example.net")
@@ -216,14 +216,14 @@ def erased_first(user, *more):
     return export(user, *more)
 
 
-def test_who_is_erased_meanwhile_is_nobody_in_the_shell_either(ada, monkeypatch):
+def test_command_for_a_user_erased_meanwhile_fails(ada, monkeypatch):
     monkeypatch.setattr("privacy.management.commands.export.export", erased_first)
 
     with pytest.raises(CommandError, match="is no user's address"):
         call_command("export", ada.email)
 
 
-def test_who_is_erased_meanwhile_has_a_token_no_longer(as_ada, monkeypatch):
+def test_user_erased_during_a_request_gets_no_token(as_ada, monkeypatch):
     monkeypatch.setattr("privacy.views.export", erased_first)
 
     assert as_ada.get("/auth/me/data").status_code == 401

@@ -59,7 +59,7 @@ def found(zeb, text):
 
 
 @pytest.mark.django_db
-def test_nothing_is_left(traces):
+def test_erasure_leaves_no_trace_in_any_table(traces):
     assert len(found(traces, dump())) > 20
     erase(traces, actor=None)
     finish()
@@ -90,7 +90,7 @@ def test_former_addresses_go_too(zeb, new_user):
 
 
 @pytest.mark.django_db
-def test_address_that_was_only_asked_for_stays_in_others_records(zeb, eve):
+def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
     body = {"email": "wanted@example.net", "password": PASSWORD}
     assert bearer(zeb).post("/auth/email-changes", body).status_code == 200
     Worker().round()
@@ -241,7 +241,7 @@ def test_last_admin_cannot_be_erased_alone(ada, bob):
 
 
 @pytest.mark.django_db
-def test_who_is_the_last_admin_by_the_time_of_the_answer_stays(ada, new_user, monkeypatch):
+def test_user_who_became_the_last_admin_is_not_erased(ada, new_user, monkeypatch):
     bob = new_user("bob@example.com", account=ada.account, role="admin")
 
     def answer(_):

@@ -86,7 +86,7 @@ def test_cookie_of_our_own_pages_is_read_and_renewed(token, origin):
     assert answer.cookies["service_refresh"]["max-age"] > 0
 
 
-def test_foreign_page_may_bring_a_token_of_its_own(token):
+def test_foreign_page_may_send_a_token_in_the_body(token):
     answer = refresh("service_refresh=x", {"refresh_token": token}, origin="https://evil.test")
 
     assert (answer.status_code, len(answer.cookies)) == (200, 0)
@@ -97,7 +97,7 @@ def test_own_host_over_the_other_scheme_is_foreign(rf):
     assert not is_foreign(rf.get("/", headers={"origin": "https://testserver"}, secure=True))
 
 
-def test_host_that_is_not_ours_makes_no_origin_ours(rf, settings):
+def test_unknown_host_does_not_make_an_origin_trusted(rf, settings):
     settings.ALLOWED_HOSTS = ["api.example.com"]
     headers = {"origin": "http://evil.test", "host": "evil.test"}
 

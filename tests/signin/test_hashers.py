@@ -89,7 +89,7 @@ def test_only_older_parameters_are_renewed(hasher, renewed):
         lambda hashed: "argon2$argon2id$v=19$",
     ],
 )
-def test_spoilt_hash_is_no_password_of_anybody(spoil):
+def test_malformed_hash_matches_no_password(spoil):
     encoded = make_password("correct horse")
 
     assert not OURS.verify("correct horse", spoil(encoded))

@@ -273,7 +273,7 @@ class TestUnlockByMail:
         assert log_in(browser, ada.email).status_code == 200
         assert Record.objects.filter(kind="lock.mailed", subject=ada.email).exists()
 
-    def test_it_signs_nobody_in_and_works_once(self, link):
+    def test_unlock_link_signs_nobody_in_and_works_once(self, link):
         browser = API()
         browser.post("/lockouts/redeem", {"token": link.token})
         again = API().post("/lockouts/redeem", {"token": link.token})

@@ -54,7 +54,7 @@ def test_language_is_the_browsers(api, accept, subject):
 
 
 @override_settings(MAIL_PER_ADDRESS_PER_HOUR=2)
-def test_address_gets_its_mails_of_the_hour_and_no_more(api):
+def test_address_gets_at_most_its_hourly_mails(api):
     answers = {api.post("/auth/signup", {"email": "new@example.com"}).content for _ in range(4)}
     Worker().round()
 

@@ -55,7 +55,7 @@ def test_limit_is_enforced_again_afterwards(api, settings):
     assert api.get("/nope").status_code == 429
 
 
-def test_outage_is_no_refusal(api, absent_store, caplog):
+def test_outage_is_not_reported_as_a_refusal(api, absent_store, caplog):
     assert [api.get("/nope").status_code for _ in range(4)] == [404] * 4
     assert not any("dry run" in message for message in warnings(caplog))
 

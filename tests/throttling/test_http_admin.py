@@ -89,7 +89,7 @@ def test_form_is_locked_at_the_threshold(root, email):
     assert log_in(email).status_code == 429
 
 
-def test_failures_at_both_doors_add_up(root):
+def test_failures_in_the_api_and_the_admin_site_add_up(root):
     assert guess(3) == [200] * 3
     body = {"email": "ada@example.com", "password": "wrong password"}
     statuses = [API().post("/auth/login", body).status_code for _ in range(3)]

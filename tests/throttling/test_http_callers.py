@@ -40,7 +40,7 @@ def forged(token):
     return f"{head}.{base64url(json.dumps(claims).encode())}.{signature}"
 
 
-def test_user_is_counted_from_wherever_he_calls(ada):
+def test_user_is_counted_from_any_address(ada):
     peers = ["203.0.113.1", "198.51.100.7", "2001:db8::1"]
 
     assert [left(me(access_token(ada), peer)) for peer in peers] == [299, 298, 297]
@@ -59,7 +59,7 @@ def test_refused_user_is_refused_everywhere_and_alone(ada, bob, settings):
     "change",
     [{"is_active": False}, {"token_version": 9}],
 )
-def test_token_that_holds_counts_for_its_user_though_he_may_not_enter(ada, change):
+def test_valid_token_of_an_inactive_user_counts_for_the_user(ada, change):
     token = access_token(ada)
     User.objects.filter(pk=ada.pk).update(**change)
     answers = [me(token), me(token, "198.51.100.7")]
@@ -67,7 +67,7 @@ def test_token_that_holds_counts_for_its_user_though_he_may_not_enter(ada, chang
     assert [(answer.status_code, left(answer)) for answer in answers] == [(401, 299), (401, 298)]
 
 
-def test_token_of_a_deleted_user_counts_for_him(ada):
+def test_token_of_a_deleted_user_counts_for_the_user(ada):
     token = access_token(ada)
     ada.delete()
     answers = [me(token), me(token, "198.51.100.7")]
@@ -75,7 +75,7 @@ def test_token_of_a_deleted_user_counts_for_him(ada):
     assert [(answer.status_code, left(answer)) for answer in answers] == [(401, 299), (401, 298)]
 
 
-def test_token_that_does_not_hold_counts_for_its_address(ada):
+def test_invalid_token_counts_for_the_address(ada):
     with time_machine.travel("2020-01-01"):
         expired = access_token(ada)
     refresh = str(tokens.issue(ada)[1])
@@ -89,7 +89,7 @@ def test_token_that_does_not_hold_counts_for_its_address(ada):
     assert left(me(access_token(ada))) == 299
 
 
-def test_forger_spends_nobody_elses_count(ada, settings):
+def test_forged_token_does_not_use_up_a_users_limit(ada, settings):
     settings.RATE_LIMIT_AUTHENTICATED = 2
     for _ in range(5):
         me(forged(access_token(ada)))
@@ -190,7 +190,7 @@ def test_behind_one_proxy_only_its_own_word_counts(settings):
     assert call("1.2.3.4, 198.51.100.8") == 9
 
 
-def test_what_the_proxy_says_and_is_no_address_counts_for_the_proxy(settings):
+def test_invalid_forwarded_address_counts_for_the_proxy(settings):
     settings.TRUSTED_PROXY_COUNT = 1
     junk = ["", "9" * 10_240, "\u00e9", "1.1.1.1,unknown", ","]
 

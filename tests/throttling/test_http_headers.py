@@ -61,7 +61,7 @@ def broken(monkeypatch):
         (415, "credential", ("post", "/auth/login", {"content_type": "text/plain", "body": b"x"})),
     ],
 )
-def test_answer_tells_of_its_tier(api, ada, status, tier, call):
+def test_answer_has_the_limit_headers_of_its_tier(api, ada, status, tier, call):
     method, path, options = call
     answer = api.call(method, path, **options)
 
@@ -73,14 +73,14 @@ def test_answer_tells_of_its_tier(api, ada, status, tier, call):
     ("status", "method", "path"),
     [(200, "get", "/auth/me"), (204, "post", "/auth/logout"), (405, "put", "/auth/me")],
 )
-def test_answer_to_a_user_tells_of_it(as_ada, status, method, path):
+def test_answer_to_a_user_has_limit_headers(as_ada, status, method, path):
     answer = as_ada.call(method, path)
 
     assert answer.status_code == status
     assert limits(answer) == first("authenticated")
 
 
-def test_403_tells_of_it(as_bob):
+def test_403_has_limit_headers(as_bob):
     answer = as_bob.get("/users")
 
     assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
@@ -88,7 +88,7 @@ def test_403_tells_of_it(as_bob):
 
 
 @pytest.mark.parametrize(("error", "status"), [(KeyError("x"), 500), (OperationalError(), 503)])
-def test_server_error_tells_of_it(as_ada, broken, error, status):
+def test_server_error_has_limit_headers(as_ada, broken, error, status):
     as_ada.client.raise_request_exception = False
     broken(error)
     answer = as_ada.get("/auth/me")

@@ -84,7 +84,7 @@ def test_refresh_by_cookie_is_closed_and_the_cookie_is_left_alone(ada):
     assert not answer.cookies
 
 
-def test_dead_token_or_link_says_so_though_its_address_is_locked(ada, time):
+def test_invalid_link_is_named_even_if_the_address_is_locked(ada, time):
     old, link = refresh(ada), complete("/auth/complete-signup", ada.email)
     SignupLink.objects.update(expires_at="2026-11-21T12:00:01Z")
     time.shift(86_400 + 6)

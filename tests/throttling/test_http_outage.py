@@ -103,7 +103,7 @@ def assert_found_again(service):
     assert (service.log.count(LOST), service.log.count(FOUND)) == (2, 2)
 
 
-def test_killed_store_is_done_without_and_found_again(two, own_store):
+def test_limiter_survives_a_killed_redis_and_reconnects(two, own_store):
     service = two(own_store.url)
     until(lambda: limits(ask(service, "GET", "/nope")) != FULL, 5)
     own_store.stop()

@@ -146,7 +146,7 @@ def refuse(times):
         Lockout.objects.record_refusal(ADA)
 
 
-def test_lock_that_is_met_is_recorded_once_and_counted(time):
+def test_refusals_of_a_lock_are_recorded_once_and_counted(time):
     fail(5)
     refuse(30)
     time.shift(900)

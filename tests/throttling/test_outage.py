@@ -136,7 +136,7 @@ def test_host_that_answers_nothing_costs_a_wait(settings):
             peer.close()
 
 
-def test_answer_that_came_while_this_process_stood_still_is_taken(store):
+def test_answer_that_arrived_during_a_pause_is_counted(store):
     """The process's own pause is not Redis's silence."""
     ordinary()
     store.process.send_signal(signal.SIGSTOP)
@@ -217,7 +217,7 @@ def test_redis_that_cannot_write_is_unavailable(store, redis_of_store, clock, br
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
     ],
 )
-def test_answer_that_is_no_count_is_an_outage(fake_store, reply):
+def test_invalid_answer_of_redis_is_an_outage(fake_store, reply):
     fake_store(reply)
 
     assert ordinary() == FULL
@@ -242,7 +242,7 @@ def test_reason_in_the_log_holds_no_password(settings, fake_store, caplog):
     assert "secret" not in caplog.text
 
 
-def test_hiccup_gives_a_caller_its_share_once_more_at_most(store, clock):
+def test_short_outage_gives_a_caller_its_share_again_at_most_once(store, clock):
     assert [credential(3).allowed for _ in range(4)] == [True, True, True, False]
     store.process.send_signal(signal.SIGSTOP)
     assert [credential(3).allowed for _ in range(4)] == [True, True, True, False]

@@ -53,7 +53,7 @@ def test_forked_child_takes_part_in_the_count(redis):
     "garbage",
     [b"", b"abc", b"\xff\x00", b"1.5", b"-7", b"9223372036854775807", b"9" * 40],
 )
-def test_garbage_under_a_key_begins_anew(redis, garbage):
+def test_invalid_value_of_a_key_starts_a_new_window(redis, garbage):
     redis.set(KEY, garbage, px=5000)
 
     assert count() == Decision(allowed=True, limit=10, remaining=9, reset=60)

@@ -53,7 +53,7 @@ def test_password_alone_gets_an_enrolment(api, bob, required):
     assert "service_refresh" not in api.cookies
 
 
-def test_last_call_signs_in(api, bob, required):
+def test_last_call_of_the_set_up_signs_in(api, bob, required):
     enrolled = enrolment(api, bob)
 
     answer = add_app(enrolled)
@@ -67,7 +67,7 @@ def test_last_call_signs_in(api, bob, required):
     assert Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED, actor_id=bob.pk).count() == 1
 
 
-def test_passkey_will_do(api, bob, required):
+def test_passkey_satisfies_the_requirement(api, bob, required):
     enrolled, key = enrolment(api, bob), Authenticator()
     options = enrolled.post("/auth/factors/passkeys/options", {}).json()
 
@@ -263,7 +263,7 @@ def test_another_companys_admin_requires_it_of_her_own_people(as_eve, as_bob, ev
     assert log_in(api, bob)[0] == 200
 
 
-def test_it_can_be_left_to_them_again(as_ada, ada, bob, api):
+def test_requirement_can_be_lifted(as_ada, ada, bob, api):
     with_app(ada)
     require(as_ada)
 

@@ -88,7 +88,7 @@ def test_recovery_codes_that_are_used_up_are_not_asked_for(api, ada, codes):
     assert log_in(api, ada) == (401, REQUIRED | {"methods": ["totp"]})
 
 
-def test_nobody_elses_recovery_code_does(api, ada, bob, codes):
+def test_recovery_code_of_another_user_is_refused(api, ada, bob, codes):
     others = with_app(bob)
 
     assert log_in(api, ada, code=others[0]) == WRONG_RECOVERY_CODE
@@ -175,7 +175,7 @@ def test_older_secret_key_is_read_and_then_needed_no_more(api, ada, codes, setti
     assert log_in(api, ada, code=code(1))[0] == 200
 
 
-def test_inactive_user_is_nobody(api, ada, codes):
+def test_inactive_user_with_a_code_is_refused_as_wrong_password(api, ada, codes):
     User.objects.update(is_active=False)
 
     assert log_in(api, ada, code=code()) == WRONG_PASSWORD

@@ -114,7 +114,7 @@ def test_unconfirmed_app_is_forgotten_after_ten_minutes(as_ada):
         assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 404
 
 
-def test_nobody_confirms_somebody_elses(as_ada, as_bob):
+def test_user_cannot_confirm_the_app_of_another(as_ada, as_bob):
     begun, secret = enrol(as_ada)
     body = {"id": begun["id"], "code": code(0, secret)}
 
@@ -313,7 +313,7 @@ def test_removing_one_of_two_leaves_the_other(as_ada, ada, key):
     )
 
 
-def test_nobody_reaches_somebody_elses(as_bob, ada, codes):
+def test_user_cannot_change_factors_of_another(as_bob, ada, codes):
     factor = Factors.objects.get(user=ada).totp_id
 
     assert as_bob.post(f"/auth/factors/{factor}/remove", PROOF).status_code == 404

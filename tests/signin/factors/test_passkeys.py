@@ -168,20 +168,20 @@ def test_used_challenges_are_forgotten_in_time(api, key):
     assert UsedChallenge.objects.prune() == 2  # one was to add the passkey
 
 
-def test_inactive_owner_is_nobody(api, ada, key):
+def test_inactive_owner_cannot_use_a_passkey(api, ada, key):
     User.objects.filter(pk=ada.pk).update(is_active=False)
 
     assert by_passkey(api, key.sign(challenge(api))) == WRONG
 
 
-def test_count_that_stays_at_nothing_is_a_synced_passkeys(api, key):
+def test_passkey_whose_count_stays_zero_signs_in(api, key):
     for _ in range(2):
         assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
     assert not Record.objects.filter(kind=Kind.PASSKEY_COUNT_FELL).exists()
 
 
-def test_count_that_goes_back_is_recorded_and_not_refused(api, key):
+def test_passkey_whose_count_falls_is_recorded_and_accepted(api, key):
     for key.count in (7, 3):
         assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
@@ -214,7 +214,7 @@ def test_passkey_beside_the_password_signs_in(api, ada, key):
     assert (status, amr_of(body)) == (200, [["pwd", "pop", "mfa"]] * 2)
 
 
-def test_somebody_elses_passkey_is_a_wrong_code(api, ada, bob, key):
+def test_passkey_of_another_user_is_a_wrong_code(api, ada, bob, key):
     others = with_passkey(bob)
 
     answer = log_in(api, ada, passkey=others.sign(challenge(api)))

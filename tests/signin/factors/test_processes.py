@@ -51,7 +51,7 @@ def shown(new_service):
     }
 
 
-def test_each_is_taken_once(shown):
+def test_each_proof_is_accepted_once_over_processes(shown):
     service, bodies = shown
     for kind, (path, body) in bodies.items():
         with ThreadPoolExecutor(AT_ONCE) as threads:
