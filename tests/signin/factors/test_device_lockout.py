@@ -1,4 +1,4 @@
-"""Second factors beside the lockout's relief: whose failures count, and whose lock holds."""
+"""Second factors with DEVICE_LOCKOUT: whose failures count, and whose lock holds."""
 
 import pytest
 

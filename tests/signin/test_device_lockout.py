@@ -1,4 +1,4 @@
-"""Lockout relief: strangers lock strangers out, the owner gets in, and nobody learns anything."""
+"""DEVICE_LOCKOUT: strangers lock strangers out, the owner gets in, and nobody learns anything."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""One mail that cannot be made, decided or delivered holds up no other, and wakes nobody."""
+"""A mail that cannot be made, decided or delivered holds up no other, and ends no worker."""
 
 import smtplib
 import uuid
