@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from typing import Any
 
@@ -44,7 +45,11 @@ def post_worker_init(worker: Any) -> None:
 def worker_exit(server: Any, worker: Any) -> None:
     from config.logs import write_the_rest
 
-    write_the_rest(worker.log_listener)
+    # Ctrl-C sends SIGINT, then the master SIGQUIT; the second would interrupt the exit.
+    for ending in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(ending, signal.SIG_IGN)
+    if hasattr(worker, "log_listener"):  # else it was ended before it could serve
+        write_the_rest(worker.log_listener)
 
 
 def child_exit(server: Any, worker: Any) -> None:
