@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -39,18 +38,19 @@ class Worker:
     POLL_SECONDS = 0.5
 
     def __init__(self) -> None:
-        self.stopping = threading.Event()
+        self.is_stopping = False
         self.refusals = 0  # of the mail server, one after another
         self.next_pruning = time.monotonic()
 
     def stop(self, *_: object) -> None:
-        """End after the mail in hand; usable as a signal handler."""
-        self.stopping.set()
+        """End after the mail in hand; a signal handler, which another signal may interrupt, so it
+        takes no lock (an Event has one)."""
+        self.is_stopping = True
 
     def run(self) -> None:
         """Work until stopped, through outages of the database."""
         logger.info("mail worker started")
-        while not self.stopping.is_set():
+        while not self.is_stopping:
             close_old_connections()
             reached = self.run_safely(self.round) is not False
             self.run_safely(Heartbeat.objects.beat_round)
@@ -58,8 +58,14 @@ class Worker:
             if self.run_safely(work_off):
                 continue
             patience = self.POLL_SECONDS if reached else pause(self.refusals).total_seconds()
-            self.stopping.wait(min(patience, 60))
+            self.wait(min(patience, 60))
         logger.info("mail worker stopped")
+
+    def wait(self, seconds: float) -> None:
+        """Wait, unless stopped meanwhile."""
+        end = time.monotonic() + seconds
+        while not self.is_stopping and time.monotonic() < end:
+            time.sleep(min(seconds, self.POLL_SECONDS))
 
     def run_safely(self, work: Callable[[], object]) -> object:
         """The work's answer; None where it failed, which is logged."""
@@ -77,7 +83,7 @@ class Worker:
         reached. Goes on for as long as more comes in, but for what falls due after `by`."""
         server = get_connection()
         try:
-            while not self.stopping.is_set() and process_next(server, by):
+            while not self.is_stopping and process_next(server, by):
                 pass
         except PROBLEMS as error:
             self.refusals += 1

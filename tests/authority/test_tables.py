@@ -64,7 +64,7 @@ def test_every_action_of_the_back_office_is_in_the_table(boss):
 def test_every_button_of_a_page_is_in_the_table():
     sites = [site for site in admin.site._registry.values() if isinstance(site, PanelAdmin)]
 
-    buttons = {(site.model, name) for site in sites for name in site.buttons}
+    buttons = {(site.model, name) for site in sites for name in site.actions}
     erasable = {s.model for s in sites if type(s).may_erase is not PanelAdmin.may_erase}
 
     assert BUTTONS.keys() == buttons | {(model, "erase") for model in erasable}
