@@ -12,10 +12,4 @@ def count_of(rows: QuerySet[Model], most: int = MOST_COUNTED) -> int:
 
 def format_count(count: int, most: int = MOST_COUNTED) -> str:
     """A `count_of` as text."""
-    if count > most:
-        return f"over {grouped(most)}"
-    return grouped(count)
-
-
-def grouped(number: int) -> str:
-    return f"{number:,}"
+    return f"over {most:,}" if count > most else f"{count:,}"

@@ -7,7 +7,6 @@ from django.db.models import Count
 from django.db.models.functions import TruncDay, TruncHour
 from django.utils import timezone
 
-from audit.counting import grouped
 from audit.models import Kind, Record
 
 MOST = 50_000  # events of a kind that are counted, the newest
@@ -38,10 +37,10 @@ def chart(kind: Kind, name: str, step: timedelta, slots: int) -> dict[str, Any]:
     counts = [(f"{moment:{style}}", numbers.get(moment, 0)) for moment in at]
     peak, most = max(counts, key=lambda one: one[1])
     bars = [
-        (max(2, round(count * HIGH / most)) if count else 0, f"{when}: {grouped(count)}")
+        (max(2, round(count * HIGH / most)) if count else 0, f"{when}: {count:,}")
         for when, count in counts
     ]
-    summary = f"{name}: {grouped(sum(count for _, count in counts))}"
-    summary += f", most at {peak} with {grouped(most)}" if most else ""
+    summary = f"{name}: {sum(count for _, count in counts):,}"
+    summary += f", most at {peak} with {most:,}" if most else ""
     axis = [counts[(slots - 1) * quarter // 3][0] for quarter in range(4)]
-    return {"bars": bars, "most": grouped(most), "axis": axis, "summary": summary, "since": since}
+    return {"bars": bars, "most": f"{most:,}", "axis": axis, "summary": summary, "since": since}

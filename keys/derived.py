@@ -10,15 +10,11 @@ from django.utils.encoding import force_bytes
 from audit.message_auth import secrets_to_try
 
 
-def derived_keys(purpose: str) -> list[bytes]:
-    """The keys of 32 octets for a purpose (RFC 5869): the first, of SECRET_KEY, for what is new;
-    those of SECRET_KEY_FALLBACKS for what is older."""
-    return [
+def fernet(purpose: str) -> MultiFernet:
+    """Encrypts by SECRET_KEY's key for a purpose (RFC 5869), and decrypts also by the keys of
+    SECRET_KEY_FALLBACKS."""
+    keys = [
         HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))
         for secret in secrets_to_try()
     ]
-
-
-def fernet(purpose: str) -> MultiFernet:
-    """Encrypts by the first of the keys for a purpose, and decrypts by any."""
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in derived_keys(purpose)])
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
