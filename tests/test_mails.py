@@ -242,7 +242,7 @@ def test_inviter_without_a_name_or_gone(ada):
     assert "You've been invited to join “Analytical Engines”." in mailed().body
 
 
-def test_late_mail_promises_no_more_than_is_left(ada, time_machine):
+def test_late_mail_names_the_remaining_time(ada, time_machine):
     Invitation.objects.invite(ada, "c@example.com")
     time_machine.move_to(timezone.now() + timedelta(hours=2))
 
@@ -282,7 +282,7 @@ def test_pruning_takes_batch_after_batch(db):
 @pytest.mark.parametrize(
     "name", sorted(path.stem for path in Path("templates/emails").glob("*.txt"))
 )
-def test_address_copied_from_any_mail_signs_in(api, ada, name):
+def test_address_copied_from_a_mail_signs_in(api, ada, name):
     """Mails part addresses by invisible characters, so that clients make no links of them."""
     shown = harmless("ada@example.com")
     origin = {"when": timezone.now(), "address": "", "browser": "", "system": ""}

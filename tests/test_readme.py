@@ -14,7 +14,7 @@ def blocks():
     return re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
 
 
-def test_walk(tmp_path):
+def test_walk_of_the_readme_works(tmp_path):
     port = free_port()
     run = Run(tmp_path, port)
     environment = {"PATH": os.environ["PATH"], "PORT": str(port)}

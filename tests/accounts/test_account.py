@@ -18,7 +18,7 @@ def test_members_see_the_company(as_ada, as_bob, ada):
     assert {"id", "name", "created_at"} <= seen.json().keys()
 
 
-def test_admin_renames_it(as_ada, ada):
+def test_admin_renames_the_company(as_ada, ada):
     answer = as_ada.patch("/account", {"name": "  Difference Engines "})
 
     assert (answer.status_code, answer.json()["name"]) == (200, "Difference Engines")
@@ -27,7 +27,7 @@ def test_admin_renames_it(as_ada, ada):
     assert record.detail == {"old": "Analytical Engines", "name": "Difference Engines"}
 
 
-def test_members_and_strangers_do_not(api, as_bob):
+def test_members_and_strangers_do_not_rename_the_company(api, as_bob):
     assert as_bob.patch("/account", {"name": "Mine"}).json() == {
         "error": "not permitted for your role"
     }

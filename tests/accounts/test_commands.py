@@ -65,7 +65,7 @@ def test_locks_lists_the_locked(capsys, settings):
     assert listed[1] == "bob@example.com: 1 failures, not locked, refused 0 times"
 
 
-def test_locks_says_so_when_there_are_none(capsys):
+def test_locks_says_that_there_are_none(capsys):
     assert run(capsys, "locks") == "No address is locked.\n"
     assert run(capsys, "locks", "--json") == ""
 

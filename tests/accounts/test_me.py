@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 MISSING = {"error": "missing or invalid token"}
 
 
-def test_says_who_the_caller_is(as_ada, ada):
+def test_me_returns_the_caller(as_ada, ada):
     answer = as_ada.get("/auth/me")
 
     assert answer.status_code == 200

@@ -57,7 +57,7 @@ def test_database_itself_refuses_another_case(ada):
         cursor.execute("UPDATE accounts_user SET email = 'ADA@example.com'")
 
 
-def test_bulk_writes_and_look_ups_are_canonical_too(ada):
+def test_bulk_writes_and_look_ups_use_canonical_addresses(ada):
     User.objects.bulk_create([User(account=ada.account, email="New@Example.com")])
 
     assert User.objects.get(email="NEW@example.COM").pk

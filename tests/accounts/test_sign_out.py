@@ -45,7 +45,7 @@ def test_trail_says_who_asked(as_ada, ada, bob):
     assert record.account_id == ada.account_id
 
 
-def test_admin_may_do_it_to_themselves(as_ada, ada):
+def test_admin_may_sign_themselves_out(as_ada, ada):
     assert as_ada.post(f"/users/{ada.pk}/sign-out").status_code == 204
     assert as_ada.get("/auth/me").status_code == 401
 

@@ -155,21 +155,21 @@ def test_strangers_and_others_look_the_same(as_ada, eve):
         assert (unknown.status_code, unknown.content) == (404, others.content)
 
 
-def test_promoted_at_once(as_ada, as_bob, bob):
+def test_promoted_member_gains_rights_at_once(as_ada, as_bob, bob):
     response = as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
 
     assert (response.status_code, response.json()["role"]) == (200, "admin")
     assert as_bob.get("/users").status_code == 200
 
 
-def test_demoted_at_once(as_ada, as_bob, bob):
+def test_demoted_admin_loses_rights_at_once(as_ada, as_bob, bob):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     as_ada.patch(f"/users/{bob.pk}", {"role": "member"})
 
     assert as_bob.get("/users").status_code == 403
 
 
-def test_deactivated_at_once_and_for_good(as_ada, as_bob, bob, api):
+def test_deactivated_user_is_out_at_once(as_ada, as_bob, bob, api):
     credentials = {"email": bob.email, "password": PASSWORD}
     api.post("/auth/login", credentials)
     assert as_ada.patch(f"/users/{bob.pk}", {"is_active": False}).status_code == 200
@@ -209,7 +209,7 @@ def test_last_active_admin_stays(as_ada, ada, new_user, change):
 
 
 @pytest.mark.parametrize("change", [{"role": "member"}, {"is_active": False}])
-def test_admin_may_go_when_another_stays(as_ada, ada, new_user, change):
+def test_admin_may_leave_if_another_admin_stays(as_ada, ada, new_user, change):
     other = new_user(account=ada.account, role=Role.ADMIN)
 
     assert as_ada.patch(f"/users/{ada.pk}", change).status_code == 200

@@ -196,7 +196,7 @@ def test_second_click_makes_no_second_grant(api, client, ada):
     assert Grant.objects.get().ended_at is None
 
 
-def test_form_expires(client, ada, time_machine):
+def test_consent_form_expires(client, ada, time_machine):
     time_machine.move_to("2026-11-21 10:00:00+00:00", tick=False)
     person = Person(request_of(client))
     person.sign_in(ada.email)

@@ -66,7 +66,7 @@ def test_grant_of_somebody_else_is_not_found(as_bob, assistant):
     assert is_in(assistant)
 
 
-def test_grant_ends_once(as_ada, pair):
+def test_grant_is_ended_once(as_ada, pair):
     path = f"/auth/grants/{Grant.objects.get().pk}"
     as_ada.delete(path)
 

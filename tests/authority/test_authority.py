@@ -86,7 +86,7 @@ def test_staff_with_every_permission_act_on_no_operator(world):
 
 
 @pytest.mark.parametrize("kind", ["member", "admin", "operators' admin", "superuser"])
-def test_back_office_is_for_staff_and_lets_superusers_do_all_but_rank_themselves(world, kind):
+def test_superusers_do_everything_but_change_their_own_rank(world, kind):
     assert try_back_office(world, kind, set()) == []
 
 

@@ -161,7 +161,7 @@ def test_challenge_that_was_used_since_the_backup_stays_used(api, ada, capsys):
         assert api.post("/auth/passkeys/login", later).status_code == 200
 
 
-def test_factors_and_recovery_codes_are_left(api, ada, capsys):
+def test_afterrestore_keeps_factors_and_recovery_codes(api, ada, capsys):
     """They may be all that lets somebody in, where SECRET_KEY is lost, too."""
     spent = with_app(ada)[0]
     with going_back():

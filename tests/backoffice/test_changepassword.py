@@ -25,7 +25,7 @@ def typed(monkeypatch):
      ("de", "unser Support hat ein neues Passwort"),
      ("sv", "Vår support har valt ett nytt lösenord")],
 )  # fmt: skip
-def test_owner_is_told(bob, as_bob, typed, language, words):
+def test_owner_is_notified_of_the_new_password(bob, as_bob, typed, language, words):
     User.objects.filter(pk=bob.pk).update(language=language)
     typed(NEW)
     call_command("changepassword", bob.email)

@@ -23,7 +23,7 @@ def happen(kind, *ages):
     Record.objects.bulk_create(Record(kind=kind, at=NOW - age) for age in ages)
 
 
-def test_bars_are_of_the_hours(django_assert_num_queries):
+def test_chart_has_a_bar_for_each_hour(django_assert_num_queries):
     minute = timedelta(minutes=1)
     happen(Kind.LOGIN_FAILED, 0 * minute, 29 * minute, 31 * minute, 23 * HOUR, 24 * HOUR)
     happen(Kind.LOGIN_SUCCEEDED, minute)
@@ -39,7 +39,7 @@ def test_bars_are_of_the_hours(django_assert_num_queries):
     assert found["summary"] == "Failures: 4, most at 14:00 with 2"
 
 
-def test_bars_are_of_the_days():
+def test_chart_has_a_bar_for_each_day():
     happen(Kind.SIGNUP_COMPLETED, 0 * DAY, 29 * DAY, 30 * DAY)
     found = chart(Kind.SIGNUP_COMPLETED, "Sign-ups", DAY, 30)
 

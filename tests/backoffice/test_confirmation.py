@@ -36,7 +36,7 @@ def test_table_is_whole():
 
 @pytest.mark.parametrize("name", sorted(ASKED["User"]))
 @pytest.mark.parametrize("by", ["list", "button"])
-def test_nothing_is_done_before_the_answer(operator, ada, bob, name, by):
+def test_nothing_is_done_before_confirmation(operator, ada, bob, name, by):
     User.objects.filter(pk=bob.pk).update(has_second_factor=True, role=Role.ADMIN)
     before = User.objects.values().get(pk=bob.pk)
     url, body = (page(bob), {"_do": name}) if by == "button" else (
@@ -51,7 +51,7 @@ def test_nothing_is_done_before_the_answer(operator, ada, bob, name, by):
     assert not Record.objects.filter(subject=bob.email).exists()
 
 
-def test_answer_on_the_page_does_it(operator, ada, bob):
+def test_confirmed_action_is_taken(operator, ada, bob):
     operator.post(page(bob), {"_do": "deactivate"})
     answer = operator.post(page(bob), {"_do": "deactivate", "post": "yes"})
 

@@ -66,7 +66,7 @@ def test_support_groups_see_everything_and_save_nothing(groups, bob, group, mode
 
 
 @pytest.mark.parametrize("group", [LOOKING, FIRST_LINE])
-def test_actions_are_those_of_the_role(groups, bob, group):
+def test_user_actions_depend_on_the_role(groups, bob, group):
     request = RequestFactory().get("/")
     request.user = one_of(group, bob)
     found = {
@@ -109,7 +109,7 @@ def test_first_line_group_cannot_invite(groups, ada, bob):
     assert not Invitation.objects.exists()
 
 
-def test_second_run_changes_nothing(groups):
+def test_second_run_of_roles_changes_nothing(groups):
     before = {group: set(group.permissions.all()) for group in Group.objects.all()}
     recorded = Record.objects.count()
     call_command("roles")

@@ -41,7 +41,7 @@ def test_focus_is_in_the_first_field_and_the_page_is_announced(site, typed):
     assert page.locator("main [name=email]").input_value() == typed
 
 
-def test_caps_lock_is_said_while_it_is_on(site):
+def test_caps_lock_warning_is_shown(site):
     page = site.tab("/login")
     password = page.locator("main [name=password]:enabled")
 

@@ -85,7 +85,7 @@ def test_page_works_by_keyboard_alone(site_of_ada):
     assert told(site_of_ada, page)["code"]
 
 
-def test_form_cannot_lead_elsewhere(site_of_ada):
+def test_log_in_form_redirects_to_own_pages_only(site_of_ada):
     page = open_page(site_of_ada, address(site_of_ada))
     sign_in(page)
     page.locator("form").evaluate("form => form.action = 'http://evil.test/'")

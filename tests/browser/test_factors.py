@@ -383,20 +383,20 @@ def test_member_sets_an_app_up_at_the_log_in(site_of_ada, bob, page):
     says(other, "Welcome! You're signed in.")
 
 
-def test_enrolment_is_nothing_without_a_log_in(site_of_ada):
+def test_set_up_page_needs_a_log_in(site_of_ada):
     page = site_of_ada.tab("/second-factor")
 
     heading(page, "Sign in")
 
 
-def test_admin_without_one_cannot_require_it(page):
+def test_admin_without_a_factor_cannot_require_one(page):
     require(page)
 
     says(page, "Set up two-factor authentication for your own account first")
     page.get_by_text("Two-factor authentication is optional.").wait_for()
 
 
-def test_admin_sees_who_has_none_and_resets_a_colleague(site_of_ada, bob, page):
+def test_admin_sees_who_has_no_factor_and_resets_a_colleague(site_of_ada, bob, page):
     other = log_in_as_bob(site_of_ada)
     add_app(other)
     page.goto("/people#settings")

@@ -48,7 +48,7 @@ def test_token_of_a_link_outlives_reload_and_language(site_of_ada):
     assert page.evaluate("sessionStorage.getItem('link:/change-password')") is None
 
 
-def test_dead_link_is_said_before_the_form_is_filled_in(site):
+def test_dead_link_is_named_before_the_form_is_filled_in(site):
     page = site.tab(DEAD)
 
     heading(page, "This link doesn't work")

@@ -24,7 +24,7 @@ def unlock(site):
     query(site.service.environment["DATABASE_URL"], "DELETE FROM throttling_lockout")
 
 
-def test_advice_at_a_lock_is_true_to_its_end(site_of_ada):
+def test_advice_at_a_lock_holds_until_its_end(site_of_ada):
     lock(site_of_ada)
     page = site_of_ada.tab("/login", locale="de")
     fill(page, email="ada@example.com", password=PASSWORD)

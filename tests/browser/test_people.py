@@ -47,7 +47,7 @@ def test_message_does_not_shift_the_page(people):
     assert people.locator("#status").bounding_box()["y"] < place["y"]
 
 
-def test_nothing_is_done_when_the_answer_is_no(people):
+def test_nothing_is_done_without_confirmation(people):
     act(people, "Bob Boole", "Make admin")
     people.get_by_role("button", name="Cancel").click()
 
@@ -182,7 +182,7 @@ def test_page_tells_what_has_happened_in_sentences(people):
     assert "20" in newest.locator("time").get_attribute("title")
 
 
-def test_activity_is_narrowed_by_person_and_group(people):
+def test_activity_is_filtered_by_person_and_group(people):
     bob = {"email": "bob@example.com", "password": PASSWORD}
     assert ask(people.site.service.url, "POST", "/auth/login", bob).status == 200
     open_tab(people, "activity")

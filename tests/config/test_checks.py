@@ -49,7 +49,7 @@ def found():
     return [str(message.id) for message in spoken]
 
 
-def test_silent_in_production():
+def test_checks_are_silent_in_production():
     assert found() == []
 
 
@@ -79,7 +79,7 @@ def test_silent_in_production():
         ("BIND", "93.184.216.34", "throttling.W007"),
     ],
 )
-def test_speaks_up(settings, setting, value, expected):
+def test_check_reports_unsafe_settings(settings, setting, value, expected):
     settings.WEB_CONCURRENCY = 2
     setattr(settings, setting, value)
 
@@ -116,7 +116,7 @@ def test_embedded_database(settings, monkeypatch):
     ("engine", "expected"),
     [("config.postgresql", ["accounts.W007"]), ("django.db.backends.sqlite3", ["accounts.W004"])],
 )
-def test_secret_of_one_host(
+def test_check_warns_of_a_generated_secret(
     settings,
     monkeypatch,
     tmp_path,

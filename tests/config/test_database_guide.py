@@ -124,7 +124,7 @@ def test_rights_that_a_dump_brings_back_are_named(shells):
 
 
 @pytest.mark.parametrize("role", ["consulting", "postgres"])
-def test_owner_that_serves_is_told(shells, role):
+def test_check_warns_of_a_service_that_owns_its_tables(shells, role):
     told = {"DATABASE_URL": shells.url(role)}
 
     assert shells.can_rewrite_audit_log(**told)

@@ -13,7 +13,7 @@ from throttling.limiter import limiter
 pytestmark = pytest.mark.django_db
 
 
-def test_says_ok(api):
+def test_health_says_ok(api):
     answer = api.get("/health")
 
     assert answer.status_code == 200

@@ -36,7 +36,7 @@ def failed(service, *words, closed=False):
     return done.stderr.decode().splitlines()
 
 
-def test_question_without_an_answer_ends_in_one_line(service):
+def test_question_without_a_terminal_ends_in_one_line(service):
     url = service.environment["DATABASE_URL"]
     company = uuid.uuid4()
     columns = "id, name, created_at, second_factor, is_operators"

@@ -56,7 +56,7 @@ def test_figures_of_all_processes_are_added_up(service):
     assert not re.search(r"127\.0\.0\.1|@|[0-9a-f]{8}-[0-9a-f]{4}-|\?", text)
 
 
-def test_wrong_codes_are_counted_from_zero(service):
+def test_wrong_code_series_start_at_zero(service):
     found = re.findall(r'(?m)^wrong_second_factors_total{method="(\w+)"} 0\.0$', figures(service))
 
     assert sorted(found) == ["passkey", "recovery_code", "totp"]

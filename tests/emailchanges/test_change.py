@@ -148,7 +148,7 @@ def test_bad_bodies(as_bob, body):
     assert (response.status_code, response.json()["error"]) == (400, "invalid request")
 
 
-def test_budget_is_that_of_a_person_and_an_address(as_bob, as_ada):
+def test_email_changes_are_budgeted_by_person_and_address(as_bob, as_ada):
     answers = {ask(as_bob).content for _ in range(7)}
 
     assert len(answers) == 1
@@ -185,7 +185,7 @@ def test_dead_and_foreign_tokens(api, token, what):
         assert (response.status_code, response.json()) == (400, DEAD)
 
 
-def test_works_once(api, token):
+def test_link_is_used_once(api, token):
     assert [redeem(api, token).status_code for _ in range(2)] == [204, 400]
 
 

@@ -29,7 +29,7 @@ def test_limits_are_exact_over_all_hosts(balancer):
     assert statuses(refresh, 30) == {401: 12, 429: 18}
 
 
-def test_guesses_at_every_host_lock_once(balancer):
+def test_guesses_at_all_hosts_lock_the_address_once(balancer):
     def guess(number):
         body = {"email": "guessed@example.com", "password": f"guess {number}"}
         return balancer.ask(f"198.51.100.{number}", "POST", "/auth/login", body).status

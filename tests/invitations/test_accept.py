@@ -85,7 +85,7 @@ def test_language_is_the_pages_not_the_inviters(api, invitation, body, headers, 
     assert User.objects.get(email=invitation.email).language == language
 
 
-def test_works_once(api, invitation):
+def test_link_is_used_once(api, invitation):
     assert accept(api, invitation).status_code == 200
 
     again = accept(api, invitation)
@@ -142,7 +142,7 @@ def test_locked_address_is_refused_and_keeps_its_link(api, invitation):
     assert accept(api, invitation).status_code == 200
 
 
-def test_dead_link_says_so_during_a_lock(api, invitation):
+def test_dead_link_is_named_during_a_lock(api, invitation):
     fail(invitation.email, 5)
     Invitation.objects.update(revoked_at=invitation.created_at)
 

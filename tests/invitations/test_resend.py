@@ -28,7 +28,7 @@ def test_new_link_works_and_the_old_one_does_not(as_ada, api, invitation):
     assert api.post("/invitations/accept", PERSON | {"token": new}).status_code == 200
 
 
-def test_life_begins_anew(ada, invitation, time_machine):
+def test_resent_invitation_expires_later(ada, invitation, time_machine):
     now = invitation.created_at + 3 * DAY
     time_machine.move_to(now, tick=False)
 

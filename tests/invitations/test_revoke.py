@@ -15,7 +15,7 @@ def revoke(api, invitation):
     return api.delete(f"/invitations/{invitation.pk}")
 
 
-def test_link_dies(as_ada, api, invitation):
+def test_revoked_link_is_refused(as_ada, api, invitation):
     response = revoke(as_ada, invitation)
 
     assert (response.status_code, response.content) == (204, b"")
@@ -32,7 +32,7 @@ def test_mail_that_waits_is_not_sent(as_ada, invitation, mailoutbox):
     assert mailoutbox == []
 
 
-def test_expired_one_is_revoked(as_ada, invitation):
+def test_expired_invitation_is_revoked(as_ada, invitation):
     Invitation.objects.update(expires_at=invitation.created_at)
 
     assert revoke(as_ada, invitation).status_code == 204
@@ -40,7 +40,7 @@ def test_expired_one_is_revoked(as_ada, invitation):
 
 
 @pytest.mark.parametrize("end", ["used_at", "revoked_at"])
-def test_closed_one_is_not(as_ada, invitation, end):
+def test_closed_invitation_is_not_revoked(as_ada, invitation, end):
     Invitation.objects.update(**{end: invitation.created_at})
 
     response = revoke(as_ada, invitation)

@@ -50,7 +50,7 @@ def test_use_is_undone_with_its_transaction(signup_link):
     assert SignupLink.objects.find(signup_link.token)
 
 
-def test_life_begins_once(signup_link):
+def test_link_expiry_is_set_once(signup_link):
     before = SignupLink.objects.get().expires_at
 
     signup_link.mail_was_sent(before)

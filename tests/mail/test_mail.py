@@ -258,7 +258,7 @@ class TestWorker:
         ):
             call_command("sendmail", check=True)
 
-    def test_how_long_the_first_mail_has_been_due(self):
+    def test_queue_shows_how_long_the_first_mail_is_due(self):
         assert OutgoingMail.objects.queue().longest == timedelta()
         with time_machine.travel(timezone.now() - timedelta(minutes=7)):
             request("old@example.com")

@@ -17,7 +17,7 @@ def sign_in(user, days):
     User.objects.filter(pk=user.pk).update(last_sign_in_at=at)
 
 
-def test_figures_are_of_the_company_alone(as_ada, ada, bob, eve, new_user):
+def test_figures_cover_the_own_company_only(as_ada, ada, bob, eve, new_user):
     new_user(account=ada.account)
     sign_in(ada, 89)
     sign_in(bob, 91)
@@ -45,7 +45,7 @@ def test_invitation_that_is_over_is_not_open(as_ada, ada):
     assert as_ada.get(PATH).json()["invitations"] == 0
 
 
-def test_it_takes_four_queries(as_ada, ada, new_user, django_assert_num_queries):
+def test_overview_takes_four_queries(as_ada, ada, new_user, django_assert_num_queries):
     for _ in range(5):
         new_user(account=ada.account)
     with django_assert_num_queries(4):
@@ -76,7 +76,7 @@ NOT_OF_COMPANIES = {
 }
 
 
-def test_every_kind_of_a_company_s_trail_has_a_sentence(api):
+def test_every_kind_of_event_has_a_sentence(api):
     said = set(re.findall(r'data-kind="([a-z_.]+)[":]', api.get("/people").content.decode()))
 
     assert said >= set(Kind.values) - NOT_OF_COMPANIES

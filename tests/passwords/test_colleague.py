@@ -43,7 +43,7 @@ def test_budget_is_that_of_the_persons_own_requests(as_ada, api, bob, settings):
     assert OutgoingMail.objects.count() == 2
 
 
-def test_inactive_colleague_gets_none(as_ada, bob):
+def test_inactive_colleague_gets_no_password_link(as_ada, bob):
     type(bob).objects.filter(pk=bob.pk).update(is_active=False)
 
     assert as_ada.post(f"/users/{bob.pk}/password-change").status_code == 204

@@ -51,7 +51,7 @@ def test_every_earlier_session_ends(api, bob, token):
     assert tab.post("/auth/refresh").status_code == 401
 
 
-def test_works_once(api, bob, token):
+def test_link_is_used_once(api, bob, token):
     assert redeem(api, token).status_code == 200
 
     again = redeem(api, token, "yet another password")
@@ -66,7 +66,7 @@ def test_expired_link_is_refused(api, bob, token, time_machine):
     assert redeem(api, token).json() == DEAD
 
 
-def test_life_begins_when_the_mail_is_sent(bob, token):
+def test_link_expiry_starts_when_the_mail_is_sent(bob, token):
     left = PasswordChange.objects.get().expires_at - timezone.now()
 
     assert datetime.timedelta(seconds=3590) < left <= datetime.timedelta(seconds=3600)
@@ -134,7 +134,7 @@ def test_locked_address_is_refused_and_keeps_its_link(api, bob, token):
     assert redeem(api, token).status_code == 200
 
 
-def test_dead_link_says_so_during_a_lock(api, bob, token):
+def test_dead_link_is_named_during_a_lock(api, bob, token):
     PasswordChange.objects.update(used_at=timezone.now())
     for _ in range(5):
         Lockout.objects.record_failure(bob.email)

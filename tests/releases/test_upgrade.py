@@ -18,7 +18,7 @@ def bearer(token):
     return {"Authorization": f"Bearer {token}"}
 
 
-def test_nobody_is_signed_out(upgraded):
+def test_upgrade_signs_nobody_out(upgraded):
     http = upgraded.browser
     assert len({kid(pair["access_token"]) for pair in upgraded.pairs}) == 2
 

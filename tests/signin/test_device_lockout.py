@@ -259,7 +259,7 @@ class TestUnlockByMail:
         Worker().round()
         return UnlockLink.objects.get()
 
-    def test_owner_is_told_plainly_and_gets_in(self, link, ada):
+    def test_unlock_mail_says_what_happened_and_unlocks(self, link, ada):
         message, browser = mail.outbox[-1], API()
         answer = browser.post("/lockouts/redeem", {"token": link.token})
 
@@ -295,7 +295,7 @@ class TestUnlockByMail:
 
         assert log_in(known, ada.email).status_code == 429
 
-    def test_one_an_hour_at_most(self, ada, settings, time_machine):
+    def test_unlock_mail_is_sent_once_an_hour(self, ada, settings, time_machine):
         settings.LOCKOUT_SECONDS = 60
         time_machine.move_to(timezone.now(), tick=False)
         for _ in range(3):

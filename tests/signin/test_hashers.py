@@ -38,14 +38,14 @@ def test_each_library_verifies_the_others_hashes(password):
         assert not OURS.verify(f"{password}x", encoded)
 
 
-def test_hash_has_djangos_form_and_a_new_salt():
+def test_hash_has_the_form_of_django_and_a_new_salt():
     hashes = {make_password("correct horse battery") for _ in range(2)}
 
     assert len(hashes) == 2
     assert all(FORM.fullmatch(encoded) for encoded in hashes)
 
 
-def test_a_given_salt_is_used():
+def test_hasher_uses_a_given_salt():
     encoded = OURS.encode("correct horse", "sixteen letters!")
 
     assert encoded == OURS.encode("correct horse", "sixteen letters!")

@@ -14,7 +14,7 @@ REFUSED = ["A name cannot hold a link."]
 
 @pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize("field", ["account_name", "first_name", "last_name"])
-def test_sign_up_refuses_them(api, signup_link, field, name):
+def test_sign_up_refuses_links_in_names(api, signup_link, field, name):
     answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token, field: name})
 
     assert answer.status_code == 400
@@ -27,7 +27,7 @@ def test_sign_up_refuses_them(api, signup_link, field, name):
 
 
 @pytest.mark.parametrize("field", ["first_name", "last_name"])
-def test_profile_and_acceptance_refuse_them(api, as_ada, ada, field):
+def test_profile_and_acceptance_refuse_links_in_names(api, as_ada, ada, field):
     token = Invitation.objects.invite(ada, "charles@example.com").token
     body = PERSON | {"token": token, field: "www.evil.test"}
 
@@ -38,7 +38,7 @@ def test_profile_and_acceptance_refuse_them(api, as_ada, ada, field):
 
 
 @pytest.mark.parametrize("model", ["account", "user", "consultant"])
-def test_admin_site_refuses_them(operator, ada, model):
+def test_admin_site_refuses_links_in_names(operator, ada, model):
     path = f"/admin/accounts/{model}/" + (f"{ada.pk}/change/" if model == "user" else "add/")
     field = "first_name" if model == "user" else "name"
     answer = operator.post(path, {field: "See www.evil.test", "account": ada.account_id})

@@ -35,7 +35,7 @@ def ids():
         ({"RATE_LIMIT_DRY_RUN": ["public"]}, ["W009"]),
     ],
 )
-def test_mistake_is_found(settings, changed, expected):
+def test_check_finds_the_mistake(settings, changed, expected):
     settings.REDIS_URL = "redis://:password@127.0.0.1:6379/0"
     for name, value in changed.items():
         setattr(settings, name, value)

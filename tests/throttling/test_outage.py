@@ -37,7 +37,7 @@ def messages(caplog):
     return [record.message for record in caplog.records if record.name == "throttling"]
 
 
-def test_absent_at_start(absent_store):
+def test_limiter_falls_back_without_redis_at_the_start(absent_store):
     assert ordinary() == FULL
     assert credential().remaining == 9
     assert limiter.state() == "fallback"

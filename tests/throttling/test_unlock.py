@@ -23,7 +23,7 @@ def locked():
     return "ada@example.com"
 
 
-def test_unlock(locked, capsys):
+def test_command_unlocks_an_address(locked, capsys):
     call_command("unlock", "  Ada@Example.COM ")
 
     assert capsys.readouterr().out == "ada@example.com can sign in again.\n"
@@ -75,7 +75,7 @@ def guessed(api, db):
     return "ada@example.com"
 
 
-def test_locks_says_from_where_the_failures_came(guessed, capsys):
+def test_locks_shows_addresses_of_failed_attempts(guessed, capsys):
     call_command("locks")
     text = capsys.readouterr().out
     call_command("locks", "--json")
@@ -85,7 +85,7 @@ def test_locks_says_from_where_the_failures_came(guessed, capsys):
     assert (line["email"], line["sources"], line["refusals"]) == (guessed, {"203.0.113.7": 5}, 0)
 
 
-def test_admin_site_says_from_where_the_failures_came(guessed, site):
+def test_admin_site_shows_addresses_of_failed_attempts(guessed, site):
     lockout = Lockout.objects.get(email=guessed)
     page = site.get(f"{LOCKOUTS}{lockout.pk}/change/").content.decode()
 

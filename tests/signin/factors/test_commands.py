@@ -21,14 +21,14 @@ def said(*words, **options):
     return out.getvalue()
 
 
-def test_shows_factors(ada):
+def test_command_shows_factors(ada):
     assert said("factors", ada.email) == "ada@example.com has no second factor\n"
     with_app(ada)
 
     assert said("factors", ada.email) == "totp, never used\nrecovery codes left: 10\n"
 
 
-def test_removes_factors(ada, as_ada, api):
+def test_command_removes_factors(ada, as_ada, api):
     with_app(ada)
 
     assert said("factors", ada.email, "--remove").endswith("removed\n")

@@ -220,7 +220,7 @@ def require(api, wanted="required"):
     return api.patch("/account", {"second_factor": wanted})
 
 
-def test_admin_must_have_one_to_require_it(as_ada):
+def test_admin_needs_a_factor_to_require_one(as_ada):
     answer = require(as_ada)
 
     assert (answer.status_code, answer.json()["error"]) == (
@@ -283,7 +283,7 @@ def test_last_factor_stays_where_one_is_required(as_ada, ada, required):
     assert as_ada.get("/auth/factors").json()["required"] is True
 
 
-def test_admin_resets_a_colleagues(as_ada, as_bob, api, ada, bob):
+def test_admin_resets_factors_of_a_colleague(as_ada, as_bob, api, ada, bob):
     with_app(bob)
 
     answer = as_ada.delete(f"/users/{bob.pk}/factors")

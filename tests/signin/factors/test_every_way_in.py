@@ -39,7 +39,7 @@ def ways(user):
 @pytest.mark.parametrize(
     "path", ["auth/login", "password-changes/redeem", "oauth/authorize", "admin/login/"]
 )
-def test_way_in_asks_for_the_factor(path, new_user):
+def test_every_way_in_asks_for_the_factor(path, new_user):
     user = new_user(is_staff=True)
     with_app(user)
 

@@ -67,7 +67,7 @@ def test_step_is_good_once_however_it_is_spelled(api, ada, codes, between):
     assert Factors.objects.get().wrong_codes == (status == 401)
 
 
-def test_earlier_step_is_no_good_after_a_later_one(api, ada, codes):
+def test_earlier_code_is_refused_after_a_later_one(api, ada, codes):
     earlier, later = code(-1), code(1)
     log_in(api, ada, code=later)
 

@@ -110,7 +110,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_forgery_is_refused_and_uses_nothing_up(api, key, name):
+def test_forged_passkey_is_refused_and_uses_up_no_challenge(api, key, name):
     used = UsedChallenge.objects.count()
 
     assert by_passkey(api, FORGERIES[name](api, key)) == WRONG
