@@ -214,7 +214,7 @@ LOOKED_UP = Path("config/metrics.py").read_text(encoding="utf-8")
 def known():
     metrics = [metric for metric in vars(series).values() if isinstance(metric, MetricWrapperBase)]
     counted = {family.name for metric in metrics for family in metric.collect()}
-    return counted | set(re.findall(r'(?:Gauge|Family)\("(\w+)"', LOOKED_UP))
+    return counted | set(re.findall(r'(?:Gauge|Family)\(\s*"(\w+)"', LOOKED_UP))
 
 
 def asked(expression):
