@@ -67,7 +67,6 @@ class PageView(CountedView):
     """GET of one page; its errors are pages as well."""
 
     schema = None  # no part of the API
-    http_method_names = ["get", "head"]
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
         origin = f"{request.scheme}://{request.get_host()}"

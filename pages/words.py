@@ -201,6 +201,5 @@ WORDS = {
 
 def in_language() -> dict[str, str]:
     """The words in the language that is active, with a lock's minutes filled in: `{lock}`."""
-    said = {key: str(text) for key, text in WORDS.items()}
     minutes = str(math.ceil(settings.LOCKOUT_SECONDS / 60))
-    return {key: text.replace("{lock}", minutes) for key, text in said.items()}
+    return {key: str(text).replace("{lock}", minutes) for key, text in WORDS.items()}

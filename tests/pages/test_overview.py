@@ -45,10 +45,10 @@ def test_invitation_that_is_over_is_not_open(as_ada, ada):
     assert as_ada.get(PATH).json()["invitations"] == 0
 
 
-def test_overview_takes_four_queries(as_ada, ada, new_user, django_assert_num_queries):
+def test_overview_takes_three_queries(as_ada, ada, new_user, django_assert_num_queries):
     for _ in range(5):
         new_user(account=ada.account)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         assert as_ada.get(PATH).json()["people"] == 6
 
 
