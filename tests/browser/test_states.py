@@ -11,8 +11,6 @@ from tests.conftest import PASSWORD, query
 
 pytestmark = pytest.mark.browser
 
-# What a translation can break; the rest is the same in each language.
-LABELS = ["button-name", "html-lang-valid", "label", "link-name", "target-size"]
 LONG = "somebody.with.a.long.name@example.com"
 # Whether the heading, and something that can be used, are in the first view.
 AT_HAND = """() => ["h1", "a, button, input, select, textarea, summary"].every((wanted) =>
@@ -38,7 +36,7 @@ class Walk:
 
     def see(self, name, page=None):
         page = page or self.page
-        wrong = see(page, f"{name}-{self.language}", None if self.language == "en" else LABELS)
+        wrong = see(page, f"{name}-{self.language}")
         if name != "docs" and not page.evaluate(AT_HAND):
             wrong.append("nothing at hand in the first view")
         if wrong:
@@ -159,9 +157,10 @@ def test_people_are_invited_by_keyboard_alone(site_of_ada):
     for keys in ("ada@example.com", "Tab", PASSWORD, "Enter"):
         page.locator("main input:focus").wait_for()
         page.keyboard.press(keys) if keys in {"Tab", "Enter"} else page.keyboard.type(keys)
+    page.locator("main h1:focus", has_text="Your account").wait_for()
     page.locator("[data-when=admin]:visible").focus()
     page.keyboard.press("Enter")
-    page.locator("main h1:focus").wait_for()
+    page.locator("main h1:focus", has_text="People").wait_for()
     page.locator("#team:visible").wait_for()
     for _ in range(5):  # four tabs with addresses, and the field
         page.keyboard.press("Tab")
