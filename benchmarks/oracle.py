@@ -39,8 +39,8 @@ def guess(client: HTTPConnection, email: str) -> float:
     return time.perf_counter() - started
 
 
-def measure(relief: str, people: list[str], strangers: list[str]) -> float:
-    server = servers.Gunicorn("config.wsgi", stores.FOLDER, DEVICE_LOCKOUT=relief)
+def measure(lockout: str, people: list[str], strangers: list[str]) -> float:
+    server = servers.Gunicorn("config.wsgi", stores.FOLDER, DEVICE_LOCKOUT=lockout)
     try:
         with closing(HTTPConnection("127.0.0.1", server.port, timeout=30)) as client:
             guess(client, "warm-up@example.com")
@@ -66,13 +66,15 @@ def guard(user: Any) -> None:
 def main(count: int) -> None:
     servers.set_up()
     logging.disable()
-    for relief in ("false", "true"):
-        people = [f"known{n}.{relief}@example.com" for n in range(count)]
+    for lockout in ("false", "true"):
+        people = [f"known{n}.{lockout}@example.com" for n in range(count)]
         for email in people:
             calls.user(email)
-        strangers = [f"unknown{n}.{relief}@example.com" for n in range(count)]
-        # The fifth guess at an address is the one that locks, and asks for a mail with relief on.
-        print(f"DEVICE_LOCKOUT={relief}: AUC {measure(relief, people, strangers):.3f}", flush=True)
+        strangers = [f"unknown{n}.{lockout}@example.com" for n in range(count)]
+        # The fifth guess at an address is the one that locks, and asks for a mail.
+        print(
+            f"DEVICE_LOCKOUT={lockout}: AUC {measure(lockout, people, strangers):.3f}", flush=True
+        )
     plain, guarded = ([f"{kind}{n}@example.com" for n in range(count)] for kind in ("p", "g"))
     for email in plain:
         calls.user(email)

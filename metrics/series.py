@@ -37,9 +37,7 @@ store_failures = Counter(
 store_lost = Gauge(
     "limiter_store_lost", "1 while the limiter's store is lost.", multiprocess_mode="livemax"
 )
-events = Counter(
-    "audit_events", "What the audit log records: log-ins, locks, relief and all else.", ["kind"]
-)
+events = Counter("audit_events", "Events of the audit log.", ["kind"])
 sign_ins = Counter("sign_ins", "Sign-ins by method: what was shown.", ["method"])
 wrong_codes = Counter(
     "wrong_second_factors", "Right passwords with a wrong code or passkey.", ["method"]

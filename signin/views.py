@@ -179,7 +179,7 @@ class DevicesView(ProtectedView, ListAPIView):
     @extend_schema(
         operation_id="listDevices",
         summary="Which devices the caller's account knows",
-        description="The one used last comes first. Empty without DEVICE_LOCKOUT.",
+        description="The one used last comes first. Devices are remembered with DEVICE_LOCKOUT.",
     )
     def get(self, request: Request, *args: object, **kwargs: object) -> Response:
         return self.list(request)

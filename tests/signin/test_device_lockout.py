@@ -27,7 +27,7 @@ VARIES = re.compile(r'"s\d+_x\d+"')  # savepoints' names
 
 
 @pytest.fixture(autouse=True)
-def relief(settings):
+def device_lockout(settings):
     settings.DEVICE_LOCKOUT = True
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def relief(settings):
+def device_lockout(settings):
     settings.DEVICE_LOCKOUT = True
 
 
