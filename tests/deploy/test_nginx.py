@@ -62,7 +62,8 @@ def test_request_id_is_one_in_answer_and_logs(site):
     nginx, service = site.nginx, site.service
     answer = nginx.ask("GET", "/auth/me?secret=1", X_Request_ID="chosen-by-client")
 
-    nginx.stop()  # it logs after it has answered
+    nginx.stop()  # both log after they have answered
+    service.stop()
     given = answer.headers["X-Request-ID"]
     assert f"[{given}]" in service.log
     [line] = [line for line in nginx.log_path.read_text().splitlines() if given in line]
