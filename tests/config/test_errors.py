@@ -75,7 +75,6 @@ def test_other_method_is_405_and_says_which_are_allowed(api, method, path):
         b"7",
         b'{"email": NaN}',
         b'{"email": Infinity}',
-        b'{"email": 1e999}',
         b"\xff\xfe{}",
         b'{"email": "\xe9"}',
         b"[" * 20_000,

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from accounts import tokens
-from config.parsers import StrictJSONParser
+from config.parsers import ObjectParser
 from tests.conftest import PASSWORD
 from tests.throttling.conftest import CREDENTIAL_PATHS
 from throttling.limiter import limiter
@@ -22,7 +22,7 @@ def idle(settings, monkeypatch):
     """Nobody may do anything any more, and whoever tries to work on a request fails."""
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 0
     settings.RATE_LIMIT_CREDENTIAL = 0
-    monkeypatch.setattr(StrictJSONParser, "parse", never)
+    monkeypatch.setattr(ObjectParser, "parse", never)
     for hashing in ["check_password", "make_password"]:
         monkeypatch.setattr(f"signin.login.{hashing}", never)
 
