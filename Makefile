@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test coverage test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock bench
+.PHONY: run test test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock bench
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,11 +13,7 @@ run: .venv/.installed
 	@exec $(BIN)/python -m config.run
 
 test: .venv/.installed-tests lint
-	$(BIN)/python -m pytest $(PARALLEL)
-
-# Which lines and branches of the apps no test in this process reaches; half as long again as `test`.
-coverage: .venv/.installed-tests
-	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term
+	$(BIN)/python -m pytest $(PARALLEL) --cov
 
 # A person's walk through the pages, in Debian's chromium; screenshots/ shows what it saw.
 test-browser: .venv/.installed-browser

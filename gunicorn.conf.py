@@ -35,11 +35,9 @@ def when_ready(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     from config.logs import write_in_background
     from keys.cache import signing_keys
-    from throttling.limiter import limiter
 
     worker.log_listener = write_in_background()
     signing_keys.watch()
-    limiter.state()  # connects before the first request
 
 
 def worker_exit(server: Any, worker: Any) -> None:
