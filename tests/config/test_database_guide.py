@@ -37,15 +37,6 @@ def test_service_has_the_rights_it_needs_and_no_more(shells):
             query(shells.service, statement)
 
 
-def test_service_works_with_its_rights(shells):
-    before = query(shells.service, "SELECT count(*) FROM audit_record")[0][0]
-
-    shells.manage("createcompany Engines ada@example.com")
-    shells.manage("prune")
-
-    assert query(shells.service, "SELECT count(*) FROM audit_record") == [(before + 2,)]
-
-
 def test_backup_is_whole_private_and_dated(shells):
     before = dumps(shells)
     shells.as_operator("sh deploy/backup.sh")
@@ -68,7 +59,7 @@ def test_backup_that_fails_leaves_the_older_ones_alone(undone):
 
 def test_backup_is_restored_by_its_commands(shells):
     shells.as_operator("sh deploy/backup.sh")
-    tables = "SELECT count(*) FROM accounts_user", "SELECT max(id) FROM audit_record"
+    tables = "SELECT count(*) FROM accounts_user", "SELECT coalesce(max(id), 0) FROM audit_record"
     before = [query(shells.owner, statement) for statement in tables]
     version = query(shells.owner, "SELECT token_version FROM accounts_user")
     query(shells.owner, "CREATE TABLE of_a_later_release (id uuid PRIMARY KEY)")
@@ -110,17 +101,6 @@ def test_tables_of_later_migrations_are_open_to_the_service(undone):
 
     assert not undone.can_rewrite_audit_log()
     undone.as_operator("sh deploy/backup.sh")
-
-
-def test_rights_that_a_dump_brings_back_are_named(shells):
-    """What the restore's own commands leave out, and why: `--clean` with the dump's rights."""
-    shells.as_operator("sh deploy/backup.sh")
-    restore = f'pg_restore --clean --if-exists --no-owner -d "{shells.owner}" {dumps(shells)[-1]}'
-    shells.as_operator(restore, check=False)
-
-    assert shells.can_rewrite_audit_log()
-    shells.as_operator(f'psql "{shells.owner}" -v ON_ERROR_STOP=1 -f deploy/rights.sql')
-    assert not shells.can_rewrite_audit_log()
 
 
 @pytest.mark.parametrize("role", ["consulting", "postgres"])

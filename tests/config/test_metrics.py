@@ -87,16 +87,6 @@ def test_scraper_must_bring_the_token(service, authorization):
     assert "x-ratelimit-limit" not in answer.headers
 
 
-def test_folder_of_the_figures_goes_with_the_service(new_service, tmp_path):
-    service = new_service(METRICS_TOKEN=TOKEN, TMPDIR=str(tmp_path)).start()
-    before = list(tmp_path.glob("consulting-metrics-*"))
-    service.server.terminate()
-    service.server.wait(30)
-
-    assert len(before) == 1
-    assert not before[0].exists()
-
-
 def test_without_a_token_there_is_no_such_path(api, db):
     answer = api.get("/metrics")
 
