@@ -1,5 +1,6 @@
 """`manage.py check --deploy` speaks up about each thing that production must not have."""
 
+import ipaddress
 import os
 import subprocess
 import sys
@@ -77,6 +78,19 @@ def test_checks_are_silent_in_production():
         ("BIND", "0.0.0.0", "throttling.W007"),
         ("BIND", "[::]", "throttling.W007"),
         ("BIND", "93.184.216.34", "throttling.W007"),
+        ("RATE_LIMIT_PUBLIC", 9, "throttling.W003"),
+        (
+            "RATE_LIMIT_CREDENTIAL_NETWORKS",
+            [(ipaddress.ip_network("203.0.113.0/24"), 10**6)],
+            "throttling.W003",
+        ),
+        ("RATE_LIMIT_DRY_RUN", ["public"], "throttling.W009"),
+        ("REDIS_URL", "redis://redis.consulting.test/0", "throttling.W008"),
+        (
+            "REDIS_URL",
+            "redis+sentinel://:p@127.0.0.1:1,127.0.0.1:2/mymaster/0",
+            "throttling.W008",
+        ),
     ],
 )
 def test_check_reports_unsafe_settings(settings, setting, value, expected):

@@ -75,15 +75,6 @@ def test_every_way_in_is_closed_from_anywhere(ada, peer):
     assert all("Set-Cookie" not in answer for answer in answers)
 
 
-def test_refresh_by_cookie_is_closed_and_the_cookie_is_left_alone(ada):
-    guess(5)
-    cookie = f"service_refresh={tokens.issue(ada)[1]}"
-    answer = API().post("/auth/refresh", headers={"cookie": cookie})
-
-    assert is_refusal(answer)
-    assert not answer.cookies
-
-
 def test_invalid_link_is_named_even_if_the_address_is_locked(ada, time):
     old, link = refresh(ada), complete("/auth/complete-signup", ada.email)
     SignupLink.objects.update(expires_at="2026-11-21T12:00:01Z")

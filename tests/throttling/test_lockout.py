@@ -43,15 +43,6 @@ def test_first_refusal_of_a_lock_is_recorded_and_locked_addresses_are_counted(ti
     assert Lockout.objects.count_locked() == 1
 
 
-def test_failure_during_a_lock_changes_nothing(time):
-    fail(5)
-    before = Lockout.objects.values().get()
-    time.shift(600)
-    fail(1)
-
-    assert Lockout.objects.values().get() == before
-
-
 def test_count_is_forgotten_after_a_day_without_a_failure(time):
     fail(4)
     time.shift(24 * 3600)

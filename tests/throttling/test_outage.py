@@ -1,7 +1,6 @@
 """Redis fails in every way that it can: no exception, no long wait, and the limiter reconnects."""
 
 import ipaddress
-import os
 import signal
 import socket
 import ssl
@@ -136,22 +135,6 @@ def test_host_that_answers_nothing_costs_a_wait(settings):
             peer.close()
 
 
-def test_answer_that_arrived_during_a_pause_is_counted(store):
-    """The process's own pause is not Redis's silence."""
-    ordinary()
-    store.process.send_signal(signal.SIGSTOP)
-    child = os.fork()
-    if child == 0:
-        os._exit(ordinary().remaining == 298)
-    time.sleep(0.03)
-    os.kill(child, signal.SIGSTOP)
-    store.process.send_signal(signal.SIGCONT)
-    time.sleep(0.25)
-    os.kill(child, signal.SIGCONT)
-
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
-
-
 def certified(folder):
     """A server's TLS context, and the file by which a client knows the server."""
     folder.mkdir(exist_ok=True)
@@ -167,21 +150,6 @@ def test_tls_counts_on_one_connection(fake_store, tmp_path):
 
     assert found == [Decision(allowed=True, limit=300, remaining=299, reset=60)] * 3
     assert server.connections == 1
-
-
-def test_tls_server_of_an_unknown_authority_is_not_believed(fake_store, tmp_path, caplog):
-    context = certified(tmp_path)["context"]
-    fake_store(COUNT, context=context, authority=certified(tmp_path / "other")["authority"])
-
-    assert ordinary() == FULL
-    assert "certificate verify failed" in caplog.text
-
-
-def test_hanging_tls_server_costs_a_wait(fake_store, tmp_path):
-    fake_store(COUNT, pause=5, **certified(tmp_path))
-
-    assert seconds(ordinary) < 1.5
-    assert limiter.state() == "fallback"
 
 
 @pytest.mark.parametrize(
@@ -222,16 +190,6 @@ def test_invalid_answer_of_redis_is_an_outage(fake_store, reply):
 
     assert ordinary() == FULL
     assert limiter.state() == "fallback"
-
-
-def test_health_reconnects_without_a_request(store, clock):
-    store.stop()
-    assert limiter.state() == "fallback"
-    store.start()
-    assert limiter.state() == "fallback"  # not due yet
-    clock.now += 0.5
-
-    assert limiter.state() == "ok"
 
 
 def test_reason_in_the_log_holds_no_password(settings, fake_store, caplog):

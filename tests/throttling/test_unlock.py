@@ -1,11 +1,9 @@
-"""What operators do about lockouts: two commands, and an action of the admin site."""
+"""What operators do about lockouts: the commands unlock and locks, and the admin site."""
 
-import datetime
 import json
 
 import pytest
 from django.core.management import call_command
-from django.utils import timezone
 
 from audit.origin import Origin, current
 from signin.login import count_failure
@@ -28,15 +26,6 @@ def test_command_unlocks_an_address(locked, capsys):
 
     assert capsys.readouterr().out == "ada@example.com can sign in again.\n"
     assert not Lockout.objects.exists()
-
-
-def test_prune_deletes_forgotten_lockouts(locked, capsys):
-    long_ago = timezone.now() - datetime.timedelta(days=2)
-    Lockout.objects.create(email="bob@example.com", failures=1, failed_at=long_ago)
-    call_command("prune")
-
-    assert "lockouts: 1 deleted\n" in capsys.readouterr().out
-    assert Lockout.objects.get().email == locked
 
 
 @pytest.fixture
