@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cryptography import x509
+from prometheus_client import REGISTRY
 
 from tests.certificates import self_signed
 from tests.throttling.conftest import use_store
@@ -56,6 +57,7 @@ def test_outage_and_recovery(store, clock, caplog):
     store.stop()
     assert ordinary() == FULL
     assert limiter.state() == "fallback"
+    assert REGISTRY.get_sample_value("limiter_store_lost") == 1
     store.start()
     assert ordinary() == FULL  # the next attempt is not due yet
 
@@ -63,6 +65,7 @@ def test_outage_and_recovery(store, clock, caplog):
 
     assert ordinary().remaining == 299
     assert limiter.state() == "ok"
+    assert REGISTRY.get_sample_value("limiter_store_lost") == 0
     unavailable, available = messages(caplog)
     assert "is unavailable" in unavailable
     assert "is available again" in available

@@ -82,6 +82,7 @@ def test_second_factor_ends_no_session(as_ada, ada, key):
 
     assert (answer.status_code, answer.json()["session"]) == (200, None)
     assert as_ada.get("/auth/me").status_code == 200
+    assert SIGNED_OUT["en"] not in mailed().body
 
 
 def test_code_that_confirmed_it_is_used_up(as_ada, api, ada):

@@ -44,6 +44,7 @@ def test_passkey_signs_in_by_itself(api, ada, key):
     assert (status, body["user"]["id"]) == (200, str(ada.pk))
     assert amr_of(body) == [["pop", "user", "mfa"]] * 2
     assert api.cookies["service_refresh"].value == body["refresh_token"]
+    assert Passkey.objects.get().last_used_at is not None
 
 
 def forged(**falsified):

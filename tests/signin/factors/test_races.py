@@ -76,6 +76,7 @@ def test_one_registration_adds_one_passkey(ada):
     assert RecoveryCode.objects.count() == 10
 
 
+@pytest.mark.usefixtures("bob")  # whose sessions have the same version, and go on
 def test_first_factors_race_to_one_which_ends_the_others_sessions(ada):
     calls = []
     for _ in range(6):
