@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.models import Account, Consultant, User
 from assistants.models import Client, Grant
 from audit import trail
-from audit.models import Kind, Record
+from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
@@ -69,24 +69,6 @@ def test_lock_is_shown_and_cleared_on_the_page(operator, locked):
 
     assert "can sign in again." in answer.content.decode()
     assert not Lockout.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("button", "field", "value"),
-    [("make_admin", "role", "admin"), ("deactivate", "is_active", False)],
-)
-def test_buttons_run_the_actions_of_the_list(operator, bob, button, field, value):
-    operator.post(USER.format(bob.pk), {"_do": button, "post": "yes"})
-
-    assert getattr(User.objects.get(pk=bob.pk), field) == value
-    assert Record.objects.filter(subject=bob.email, actor_email="op@example.com").exists()
-
-
-def test_last_admin_cannot_be_demoted(operator, ada):
-    answer = operator.post(USER.format(ada.pk), {"_do": "make_member", "post": "yes"}, follow=True)
-
-    assert "the last admin cannot be removed" in answer.content.decode()
-    assert User.objects.get(pk=ada.pk).role == "admin"
 
 
 def test_unknown_button_does_nothing(operator, bob):
@@ -166,11 +148,6 @@ def test_index_shows_support_staff_only_what_they_may_see(client, bob, locked):
     assert locked.email not in shown
 
 
-@pytest.mark.parametrize("q", ["%00", "'\"<script>", "%ff", "a" * 5000, "%25"])
-def test_search_survives_any_words(operator, q):
-    assert operator.get(f"/admin/?q={q}").status_code == 200
-
-
 def test_foreign_next_leads_to_the_index(client, operator, db):
     form = {"username": "op@example.com", "password": "an operator's"}
     answer = client.post("/admin/login/?next=//evil.test", form)
@@ -230,15 +207,6 @@ def test_page_of_an_invitation_says_how_it_stands(operator, ada, change, words, 
     assert shown == offered
 
 
-def test_lists_show_dates_in_one_format_and_empty_cells(operator, bob):
-    bob.record_sign_in()
-    shown = text(operator, "/admin/accounts/user/?q=bob")
-
-    assert f'class="field-last_sign_in_at nowrap">{timezone.now():%Y-%m-%d %H}' in shown
-    assert "icon-no" not in shown
-    assert text(operator, "/admin/").count('aria-label="Lists"') == 1
-
-
 class TestAtScale:
     """20,000 users in 300 companies, 60,000 audit records."""
 
@@ -250,22 +218,18 @@ class TestAtScale:
     FROM accounts_account company, generate_series(1, 67) n
     """
     RECORDS = """
-    INSERT INTO audit_record (kind, at, actor_email, subject, address, agent, detail{columns})
+    INSERT INTO audit_record (kind, at, actor_email, subject, address, agent, request_id, detail)
     SELECT 'login.failed', now() - n * interval '1 minute', '',
-        n %% 900 || '@example.com', '192.0.2.1', '', '{{}}'{values}
+        n % 900 || '@example.com', '192.0.2.1', '', '', '{}'
     FROM generate_series(1, 60000) n
     """
 
     @pytest.fixture
     def full(self, ada):
         Account.objects.bulk_create(Account(name=f"Company {n}") for n in range(300))
-        fields = {field.name for field in Record._meta.fields}
-        extra = [name for name in ("request_id",) if name in fields]
-        columns = "".join(f", {name}" for name in extra)
         with connection.cursor() as cursor:
             cursor.execute(self.INSERT_USERS)
-            values = ", ''" * len(extra)
-            cursor.execute(self.RECORDS.format(columns=columns, values=values).replace("%%", "%"))
+            cursor.execute(self.RECORDS)
         return User.objects.filter(account__name="Company 7").first()
 
     def test_no_page_takes_more_than_twenty_queries_or_half_a_second(

@@ -82,19 +82,6 @@ def test_staff_cannot_grant_permissions_they_lack(clerk, ada, bob, privilege):
     assert bob.user_permissions.count() == 2
 
 
-def test_viewer_sees_no_button_and_presses_none(bob, ada):
-    User.objects.filter(pk=bob.pk).update(is_staff=True)
-    bob.user_permissions.set(Permission.objects.filter(codename="view_user"))
-    viewer = Client()
-    viewer.force_login(User.objects.get(pk=bob.pk))
-    answer = viewer.get(page(ada))
-    viewer.post(page(ada), {"_do": "deactivate", "post": "yes"})
-
-    assert answer.status_code == 200
-    assert b'name="_do"' not in answer.content
-    assert User.objects.get(pk=ada.pk).is_active
-
-
 def test_rename_keeps_what_others_change_meanwhile(clerk, ada, monkeypatch):
     """The form writes what it changed alone: an older password or flag does not come back."""
     rename = UserAdmin.save_model

@@ -57,10 +57,6 @@ def test_members_and_strangers_do_not_see_it(as_bob, api):
     assert api.get(PATH).status_code == 401
 
 
-def test_overview_accepts_get_only(as_ada):
-    assert as_ada.post(PATH, {}).status_code == 405
-
-
 # Recorded of no company: failures, locks, keys, the operators' own, and a company that is gone.
 NOT_OF_COMPANIES = {
     Kind.LOGIN_FAILED,
