@@ -32,6 +32,7 @@ def test_address_is_stored_in_canonical_form(typed, stored):
         "ada@\uff45xample.com",
         "ada@exam ple.com",
         "ada@@example.com",
+        '"ada"@example.com',
         "ada@example.com\n",
         "ada",
         "@example.com",

@@ -1,17 +1,15 @@
-"""Keys rotate without a failed request, and a withdrawn one is refused, on all hosts by one
-command."""
+"""Keys rotate without a failed request, on all hosts by one command."""
 
 import itertools
-import json
 import threading
 import time
 
 import jwt
 import pytest
 
-from keys.models import READ_SECONDS
-from tests.conftest import PASSWORD, query
+from tests.conftest import PASSWORD
 from tests.requests import ask
+from tests.servers import wait_until
 
 ADA = {"email": "ada@example.com", "password": PASSWORD}
 LIMITS = {f"RATE_LIMIT_{tier}": "1000000" for tier in ("AUTHENTICATED", "CREDENTIAL", "PUBLIC")}
@@ -20,9 +18,10 @@ OPERATOR = {"DJANGO_SUPERUSER_EMAIL": ADA["email"], "DJANGO_SUPERUSER_PASSWORD":
 
 
 @pytest.fixture
-def hosts(request, new_service):
-    """Two, which share a database and nothing else; both have two processes."""
-    settings = {"WEB_CONCURRENCY": "2", **LIMITS, **OPERATOR, **getattr(request, "param", {})}
+def hosts(new_service):
+    """Two, which share a database and nothing else; both have two processes, and tokens of three
+    seconds."""
+    settings = {"WEB_CONCURRENCY": "2"} | LIMITS | LIVES | OPERATOR
     one = new_service(**settings)
     two = new_service(**settings, DATABASE_URL=one.environment["DATABASE_URL"])
     one.manage("createsuperuser", "--noinput")
@@ -76,14 +75,6 @@ def kids(host):
     return {key["kid"] for key in ask(host.url, "GET", "/.well-known/jwks.json").json()["keys"]}
 
 
-def wait_until(true, seconds=20):
-    begun = time.monotonic()
-    while not true():
-        assert time.monotonic() - begun < seconds
-        time.sleep(0.2)
-
-
-@pytest.mark.parametrize("hosts", [LIVES], indirect=True, ids=["tokens of three seconds"])
 def test_rotation_under_load_fails_no_request(hosts):
     one, two = hosts
     callers = [Caller(order) for order in (hosts, hosts[::-1])]
@@ -98,38 +89,6 @@ def test_rotation_under_load_fails_no_request(hosts):
         caller.join()
 
     assert [problem for caller in callers for problem in caller.problems] == []
-
-
-def test_withdrawn_key_is_refused_on_every_host(hosts):
-    one, two = hosts
-    token = log_in(one)["access_token"]
-
-    def status(host):
-        return ask(host.url, "GET", "/auth/me", authorization=f"Bearer {token}").status
-
-    assert [status(one), status(two)] == [200, 200]
-    one.manage("withdrawkey", "--", jwt.get_unverified_header(token)["kid"])
-    begun = time.monotonic()
-    wait_until(lambda: [status(host) for host in hosts * 4] == [401] * 8)
-
-    assert time.monotonic() - begun < 5 * (READ_SECONDS + 1)
-    assert ask(two.url, "GET", "/auth/me", authorization=f"Bearer {token}").status == 401
-    new = log_in(two)["access_token"]
-    wait_until(lambda: ask(one.url, "GET", "/auth/me", authorization=f"Bearer {new}").status == 200)
-
-
-def test_hosts_that_start_together_on_an_empty_table_share_one_key(new_service):
-    one = new_service()
-    url = one.environment["DATABASE_URL"]
-    hosts = [one, *(new_service(DATABASE_URL=url) for _ in range(2))]
-    starts = [threading.Thread(target=host.start) for host in hosts]
-    for start in starts:
-        start.start()
-    for start in starts:
-        start.join()
-
-    assert len({json.dumps(sorted(kids(host))) for host in hosts}) == 1
-    assert len(query(url, "SELECT kid FROM keys_signingkey")) == 1
 
 
 def test_start_ends_with_one_line_where_the_secret_is_another(new_service):

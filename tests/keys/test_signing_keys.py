@@ -160,12 +160,3 @@ def test_key_that_cannot_be_decrypted_verifies_and_signs_nothing(secrets, first,
     assert (answer.status_code, answer.json()) == (503, {"error": "service unavailable"})
     with pytest.raises(SystemExit, match="SECRET_KEY decrypts no signing key"):
         cache.prepare()
-
-
-def test_key_is_loaded_once(first):
-    signing_keys.refresh()
-    loaded = signing_keys.keys[first.kid]
-
-    signing_keys.refresh()
-
-    assert signing_keys.keys[first.kid] is loaded

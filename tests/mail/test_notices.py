@@ -2,17 +2,15 @@
 
 import pytest
 from django.core import mail
-from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import User
 from audit.origin import Origin, current
 from mail.message import origin_context
 from mail.notices import Notice
-from mail.outbox import OutgoingMail, State
+from mail.outbox import OutgoingMail
 from mail.worker import Worker
-from signin.models import SignupLink
-from tests.conftest import mailed, mailed_token
+from tests.conftest import mailed
 from tests.test_mails import links_in, visible
 
 FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -33,18 +31,6 @@ def test_notice_is_sent_in_its_language_with_when_and_from_where(db):
         assert " Uhr (UTC)" in body
         assert "Firefox unter Windows · 192.0.2.7" in visible(body)
         assert links_in(body) == []
-
-
-def test_notice_is_asked_for_with_what_it_tells_of(db):
-    def fail():
-        with transaction.atomic():
-            OutgoingMail.objects.queue_notice(Notice("password_changed", "a@example.com", "en"))
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-
-    assert not OutgoingMail.objects.exists()
 
 
 def test_thirty_notices_of_a_kind_go_to_an_address_in_an_hour(as_ada, bob):
@@ -92,17 +78,6 @@ def test_texts_of_a_context_become_no_links():
     assert shown.mail_context()["n"] == 3
 
 
-def test_password_change_is_told_to_its_owner(api, bob):
-    api.post("/password-changes", {"email": bob.email})
-    body = {"token": mailed_token(), "password": "a new one, quite long"}
-    api.post("/password-changes/redeem", body, headers={"User-Agent": FIREFOX})
-    Worker().round()
-
-    assert mail.outbox[-1].subject == "Your password was changed"
-    assert mail.outbox[-1].to == [bob.email]
-    assert "Firefox on Windows · " in mail.outbox[-1].body
-
-
 @pytest.mark.parametrize("path", ["/password-changes", "/auth/signup"])
 def test_request_for_a_link_says_when_and_from_where(api, bob, path):
     email = bob.email if path == "/password-changes" else "new@example.com"
@@ -121,18 +96,3 @@ def test_request_for_a_link_says_when_and_from_where(api, bob, path):
 def test_browsers_are_named_by_what_they_say(agent, found):
     shown = origin_context(timezone.now(), {"agent": agent})
     assert (shown["browser"], shown["system"]) == found
-
-
-def test_notice_in_the_back_office(operator, db):
-    OutgoingMail.objects.queue_notice(Notice("password_changed", "a@example.com", "en"))
-    OutgoingMail.objects.request(SignupLink, "b@example.com", "en")
-
-    page = operator.get("/admin/mail/outgoingmail/").content.decode()
-    assert "Password changed" in page
-
-    OutgoingMail.objects.filter(kind__startswith="notice.").update(state=State.FAILED)
-    chosen = OutgoingMail.objects.get(state=State.FAILED)
-    data = {"action": "try_again", "_selected_action": [chosen.pk]}
-    operator.post("/admin/mail/outgoingmail/", data)
-    chosen.refresh_from_db()
-    assert chosen.state == State.READY
