@@ -1,15 +1,11 @@
 """POST /auth/complete-signup, and its other name /auth/register."""
 
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 
 import pytest
-import time_machine
-from django.utils import timezone
 
 from accounts.models import Account, User
 from signin.models import SignupLink
-from tests.conftest import API, close_connections
+from tests.conftest import API, race
 from tests.signin.conftest import PERSON
 
 pytestmark = pytest.mark.django_db
@@ -34,35 +30,13 @@ def test_user_takes_over_the_mails_language(api, signup_link):
     assert answer.json()["user"]["settings"] == {"language": "sv"}
 
 
-def test_link_works_once(api, signup_link):
-    api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
-
-    again = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
-
-    assert (again.status_code, again.json()) == (400, {"error": "invalid or expired token"})
-
-
-def test_expired_link_is_refused(api, signup_link):
-    with time_machine.travel(timezone.now() + signup_link.life() + timedelta(seconds=1)):
-        answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token})
-
-    assert (answer.status_code, answer.json()) == (400, {"error": "invalid or expired token"})
-
-
-@pytest.mark.parametrize("change", ["cut", "longer", "other", "empty row", "not base64"])
-def test_forged_token_is_refused(api, signup_link, change):
+def test_forged_token_is_refused(api, signup_link):
     token = signup_link.token
-    forged = {
-        "cut": token[:-1],
-        "longer": token + "A",
-        "other": token[:-1] + ("A" if token[-1] != "A" else "B"),
-        "empty row": "A" * 64,
-        "not base64": "ü" * 64,
-    }[change]
+    other = token[:-1] + ("A" if token[-1] != "A" else "B")
+    for forged in (token[:-1], token + "A", other, "A" * 64, "ü" * 64):
+        answer = api.post("/auth/complete-signup", PERSON | {"token": forged})
 
-    answer = api.post("/auth/complete-signup", PERSON | {"token": forged})
-
-    assert (answer.status_code, answer.json()) == (400, {"error": "invalid or expired token"})
+        assert (answer.status_code, answer.json()) == (400, {"error": "invalid or expired token"})
     assert not Account.objects.exists()
 
 
@@ -96,13 +70,9 @@ def test_bad_field_is_named_and_uses_nothing_up(api, signup_link, field, value):
 
 @pytest.mark.django_db(transaction=True)
 def test_thirty_completions_of_one_link_make_one_company(signup_link):
-    def complete(_):
-        answer = API().post("/auth/complete-signup", PERSON | {"token": signup_link.token})
-        close_connections()
-        return int(answer.status_code)
+    body = PERSON | {"token": signup_link.token}
 
-    with ThreadPoolExecutor(30) as pool:
-        statuses = list(pool.map(complete, range(30)))
+    answers = race(*[lambda: API().post("/auth/complete-signup", body)] * 30)
 
-    assert sorted(statuses) == [200] + [400] * 29
+    assert sorted(answer.status_code for answer in answers) == [200] + [400] * 29
     assert Account.objects.count() == User.objects.count() == 1

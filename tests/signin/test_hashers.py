@@ -1,13 +1,10 @@
 """Password hashes: written by libsodium in Django's form, and read whatever their parameters."""
 
-import random
 import re
-import threading
 
 import argon2
 import pytest
-from django.contrib.auth.hashers import Argon2PasswordHasher, check_password, make_password
-from nacl.pwhash import argon2id
+from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 
 from signin.hashers import OwaspArgon2PasswordHasher
 
@@ -22,15 +19,7 @@ class Stock(Argon2PasswordHasher):
     time_cost, memory_cost, parallelism = 2, 19 * 1024, 1
 
 
-def passwords():
-    """Random ones of many lengths and alphabets; the same in each run."""
-    dice = random.Random(2)
-    letters = [*"abc 09$", "\0", "\x7f", "ß", "é", "\u0301", "Ω", "密", "\U0001f511"]
-    lengths = [1, 8, 64, 128, 256, 1000]
-    return ["".join(dice.choices(letters, k=length)) for length in lengths]
-
-
-@pytest.mark.parametrize("password", ["", *passwords()], ids=len)
+@pytest.mark.parametrize("password", ["", "abc 09$", "\0\x7f", "ßéΩ密\u0301\U0001f511", "x" * 1000])
 def test_each_library_verifies_the_others_hashes(password):
     for encoded in (make_password(password), Stock().encode(password, Stock().salt())):
         assert OURS.verify(password, encoded)
@@ -63,52 +52,3 @@ def test_what_libsodium_does_not_read_goes_to_argon2_cffi(change):
 
     assert OURS.verify("correct horse", encoded)
     assert not OURS.verify("wrong horse", encoded)
-
-
-@pytest.mark.parametrize(
-    ("hasher", "renewed"),
-    [(Stock, False), (OwaspArgon2PasswordHasher, False), (Argon2PasswordHasher, True)],
-)
-def test_only_older_parameters_are_renewed(hasher, renewed):
-    again = []
-    encoded = hasher().encode("correct horse", hasher().salt())
-
-    assert check_password("correct horse", encoded, again.append)
-    assert again == ["correct horse"] * renewed
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda hashed: hashed[:-1],
-        lambda hashed: f"{hashed}=",
-        lambda hashed: hashed.replace("t=2", "t=3"),
-        lambda hashed: hashed.replace("p=1", "p=0"),
-        lambda hashed: hashed.replace("m=19456", "m=x"),
-        lambda hashed: hashed[:40],
-        lambda hashed: "argon2$argon2id$v=19$",
-    ],
-)
-def test_malformed_hash_matches_no_password(spoil):
-    encoded = make_password("correct horse")
-
-    assert not OURS.verify("correct horse", spoil(encoded))
-
-
-def test_others_run_while_it_hashes():
-    """The interpreter's lock is free: this thread counts on during one long hash."""
-    done = threading.Event()
-
-    def hash_for_long():
-        argon2id.kdf(32, b"correct horse", b"s" * 16, 10, 19 * 1024 * 1024)
-        done.set()
-
-    counted = 0
-    hashing = threading.Thread(target=hash_for_long)
-    hashing.start()
-    while not done.is_set():
-        counted += 1
-        done.wait(0.001)
-    hashing.join()
-
-    assert counted > 10

@@ -2,7 +2,6 @@
 
 import statistics
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher, check_password
@@ -11,8 +10,7 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from tests.conftest import API, PASSWORD, close_connections
-from throttling.models import Lockout
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
@@ -131,36 +129,3 @@ def test_old_hash_is_renewed(api, ada, real_hashes):
     encoded = User.objects.get(pk=ada.pk).password
     assert encoded.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
     assert check_password(PASSWORD, encoded)
-
-
-def test_success_clears_the_failures(api, ada):
-    log_in(api, password="wrong password")
-
-    log_in(api)
-
-    assert not Lockout.objects.exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_parallel_right_log_ins_all_succeed(ada):
-    def attempt(_):
-        status, _body = log_in(API())
-        close_connections()
-        return status
-
-    with ThreadPoolExecutor(24) as pool:
-        assert list(pool.map(attempt, range(24))) == [200] * 24
-
-
-@pytest.mark.django_db(transaction=True)
-def test_parallel_guesses_meet_the_lock_and_then_so_does_the_right_password(ada):
-    def guess(number):
-        status, _body = log_in(API(), password=f"wrong password {number}")
-        close_connections()
-        return status
-
-    with ThreadPoolExecutor(25) as pool:
-        statuses = list(pool.map(guess, range(50)))
-
-    assert sorted(statuses) == [401] * 5 + [429] * 45
-    assert log_in(API())[0] == 429

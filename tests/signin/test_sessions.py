@@ -62,13 +62,6 @@ def test_version_is_never_less_than_the_present_time(ada, bob, api, time_machine
     assert bob.token_version == first + 1
 
 
-def test_version_has_room_for_the_next_centuries(bob, time_machine):
-    time_machine.move_to(10_000_000_000, tick=False)
-    bob.sign_out()
-
-    assert bearer(bob).get("/auth/me").status_code == 200
-
-
 @pytest.fixture
 def officer(ada, api):
     """Somebody of the staff, and a browser in which they are signed in to the admin site."""
@@ -84,17 +77,6 @@ def test_admin_session_ends_with_log_out_everywhere(officer):
     user, browser = officer
 
     bearer(user).post("/auth/logout-everywhere")
-
-    assert browser.get("/admin/").status_code == 302
-
-
-def test_admin_session_from_before_a_deactivation_stays_dead(officer, new_user):
-    user, browser = officer
-    new_user(account=user.account, role="admin")
-    user.update_role_or_active(User(is_superuser=True), is_active=False)
-    assert browser.get("/admin/").status_code == 302
-
-    user.update_role_or_active(User(is_superuser=True), is_active=True)
 
     assert browser.get("/admin/").status_code == 302
 

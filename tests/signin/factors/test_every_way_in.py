@@ -10,7 +10,7 @@ from django.test import Client
 from passwords.models import PasswordChange
 from signin.factors.models import Factors, Passkey
 from tests.conftest import API, PASSWORD
-from tests.signin.factors.conftest import SECRET, challenge, code, log_in, with_app, with_passkey
+from tests.signin.factors.conftest import SECRET, code, log_in, with_app, with_passkey
 
 pytestmark = pytest.mark.django_db
 
@@ -89,12 +89,3 @@ def test_secret_in_anothers_row_is_worth_nothing(api, ada, bob):
     Factors.objects.filter(user=bob).update(totp_secret=Factors.objects.get(user=ada).totp_secret)
 
     assert log_in(api, bob, code=code())[1]["error"] == "wrong code"
-
-
-def test_links_and_signups_know_no_factor(api, signup_link):
-    body = {"token": signup_link.token, "account_name": "X", "first_name": "C", "last_name": "B"}
-    proof = {"code": "123456", "passkey": challenge(api)}
-
-    answer = api.post("/auth/complete-signup", body | {"password": PASSWORD} | proof)
-
-    assert answer.status_code == 200

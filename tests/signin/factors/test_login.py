@@ -3,7 +3,6 @@
 import jwt
 import pytest
 
-from accounts.models import User
 from audit.models import Kind, Record
 from signin.factors.models import Factors
 from tests.signin.factors.conftest import NOW, code, log_in, with_app, wrong_code
@@ -149,36 +148,11 @@ def test_hundred_wrong_codes_stop_the_apps_but_no_recovery_code(api, ada, codes)
     assert log_in(api, ada, code=code(1))[0] == 200
 
 
-def test_reset_ends_the_stop_with_the_factors(api, ada, codes):
-    Factors.objects.update(wrong_codes=100)
-    Factors.objects.reset(ada)
-    assert log_in(api, ada)[0] == 200
-
-    with_app(User.objects.get(pk=ada.pk))
-
-    assert log_in(api, ada, code=code())[0] == 200
-
-
 def test_lost_secret_key_costs_the_app_and_no_recovery_code(api, ada, codes, settings):
     settings.SECRET_KEY = "another secret, of 32 characters or more"
 
     assert log_in(api, ada, code=code()) == WRONG_CODE
     assert log_in(api, ada, code=codes[0])[0] == 200
-
-
-def test_older_secret_key_is_read_and_then_needed_no_more(api, ada, codes, settings):
-    older, settings.SECRET_KEY = settings.SECRET_KEY, "a newer secret, of 32 characters or more"
-    settings.SECRET_KEY_FALLBACKS = [older]
-    assert log_in(api, ada, code=code())[0] == 200
-    settings.SECRET_KEY_FALLBACKS = []
-
-    assert log_in(api, ada, code=code(1))[0] == 200
-
-
-def test_inactive_user_with_a_code_is_refused_as_wrong_password(api, ada, codes):
-    User.objects.update(is_active=False)
-
-    assert log_in(api, ada, code=code()) == WRONG_PASSWORD
 
 
 def test_refresh_copies_how_somebody_signed_in(api, ada, codes):

@@ -79,19 +79,9 @@ def bad_signature(api, key):
     return first | {"response": first["response"] | {"signature": second["response"]["signature"]}}
 
 
-def other_key(api, key):
-    other = Authenticator()
-    other.credential_id, other.handle = key.credential_id, key.handle
-    return other.sign(challenge(api))
-
-
 FORGERIES = {
     "no user verification": forged(flags=UP),
-    "no user presence": forged(flags=0x04),
-    "another origin": forged(origin="http://localhost:8001"),
     "a subdomain": forged(origin="http://x.localhost:8000"),
-    "another domain's key": forged(rp_id="example.com"),
-    "made for creating": forged(get="webauthn.create"),
     "in a foreign frame": forged(client={"crossOrigin": True}),
     "somebody else's handle": forged(handle=bytes(16)),
     "no handle": forged(handle=b""),
@@ -99,12 +89,7 @@ FORGERIES = {
     "no challenge of ours": unsigned_challenge,
     "challenge to add with": challenge_to_add,
     "bad signature": bad_signature,
-    "another key": other_key,
-    "no JSON": with_response(clientDataJSON=b64(b"no JSON")),
     "deep JSON": with_response(clientDataJSON=b64(b"[" * 20_000)),
-    "empty data": with_response(authenticatorData=""),
-    "no base64": with_response(signature="*"),
-    "numbers": with_response(signature=7),
     "empty": lambda api, key: {},
     "long id": lambda api, key: key.sign(challenge(api)) | {"id": "x" * 9000, "rawId": "x" * 9000},
 }
@@ -144,14 +129,6 @@ def test_challenge_lives_five_minutes(api, key, seconds, status):
         clock.shift(seconds)
 
         assert by_passkey(api, key.sign(options))[0] == status
-
-
-def test_challenges_made_under_an_older_secret_hold(api, key, settings):
-    made = key.sign(challenge(api))
-    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
-    settings.SECRET_KEY = "a newer secret, of 32 characters or more"
-
-    assert by_passkey(api, made)[0] == 200
 
 
 def test_passkey_outlives_a_lost_secret(api, key, settings):

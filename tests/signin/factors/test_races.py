@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 
 from accounts.models import Account, Role, User
-from passwords.models import PasswordChange
 from signin.factors.models import Factors, RecoveryCode
 from tests.conftest import API, PASSWORD, bearer, race
 from tests.signin.factors.authenticator import Authenticator
@@ -52,15 +51,6 @@ def test_one_challenge_signs_in_once(ada):
     answers = race(*[partial(API().post, "/auth/passkeys/login", body) for _ in range(AT_ONCE)])
 
     assert statuses(answers) == {200: 1, 401: AT_ONCE - 1}
-
-
-def test_one_challenge_signs_in_once_by_either_way(ada):
-    signed = with_passkey(ada).sign(challenge(API()))
-    alone = partial(API().post, "/auth/passkeys/login", {"credential": signed})
-
-    answers = race(*[alone, partial(log_in, API(), ada, passkey=signed)] * 5)
-
-    assert statuses(answers) == {200: 1, 401: 9}
 
 
 def test_one_registration_adds_one_passkey(ada):
@@ -221,16 +211,6 @@ def test_reset_races_with_adding(ada, new_user):
         assert added.status_code in {201, 401}
         assert is_whole(ada)
         assert not User.objects.get(pk=ada.pk).has_second_factor
-
-
-def test_parallel_redemptions_take_one_code_once(ada):
-    with_app(ada)
-    body = {"token": PasswordChange.objects.make(ada).token, "password": "a new password"}
-
-    answers = race(*[partial(API().post, "/password-changes/redeem", body | {"code": code()})] * 10)
-
-    assert statuses(answers)[200] == 1
-    assert set(statuses(answers)) <= {200, 400, 401}
 
 
 def test_enrolments_race_to_one_factor_and_one_session(ada):
