@@ -4,6 +4,7 @@ import pytest
 import time_machine
 
 from accounts import tokens
+from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
 from tests.throttling.conftest import limits
@@ -61,6 +62,23 @@ def is_refusal(answer):
 def test_threshold_th_failure_is_the_last_401(ada, email):
     assert guess(7, email) == [401] * 5 + [429] * 2
     assert is_refusal(log_in(email))
+
+
+def test_lock_is_mailed_once_and_no_failure_before_it():
+    guess(4)
+    assert not OutgoingMail.objects.exists()
+
+    guess(3)
+
+    assert OutgoingMail.objects.count() == 1
+
+
+def test_locked_address_costs_no_hash(ada, monkeypatch):
+    guess(5)
+
+    monkeypatch.setattr("signin.login.check_password", None)
+
+    assert is_refusal(log_in())
 
 
 @pytest.mark.parametrize("peer", ["203.0.113.1", "198.51.100.7", "2001:db8::1", ""])
