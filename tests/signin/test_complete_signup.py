@@ -1,6 +1,5 @@
 """POST /auth/complete-signup, and its other name /auth/register."""
 
-
 import pytest
 
 from accounts.models import Account, User

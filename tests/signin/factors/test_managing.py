@@ -28,6 +28,7 @@ from tests.signin.factors.test_login import amr_of
 
 pytestmark = pytest.mark.django_db
 
+SIGNED_OUT = "You've been signed out on all other devices."
 CODES = re.compile(r"(?:[A-Z2-7]{4}-){3}[A-Z2-7]{4}")
 
 
@@ -82,7 +83,7 @@ def test_second_factor_ends_no_session(as_ada, ada, key):
 
     assert (answer.status_code, answer.json()["session"]) == (200, None)
     assert as_ada.get("/auth/me").status_code == 200
-    assert SIGNED_OUT["en"] not in mailed().body
+    assert SIGNED_OUT not in mailed().body
 
 
 def test_code_that_confirmed_it_is_used_up(as_ada, api, ada):
@@ -362,7 +363,7 @@ def test_owner_is_mailed_and_the_trail_is_told(as_ada, ada):
     assert added.to == removed.to == ["ada@example.com"]
     assert "passkey" in added.subject.lower()
     assert added.subject != removed.subject
-    assert "You've been signed out on all other devices." in added.body
+    assert SIGNED_OUT in added.body
     assert "127.0.0.1" in added.body.replace("\u2060", "")
 
 
