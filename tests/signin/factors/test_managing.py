@@ -163,6 +163,7 @@ def test_passkey_is_added(as_ada, ada):
     assert answer.status_code == 201
     assert (added["factor"]["kind"], added["factor"]["name"]) == ("passkey", "Key")
     assert len(added["recovery_codes"]) == 10
+    assert amr_of(added["session"]) == [["pwd", "pop", "mfa"]] * 2
     asked = options["publicKey"]
     assert asked["attestation"] == "none"
     assert asked["authenticatorSelection"] == {
