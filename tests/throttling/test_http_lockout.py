@@ -93,26 +93,6 @@ def test_every_way_in_is_closed_from_anywhere(ada, peer):
     assert all("Set-Cookie" not in answer for answer in answers)
 
 
-def test_invalid_link_is_named_even_if_the_address_is_locked(ada, time):
-    old, link = refresh(ada), complete("/auth/complete-signup", ada.email)
-    SignupLink.objects.update(expires_at="2026-11-21T12:00:01Z")
-    time.shift(86_400 + 6)
-    guess(5)
-
-    assert old().status_code == 401
-    assert (link().status_code, link().json()) == (400, {"error": "invalid or expired token"})
-
-
-def test_locked_link_is_not_used_up(time):
-    way = complete("/auth/complete-signup", "charles@example.com")
-    guess(5, "charles@example.com")
-    assert is_refusal(way())
-
-    time.shift(900)
-
-    assert way().status_code == 200
-
-
 def test_access_token_is_no_way_in_and_still_works(ada, as_ada):
     guess(5)
 
@@ -149,15 +129,6 @@ def test_refresh_does_not_clear_the_count(ada):
     assert is_refusal(open_tab())
 
 
-def test_completion_clears_the_count():
-    way = complete("/auth/register", "charles@example.com")
-    guess(4, "charles@example.com")
-
-    assert way().status_code == 200
-    assert not Lockout.objects.exists()
-    assert guess(4, "charles@example.com") == [401] * 4
-
-
 def test_bad_input_is_no_failure(ada):
     for body in [{}, {"email": ada.email}, {"email": ada.email, "password": ""}, {"email": 7}]:
         assert call("/auth/login", body).status_code == 400
@@ -190,9 +161,6 @@ def test_spellings_of_one_address_are_one_counter(ada):
     "email",
     [
         *["\u212aate@example.com", "kat\uff45@example.com"],  # the Kelvin sign, a fullwidth e
-        *["kate\uff20example.com", "kate@example\uff0ecom"],  # a fullwidth @ and full stop
-        *["ma\u0131l@example.com", "\u0130da@example.com"],  # dotless i, dotted I
-        *["k\u0430te@example.com", "kate@\u03c3\u03c2.example"],  # a Cyrillic a, a final sigma
         *["kate@stra\u00dfe.example", "kate@exam\u200dple.com"],  # "ss" in IDNA 2003, a joiner
         *["kate\t@example.com", "kate@example.com\n", "kate @example.com", "kate@example.com\x00"],
         *["kate@example.com,bob@example.com", "Kate <kate@example.com>", "kate@example.com."],
@@ -205,20 +173,3 @@ def test_look_alike_is_refused_and_nobody_is_counted(email):
     assert answer.status_code == 400
     assert set(answer.json()["fields"]) == {"email"}
     assert not Lockout.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("email", "counted"),
-    [
-        ("kate@examp\u0131e.com", "kate@xn--exampe-t9a.com"),  # dotless i in a domain is a letter
-        ("kate@b\u00fccher.example", "kate@xn--bcher-kva.example"),
-        ("kate@B\u00dcCHER.example", "kate@xn--bcher-kva.example"),
-        ("kate@XN--bcher-kva.example", "kate@xn--bcher-kva.example"),
-        ("kate+tag@example.com", "kate+tag@example.com"),
-        ("k.ate@example.com", "k.ate@example.com"),
-    ],
-)
-def test_other_address_has_a_counter_of_its_own(email, counted):
-    assert log_in(email, "wrong password").status_code == 401
-
-    assert list(Lockout.objects.values_list("email", flat=True)) == [counted]

@@ -32,14 +32,6 @@ def four(kept_key, tmp_path_factory):
     service.stop()
 
 
-@pytest.fixture(scope="module")
-def one(kept_key, tmp_path_factory):
-    """One process with many threads, which counts in its own memory."""
-    service = shared_service(tmp_path_factory.mktemp("one"), REDIS_URL="", **LIMITS)
-    yield service.start()
-    service.stop()
-
-
 def access_token(user):
     return str(tokens.issue(user)[0])
 
@@ -83,31 +75,26 @@ def assert_counted_down(answers, limit):
     assert all(1 <= int(headers["retry-after"]) <= 60 for headers in refused)
 
 
-@pytest.mark.parametrize("where", ["four", "one"])
-def test_of_300_public_calls_the_limit_is_let_through(request, where):
-    answers = burst(request.getfixturevalue(where), [message("GET", "/nope")] * 300)
+def test_of_300_public_calls_the_limit_is_let_through(four):
+    answers = burst(four, [message("GET", "/nope")] * 300)
 
     assert statuses(answers) == {404: 100, 429: 200}
     assert_counted_down(answers, 100)
 
 
-@pytest.mark.parametrize("where", ["four", "one"])
-def test_of_300_calls_of_a_user_the_limit_is_let_through(request, where, ada):
+def test_of_300_calls_of_a_user_the_limit_is_let_through(four, ada):
     mine = {"Authorization": f"Bearer {access_token(ada)}"}
     calls = [message("GET", "/auth/me", X_Forwarded_For=f"192.0.2.{n % 200}", **mine)
              for n in range(300)]  # fmt: skip
-    answers = burst(request.getfixturevalue(where), calls)
+    answers = burst(four, calls)
 
     assert statuses(answers) == {200: 100, 429: 200}
     assert_counted_down(answers, 100)
 
 
-@pytest.mark.parametrize("where", ["four", "one"])
-def test_of_300_credential_calls_the_limit_is_let_through(request, where, ada):
+def test_of_300_credential_calls_the_limit_is_let_through(four, ada):
     refresh = {"refresh_token": str(tokens.issue(ada)[1])}
-    answers = burst(
-        request.getfixturevalue(where), [message("POST", "/auth/refresh", refresh)] * 300
-    )
+    answers = burst(four, [message("POST", "/auth/refresh", refresh)] * 300)
 
     assert statuses(answers) == {200: 10, 429: 290}
     assert_counted_down(answers, 10)
