@@ -1,5 +1,7 @@
 """Mails that tell of what was done: to whom it concerns, when and from where."""
 
+import re
+
 import pytest
 from django.core import mail
 from django.utils import timezone
@@ -50,6 +52,13 @@ def test_user_is_told_of_the_reactivation(as_ada, bob):
     assert [sent.to for sent in mail.outbox] == [[bob.email]] * 2
     assert mail.outbox[-1].subject == "Your account has been reactivated"
     assert "Ada Lovelace has reactivated your account." in mail.outbox[-1].body
+
+
+def test_operator_is_not_named_to_a_customer(ada, bob):
+    root = User.objects.create_superuser("root@example.com", "an operator's", first_name="Grace")
+    bob.update_role_or_active(root, role="admin")
+
+    assert not re.search("(?i)grace|root@", mailed().body)
 
 
 def test_users_whom_a_new_rule_signs_out_are_told_why(ada, bob):
