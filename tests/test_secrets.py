@@ -4,14 +4,9 @@ The new secret is a fallback everywhere first, then it signs and the older one i
 that one goes.
 """
 
-import email
-import email.policy
-import re
-import uuid
 from base64 import b32decode
 
 import pytest
-from django.core import signing
 from django.test import Client as Browser
 
 from accounts.models import Account, User
@@ -27,10 +22,8 @@ from tests.assistants.conftest import (
     refresh,
     request_of,
 )
-from tests.conftest import API, PASSWORD, bearer, query
-from tests.requests import ask
+from tests.conftest import API, PASSWORD, bearer
 from tests.signin.factors import conftest as factors
-from tests.signin.factors.authenticator import ORIGIN, Authenticator
 from tests.signin.factors.conftest import PROOF, challenge, log_in, with_app, with_passkey
 
 OLD, NEW = "the-older-secret-of-the-service" * 2, "the-newer-secret-of-the-service" * 2
@@ -143,106 +136,3 @@ def test_what_is_signed_holds_a_step_before_and_behind(at, ada, make, made_at, s
     at(shown_at)
 
     assert shown() is holds
-
-
-def test_ticket_with_a_time_still_ends(at, time_machine):
-    at(FIRST)
-    time_machine.move_to(1_900_000_000, tick=False)
-    signed = signing.TimestampSigner(salt="salt").sign("right")
-    at(SECOND)
-    assert signing.TimestampSigner(salt="salt").unsign(signed, max_age=60) == "right"
-    time_machine.shift(61)
-
-    with pytest.raises(signing.SignatureExpired):
-        signing.TimestampSigner(salt="salt").unsign(signed, max_age=60)
-
-
-def restart(host, secrets):
-    host.server.terminate()
-    host.server.wait(20)
-    secret, fallbacks = secrets
-    host.environment |= {"SECRET_KEY": secret, "SECRET_KEY_FALLBACKS": ",".join(fallbacks)}
-    host.start()
-
-
-def invited(host, bearer, number=1):
-    """The tokens that the host's mail worker mails to that many people."""
-    addresses = [f"{uuid.uuid4().hex}@example.com" for _ in range(number)]
-    for address in addresses:
-        assert ask(host.url, "POST", "/invitations", {"email": address}, **bearer).status == 201
-    host.manage("sendmail", "--once")
-    texts = "".join(path.read_text() for path in host.folder.glob("mails/*.log"))
-    found = []
-    for address in addresses:
-        mail = next(mail for mail in texts.split("-" * 79 + "\n") if f"To: {address}" in mail)
-        body = email.message_from_string(mail, policy=email.policy.default).get_body(("plain",))
-        found.append(re.search(r"#token=(\S+)", body.get_content())[1])
-    return found
-
-
-def accepts(host, token):
-    person = {"first_name": "A", "last_name": "B", "password": PASSWORD}
-    body = {"token": token} | person
-    return ask(host.url, "POST", "/invitations/accept", body).status == 200
-
-
-@pytest.fixture
-def hosts(new_service):
-    """Two that share all but the folder; Ada is a superuser there."""
-    person = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
-    one = new_service(SECRET_KEY=OLD, FRONTEND_URL=ORIGIN, RATE_LIMIT_CREDENTIAL="1000", **person)
-    names = ("DATABASE_URL", "FRONTEND_URL", "RATE_LIMIT_CREDENTIAL")
-    shared = {name: one.environment[name] for name in names}
-    two = new_service(SECRET_KEY=OLD, **shared)
-    one.manage("createsuperuser", "--noinput")
-    return one.start(), two.start()
-
-
-LOGIN = {"email": "ada@example.com", "password": PASSWORD}
-
-
-def signed_in(host):
-    token = ask(host.url, "POST", "/auth/login", LOGIN).json()["access_token"]
-    return {"Authorization": f"Bearer {token}"}
-
-
-def add_factors(one, two, bearer):
-    """An app that is begun at one host and confirmed at the other, and a passkey likewise."""
-    key = Authenticator()
-    begun = ask(one.url, "POST", "/auth/factors/totp", PROOF, **bearer).json()
-    restart(two, FIRST)
-    secret = b32decode(begun["secret"])
-    body = {"id": begun["id"], "code": factors.code(0, secret)}
-    added = ask(two.url, "POST", "/auth/factors/totp/confirm", body, **bearer)
-    proof = PROOF | {"code": added.json()["recovery_codes"][0]}
-    bearer = {"Authorization": f"Bearer {added.json()['session']['access_token']}"}
-    options = ask(one.url, "POST", "/auth/factors/passkeys/options", proof, **bearer).json()
-    made = {"credential": key.register(options)}
-    assert added.status == 200
-    assert ask(two.url, "POST", "/auth/factors/passkeys", made, **bearer).status == 201
-    return secret, key, bearer
-
-
-def test_two_hosts_and_their_mail_workers_go_the_whole_way(hosts):
-    """One after the other; what either mails at any step is good at the other, before and after
-    its next step. Factors are good at both, and after the last step: each code that is shown has
-    its secret encrypted anew."""
-    one, two = hosts
-    secret, key, bearer = add_factors(one, two, signed_in(one))
-
-    for step in (FIRST, SECOND, THIRD):
-        for host, other in ((one, two), (two, one)):
-            if step != THIRD:
-                before = invited(host, bearer, 2)
-            asked = ask(host.url, "POST", "/auth/passkeys/options", {}).json()
-            restart(host, step)
-            [after] = invited(host, bearer)
-            if step != THIRD:
-                assert [accepts(host, before[0]), accepts(other, before[1])] == [True, True]
-            assert accepts(other, after)
-            body = {"credential": key.sign(asked)}
-            assert ask(other.url, "POST", "/auth/passkeys/login", body).status == 200
-            for place in (other, host):
-                query(one.environment["DATABASE_URL"], "UPDATE signin_factors SET totp_step = 0")
-                code = {"code": factors.code(0, secret)}
-                assert ask(place.url, "POST", "/auth/login", LOGIN | code).status == 200

@@ -32,10 +32,6 @@ def test_refresh_takes_one_query_and_one_command(costs, api, ada):
     assert costs(lambda: api.post("/auth/refresh", body)) == (200, 1, 1)
 
 
-def test_sign_up_takes_two_queries_and_one_command(costs, api):
-    assert costs(lambda: api.post("/auth/signup", {"email": "new@example.com"})) == (200, 2, 1)
-
-
 def test_bad_token_takes_no_query(costs):
     stranger = API(authorization="Bearer x.y.z")
 

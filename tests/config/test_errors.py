@@ -1,7 +1,6 @@
 """Every error answer is JSON with a string `error`, whoever makes it."""
 
 import pytest
-from django.db import OperationalError
 from django.test import Client
 
 from tests.conftest import API
@@ -39,12 +38,9 @@ def test_unknown_path_is_a_page_for_a_person_in_a_browser(api):
     ("method", "headers"),
     [
         ("get", {}),
-        ("get", {"accept": "*/*"}),
-        ("get", {"accept": "application/json"}),
         ("get", {"accept": "image/avif,image/webp,*/*;q=0.8"}),
         ("get", BROWSER | {"sec-fetch-mode": "cors"}),
         ("post", BROWSER),
-        ("delete", BROWSER),
     ],
 )
 def test_unknown_path_is_json_for_programs(api, method, headers):
@@ -68,17 +64,11 @@ def test_other_method_is_405_and_says_which_are_allowed(api, method, path):
     "body",
     [
         b"{",
-        b"[]",
-        b'"text"',
         b"null",
-        b"7",
         b'{"email": NaN}',
-        b'{"email": Infinity}',
         b"\xff\xfe{}",
         b'{"email": "\xe9"}',
         b"[" * 20_000,
-        b'{"a":' * 10_000,
-        b"\x00",
     ],
 )
 def test_malformed_json(body):
@@ -143,17 +133,6 @@ def test_unknown_host_is_refused_and_counted(api, host):
 
     assert error_of(answer) == (400, "invalid host")
     assert int(answer["x-ratelimit-remaining"]) < int(answer["x-ratelimit-limit"])
-
-
-def test_unreachable_database_is_503(api, monkeypatch):
-    def fail(*_, **__):
-        raise OperationalError("secret host and port")
-
-    monkeypatch.setattr("signin.views.OutgoingMail.objects.request", fail)
-
-    answer = api.post("/auth/signup", {"email": "new@example.com"})
-
-    assert error_of(answer) == (503, "service unavailable")
 
 
 def test_unexpected_error_is_500_counted_and_tells_nothing(api, monkeypatch, caplog):

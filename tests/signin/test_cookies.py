@@ -118,7 +118,7 @@ def test_origin_is_written_as_browsers_do(url, origin):
 
 def test_planted_admin_cookie_signs_nobody_in_and_is_cleared(operator):
     session = operator.cookies["sessionid"].value
-    cookies = f"sessionid={session}; sessionid=planted"
+    cookies = f"sessionid=planted; sessionid={session}"
 
     answer = Client().get("/admin/", headers={"cookie": cookies})
 

@@ -10,7 +10,6 @@ from passwords.models import PasswordChange
 from signin import hash_slots
 from tests.conftest import API, PASSWORD
 from tests.signin.conftest import PERSON
-from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 
@@ -41,17 +40,6 @@ def test_refused_log_in_takes_no_query(no_turn, ada, costs):
     login = {"email": ada.email, "password": PASSWORD}
 
     assert costs(lambda: API().post("/auth/login", login)) == (503, 0, 1)
-
-
-def test_no_failure_is_counted(no_turn, ada):
-    login = {"email": ada.email, "password": "wrong password"}
-
-    for _ in range(6):
-        assert API().post("/auth/login", login).status_code == 503
-
-    assert not Lockout.objects.exists()
-    no_turn()
-    assert API().post("/auth/login", login | {"password": PASSWORD}).status_code == 200
 
 
 def test_links_are_not_used_up(no_turn, api, bob, ada, signup_link):

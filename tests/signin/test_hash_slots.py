@@ -1,7 +1,6 @@
 """How many passwords are hashed at a time, and what happens to the callers beyond that."""
 
 import threading
-import time
 
 import pytest
 from django.db import connection
@@ -42,23 +41,6 @@ def test_next_caller_waits_for_the_first():
     assert second.hashes.wait(10)
     second.released.set()
     second.join()
-
-
-def test_caller_beyond_the_queue_is_refused_at_once():
-    first = Caller()
-    assert first.hashes.wait(10)
-    second = Caller()
-    time.sleep(0.1)
-
-    begun = time.monotonic()
-    with pytest.raises(TooManyHashes), hash_slot():
-        pass
-    assert time.monotonic() - begun < hash_slots.PATIENCE / 2
-    for caller in (first, second):
-        caller.released.set()
-        caller.join()
-    with hash_slot():
-        pass
 
 
 def test_caller_who_has_waited_too_long_is_refused(monkeypatch):

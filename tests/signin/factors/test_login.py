@@ -155,6 +155,15 @@ def test_lost_secret_key_costs_the_app_and_no_recovery_code(api, ada, codes, set
     assert log_in(api, ada, code=codes[0])[0] == 200
 
 
+def test_secret_of_an_app_is_encrypted_anew_by_each_sign_in(api, ada, codes, settings):
+    older, settings.SECRET_KEY = settings.SECRET_KEY, "a newer secret, of 32 characters or more"
+    settings.SECRET_KEY_FALLBACKS = [older]
+    assert log_in(api, ada, code=code())[0] == 200
+    settings.SECRET_KEY_FALLBACKS = []
+
+    assert log_in(api, ada, code=code(1))[0] == 200
+
+
 def test_refresh_copies_how_somebody_signed_in(api, ada, codes):
     log_in(api, ada, code=code())
 
