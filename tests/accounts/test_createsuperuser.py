@@ -5,7 +5,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from accounts.models import Account, User
+from accounts.models import User
 
 pytestmark = pytest.mark.django_db
 
@@ -32,13 +32,6 @@ def test_taken_address_is_refused_in_words():
 
     with pytest.raises(CommandError, match="already taken"):
         call_command("createsuperuser", interactive=False, verbosity=0)
-
-
-def test_operators_share_one_company():
-    for email in ("one@example.com", "two@example.com"):
-        User.objects.create_superuser(email, "correct horse battery")
-
-    assert Account.objects.get().users.count() == 2
 
 
 def test_prompts(monkeypatch):

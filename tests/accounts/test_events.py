@@ -48,12 +48,6 @@ def test_trail_of_another_company_is_not_in_it(as_ada, as_eve, bob, eve):
     assert events(as_eve, user_id=bob.pk) == []
 
 
-def test_events_of_another_company_are_not_exported(as_ada, as_eve, bob):
-    as_eve.post("/invitations", {"email": bob.email})
-
-    assert events(as_ada, user_id=bob.pk) == []
-
-
 def test_kinds_that_belong_together_are_asked_for_at_once(as_ada, ada, bob):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     as_ada.patch("/auth/me", {"first_name": "Augusta"})

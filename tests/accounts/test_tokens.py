@@ -9,11 +9,6 @@ import pytest
 import time_machine
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from jose import JWTError
-from jose import jwt as jose_jwt
-from joserfc import jwt as joserfc_jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
 
 from accounts import tokens
 from keys.cache import signing_keys
@@ -151,29 +146,17 @@ def pyjwt(token, jwks):
 
 
 def pyjwt_with_one_key(token, jwks):
+    """As lenient readers do, which try every key, whatever the kid."""
     return jwt.decode(token, jwt.PyJWK(jwks["keys"][0]), ["RS256"], issuer=ISSUER)
 
 
-def joserfc(token, jwks):
-    decoded = joserfc_jwt.decode(token, KeySet.import_key_set(jwks), ["RS256"])
-    joserfc_jwt.JWTClaimsRegistry(iss={"essential": True, "value": ISSUER}).validate(decoded.claims)
-    return decoded.claims
-
-
-def python_jose(token, jwks):
-    return jose_jwt.decode(token, jwks, ["RS256"], issuer=ISSUER)
-
-
-@pytest.mark.parametrize("verify", [pyjwt, pyjwt_with_one_key, joserfc, python_jose])
+@pytest.mark.parametrize("verify", [pyjwt, pyjwt_with_one_key])
 def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(ada, verify):
-    jwks = {
-        "keys": [signing_key().public_jwk]
-    }  # of one key: the kid is what no lenient reader may pass over
+    jwks = {"keys": [signing_key().public_jwk]}
     access, refresh = map(str, tokens.issue(ada))
-    assert len(jwks["keys"]) == 1
     assert verify(access, jwks)["sub"] == str(ada.pk)
 
-    with pytest.raises((jwt.PyJWTError, KeyError, JoseError, JWTError)):
+    with pytest.raises((jwt.PyJWTError, KeyError)):
         verify(refresh, jwks)
 
 

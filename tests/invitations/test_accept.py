@@ -6,7 +6,6 @@ import pytest
 
 from accounts.models import Consultant, Role, User
 from invitations.models import Invitation
-from signin.models import SignupLink
 from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS, mailed_token, race
 from tests.invitations.conftest import PERSON, accept
 from throttling.models import Lockout
@@ -103,12 +102,6 @@ def test_dead_link_is_refused(api, invitation, fact):
     assert "service_refresh" not in response.cookies
 
 
-def test_link_of_another_kind_is_refused(api, invitation):
-    other = SignupLink.objects.create(pk=invitation.pk, email=invitation.email)
-
-    assert api.post("/invitations/accept", PERSON | {"token": other.token}).json() == DEAD
-
-
 @pytest.mark.parametrize("field", ["token", "first_name", "last_name", "password"])
 @pytest.mark.parametrize("value", [None, 1, "", "a\x00b"])
 def test_wrong_values_name_their_field(api, invitation, field, value):
@@ -142,26 +135,11 @@ def test_locked_address_is_refused_and_keeps_its_link(api, invitation):
     assert accept(api, invitation).status_code == 200
 
 
-def test_dead_link_is_named_during_a_lock(api, invitation):
-    fail(invitation.email, 5)
-    Invitation.objects.update(revoked_at=invitation.created_at)
-
-    assert accept(api, invitation).status_code == 400
-
-
 def test_lock_comes_before_the_conflict(api, ada, eve):
     invitation = Invitation.objects.invite(ada, eve.email)
     fail(eve.email, 5)
 
     assert accept(api, invitation).status_code == 429
-
-
-def test_success_forgets_the_failures(api, invitation):
-    fail(invitation.email, 4)
-
-    accept(api, invitation)
-
-    assert not Lockout.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

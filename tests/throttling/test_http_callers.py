@@ -94,6 +94,7 @@ def test_broken_header_counts_for_its_address(header):
     answer = me(authorization=header)
 
     assert (answer.status_code, answer.json()) == (401, {"error": "missing or invalid token"})
+    assert answer["WWW-Authenticate"] == "Bearer"
     assert left(answer) == 299
 
 
