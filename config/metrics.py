@@ -24,7 +24,6 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from keys.cache import signing_keys
-from keys.clock import seconds_ahead
 from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail, State
 from throttling.models import Lockout
@@ -59,6 +58,8 @@ def key_series() -> Iterator[Metric]:
     yield Gauge("next_signing_key_seconds", "Until the next key signs; -1: none.", following)
     unreadable = len(signing_keys.unreadable())
     yield Gauge("signing_keys_unreadable", "Keys that SECRET_KEY does not decrypt.", unreadable)
+    ahead = signing_keys.seconds_ahead
+    yield Gauge("clock_ahead_seconds", "This host's clock, ahead of the database's.", ahead)
 
 
 def database_series() -> Iterator[Metric]:
@@ -78,10 +79,6 @@ def database_series() -> Iterator[Metric]:
     yield Gauge("prune_silent_seconds", "Since a worker last pruned.", silence("prune"))
     locked = Lockout.objects.count_locked()
     yield Gauge("locked_addresses", "E-mail addresses that are locked now.", locked)
-    ahead = seconds_ahead()
-    yield Gauge(
-        "clock_ahead_seconds", "How far this host's clock is ahead of the database's.", ahead
-    )
 
 
 def silence(name: str) -> float:

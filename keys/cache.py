@@ -3,12 +3,12 @@
 import logging
 import threading
 import time
+from datetime import timedelta
 
 from django.db import Error, OperationalError, close_old_connections
 from django.utils import timezone
 
-from keys.clock import database_now
-from keys.models import READ_SECONDS, SigningKey
+from keys.models import READ_SECONDS, SigningKey, database_now
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,16 @@ class SigningKeys:
         begun = [key for key in able if key.signs_from <= now]
         self.signer = next(iter(begun[-1:] + able), None)
 
+    def state_of(self, key: SigningKey) -> str:
+        """`signing`, `waiting` to sign, `verifying` what it has signed, or `unreadable` with this
+        SECRET_KEY."""
+        if key == self.signer:
+            return "signing"
+        if key.private is None:
+            return "unreadable"
+        now = timezone.now() - timedelta(seconds=self.seconds_ahead)
+        return "waiting" if key.signs_from > now else "verifying"
+
     def watch(self) -> None:
         """Start the thread that reads the keys; call it once in each process that serves."""
         threading.Thread(target=self.keep_reading, name="signing-keys", daemon=True).start()
@@ -74,21 +84,11 @@ class SigningKeys:
 signing_keys = SigningKeys()
 
 
-def states() -> list[tuple[SigningKey, str]]:
-    """Every key, and whether it is `signing`, `waiting` to sign, `verifying` what it has signed,
-    or `unreadable` with this SECRET_KEY."""
+def read_keys() -> SigningKeys:
+    """The keys as they are now, for commands."""
     held = SigningKeys()
     held.refresh()
-    now = database_now()
-
-    def state(key: SigningKey) -> str:
-        if key == held.signer:
-            return "signing"
-        if key.private is None:
-            return "unreadable"
-        return "waiting" if key.signs_from > now else "verifying"
-
-    return [(key, state(key)) for key in held.keys.values()]
+    return held
 
 
 def prepare() -> None:

@@ -15,16 +15,26 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import settings
 from django.db import connection, models, transaction
+from django.utils import timezone
 from jwt.algorithms import RSAAlgorithm
 
 from audit import trail
 from audit.models import Kind
-from keys.clock import database_now
 from keys.derived import fernet
 
 PURPOSE = "signing keys"
 READ_SECONDS = 2  # how often each process reads the keys
 LOCK = 0x5167_4B65  # of PostgreSQL's advisory locks
+
+
+def database_now() -> datetime:
+    """The time by PostgreSQL's clock, which all hosts share; SQLite has this machine's."""
+    if connection.vendor != "postgresql":
+        return timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
 
 
 @contextmanager
