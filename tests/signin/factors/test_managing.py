@@ -41,6 +41,7 @@ def enrol(api, **proof):
 def test_app_is_added_by_its_first_code(as_ada, ada):
     begun, secret = enrol(as_ada)
     assert as_ada.get("/auth/factors").json()["items"] == []
+    assert as_ada.post("/auth/recovery-codes", PROOF).status_code == 409
 
     answer = as_ada.post(
         "/auth/factors/totp/confirm",
@@ -124,11 +125,12 @@ def test_user_cannot_confirm_the_app_of_another(as_ada, as_bob):
     assert as_bob.post("/auth/factors/totp/confirm", body | {"id": "x"}).status_code == 404
 
 
-def test_second_app_is_not_confirmed_either(as_ada, ada, key, api):
+def test_second_app_is_neither_begun_nor_confirmed(as_ada, ada, key, api):
     begun, secret = enrol(as_ada, passkey=key.sign(challenge(api)))
     Factors.objects.get().add_totp(SECRET, 0, "")
     body = {"id": begun["id"], "code": code(0, secret)}
 
+    assert as_ada.post("/auth/factors/totp", PROOF | {"code": code()}).status_code == 409
     assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 409
 
 
