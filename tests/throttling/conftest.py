@@ -63,6 +63,7 @@ class FakeRedis(socketserver.ThreadingTCPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 100
 
     def __init__(self, reply, pause=0):
         class Handler(socketserver.BaseRequestHandler):

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from prometheus_client import REGISTRY
 
+from tests.servers import wait_until
 from tests.throttling.conftest import use_store
 from throttling.limiter import Decision, limiter
 
@@ -94,10 +95,15 @@ def test_idle_connections_do_not_prolong_an_outage(fake_store, clock):
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: ordinary(), range(8)))
     assert server.connections > 1  # as many as overlap; on a busy machine not all eight
-    server.generation = 1
+    server.generation, idle = 1, server.connections
     assert ordinary() == FULL
     clock.now += 0.5
 
+    pool = limiter.client.connection_pool
+    held = [pool.get_connection() for _ in range(idle)]
+    wait_until(lambda: server.connections > idle + 1)  # not only the one that failed is a new one
+    for connection in held:
+        pool.release(connection)
     assert ordinary() != FULL
 
 
