@@ -93,6 +93,7 @@ AUDIT_KEEP_DAYS = env.integer("AUDIT_KEEP_DAYS", 400, high=36500)
 
 ROOT_URLCONF = "config.urls"
 INSTALLED_APPS = [
+    "pages",  # before the admin, whose translations of the same words would win
     "backoffice",  # before the admin, whose templates it extends
     "backoffice.apps.SiteConfig",
     "django.contrib.auth",
@@ -112,7 +113,6 @@ INSTALLED_APPS = [
     "passwords",
     "emailchanges",
     "assistants",
-    "pages",
     "privacy",
 ]
 MIDDLEWARE = [

@@ -38,7 +38,7 @@ WORDS = {
     "no link": _("Open the link in your e-mail again to use this page."),
     "join": _("Join {company}"),
     "too short": _("At least {count} characters."),
-    "more characters": _("{count} more characters"),
+    "more characters": _("{count} more needed"),
     "long enough": _("Long enough"),
     "sign out everywhere: sure": _("Sign out everywhere?"),
     "sign out everywhere: then": _(
@@ -55,7 +55,7 @@ WORDS = {
     "copied": _("Copied."),
     "codes left": _("Recovery codes left: {count}"),
     "protected: yes": _("Your account is well protected."),
-    "protected: codes": _("Only {count} recovery codes are left. Create new ones."),
+    "protected: codes": _("Recovery codes left: {count}. Create new ones."),
     "protected: no": _(
         "Only your password protects your account. Add a passkey or an authenticator app."
     ),
@@ -91,12 +91,12 @@ WORDS = {
     "end access: done": _("{name} was disconnected."),
     "this device": _("This device"),
     "unknown browser": _("Unknown browser"),
-    "forget: sure": _("Forget {name}?"),
+    "forget: sure": _("Remove {name}?"),
     "forget: then": _("At the next sign-in it counts as a new device. Nobody is signed out."),
-    "forget: done": _("{name} was forgotten."),
+    "forget: done": _("{name} was removed."),
     "invited": _("Invitation sent to {email}."),
     "invited: several": _("{count} invitations sent."),
-    "invited: refused": _("{count} invited. {refused} need a look:"),
+    "invited: refused": _("{count} invited. {refused} to check:"),
     "select": _("Select {name}"),
     "selected": _("{count} selected"),
     "several: sure": _("{what}: {count} selected?"),

@@ -212,7 +212,8 @@ def test_mail_leads_to_what_operators_have_to_say(bob, settings):
 
     message = mailed()
 
-    assert "Terms: https://www.example.com/t?a=1&b=2\nImprint: https://x.test/i" in message.body
+    links = "Terms: https://www.example.com/t?a=1&b=2\nLegal notice: https://x.test/i"
+    assert links in message.body
     assert 'href="https://www.example.com/t?a=1&amp;b=2"' in message.alternatives[0].content
     assert "Privacy" not in message.body + message.alternatives[0].content
 

@@ -130,7 +130,7 @@ def test_password_is_shown_counted_and_hidden_again(site_of_ada):
     page.goto(site_of_ada.mailed_link())
     password = page.locator("[name=password]")
     password.fill("short")
-    page.get_by_text("3 more characters").wait_for()
+    page.get_by_text("3 more needed").wait_for()
     password.fill(PASSWORD)
     page.get_by_text("Long enough").wait_for()
 

@@ -14,6 +14,16 @@ OPEN = ["", "signup", "complete-signup", "login", "login/", "accept-invitation"]
 OPEN += ["forgot-password", "change-password", "docs"]
 CONTRAST = ["color-contrast"]  # all that a dark scheme changes
 WIDE = "document.documentElement.scrollWidth > innerWidth"
+# A range of a word's letters is of one line alone where the word does not break. A soft hyphen ends
+# a part of one; where it is drawn, it belongs to the letter after it, which is left out.
+BROKEN = """() => [...document.querySelectorAll("main *, footer *")].flatMap((element) =>
+    [...element.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
+        [...text.data.matchAll(/\\p{L}+/gu)].filter((word) => {
+            const range = document.createRange();
+            range.setStart(text, word.index + 1);
+            range.setEnd(text, word.index + word[0].length);
+            return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+        }).map((word) => word[0])))"""
 # A scheme takes effect with the next frame; colours that change gradually are there when they stay.
 DRAWN = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
     .then(() => document.getAnimations().filter((one) => one instanceof CSSTransition))
@@ -49,6 +59,8 @@ def see(page, name="", rules=None):
         page.evaluate(DRAWN)
         wrong += [f"wider than the screen: {device}"] if page.evaluate(WIDE) else []
         wrong += [f"{device}: {said}" for said in violations(page, rules)]
+        broken = [] if name.startswith("docs") else page.evaluate(BROKEN)
+        wrong += [f"{device}: broken: {word}" for word in broken]
     page.emulate_media(color_scheme="dark")
     page.evaluate(DRAWN)
     wrong += [f"dark: {said}" for said in violations(page, CONTRAST)]

@@ -36,7 +36,7 @@ def test_role_changes_after_a_question_and_the_focus_stays(people):
     row_of(people, "Bob Boole").locator("td", has_text="Admin").first.wait_for()
 
 
-def test_message_does_not_shift_the_page(people):
+def test_message_shifts_nothing_and_leaves_by_itself(people):
     title = people.get_by_role("heading", name="People", level=1)
     place = title.bounding_box()
 
@@ -45,6 +45,10 @@ def test_message_does_not_shift_the_page(people):
     says(people, "Bob Boole is now an admin.")
     assert title.bounding_box() == place
     assert people.locator("#status").bounding_box()["y"] < place["y"]
+
+    leaving = "document.getAnimations().filter((one) => one.animationName === 'leave')"
+    people.evaluate(f"{leaving}.forEach((one) => one.finish())")
+    assert people.locator("#status").evaluate("it => getComputedStyle(it).opacity") == "0"
 
 
 def test_nothing_is_done_without_confirmation(people):

@@ -4,7 +4,7 @@ that axe-core finds, nothing wider than the screen, no broken word, and somethin
 
 import pytest
 
-from tests.browser.conftest import DESKTOP, PHONE, fill, invite, open_tab
+from tests.browser.conftest import fill, invite, open_tab
 from tests.browser.test_factors import code
 from tests.browser.test_pages import OPEN, see
 from tests.conftest import PASSWORD, query
@@ -16,16 +16,6 @@ LONG = "somebody.with.a.long.name@example.com"
 AT_HAND = """() => ["h1", "a, button, input, select, textarea, summary"].every((wanted) =>
     [...document.querySelectorAll("main")[0].querySelectorAll(wanted)].some((element) =>
         element.checkVisibility() && element.getBoundingClientRect().bottom + scrollY < 800))"""
-# A range of a word's letters is of one line alone where the word does not break. A soft hyphen ends
-# a part of one; where it is drawn, it belongs to the letter after it, which is left out.
-BROKEN = """() => [...document.querySelectorAll("main *, footer *")].flatMap((element) =>
-    [...element.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
-        [...text.data.matchAll(/\\p{L}+/gu)].filter((word) => {
-            const range = document.createRange();
-            range.setStart(text, word.index + 1);
-            range.setEnd(text, word.index + word[0].length);
-            return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
-        }).map((word) => word[0])))"""
 
 
 class Walk:
@@ -48,11 +38,6 @@ class Walk:
             self.page.goto(path)
             if name == "docs":
                 self.page.locator("[aria-label=About]").wait_for(timeout=30_000)
-            else:
-                self.page.set_viewport_size(PHONE)
-                broken = self.page.evaluate(BROKEN)
-                assert broken == [], name
-                self.page.set_viewport_size(DESKTOP)
             self.see(name.replace("/", "-missing") or "home")
         self.page.goto("/forgot-password")
         fill(self.page, email="ada@example.com")

@@ -27,8 +27,8 @@ def test_owner_of_a_locked_address_gets_in_by_the_mailed_link(new_site):
 
     device = page.locator("#devices tr", has_text="This device")
     device.get_by_label("Actions for Chrome, Linux").click()
-    device.get_by_role("button", name="Forget").click()
-    page.get_by_role("heading", name="Forget Chrome, Linux?").wait_for()
+    device.get_by_role("button", name="Remove").click()
+    page.get_by_role("heading", name="Remove Chrome, Linux?").wait_for()
     page.locator("dialog [value=yes]").click()
     page.get_by_text("No devices yet. They appear here when you sign in.").wait_for()
 

@@ -47,3 +47,15 @@ def test_translations_keep_the_places_for_values(path):
         places = re.findall(r"{\w+}|%\(\w+\)s", entry.msgid)
 
         assert re.findall(r"{\w+}|%\(\w+\)s", entry.msgstr) == places
+
+
+@pytest.mark.parametrize("path", CATALOGS, ids=str)
+def test_no_other_catalog_says_a_word_differently(path):
+    with translation.override(path.parts[2]):
+        others = [
+            entry.msgid
+            for entry in polib.pofile(str(path))
+            if translation.gettext(entry.msgid) != entry.msgstr
+        ]
+
+    assert others == []

@@ -253,7 +253,7 @@ class TestUnlockByMail:
         assert "5 times" in message.body
         assert "127.0.0.0/24" in message.body
         end = link.locked_at + timedelta(minutes=15)
-        assert f"paused until {end:%-d %B %Y, %H:%M} UTC." in message.body
+        assert f"with a password until {end:%-d %B %Y, %H:%M} UTC." in message.body
         assert link.url in message.body
         assert (answer.status_code, answer.content) == (204, b"")
         assert log_in(browser, ada.email).status_code == 200

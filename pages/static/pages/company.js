@@ -5,7 +5,7 @@ import { fillText } from "./forms.js";
 import { ACTS, load } from "./lists.js";
 import { call } from "./navigation.js";
 import { placeInvitation } from "./people.js";
-import { all, announce, attempt, one, say } from "./screen.js";
+import { all, announce, attempt, one, say, write } from "./screen.js";
 
 /* ---- Figures ---- */
 
@@ -70,7 +70,7 @@ function tellEvent(row, event) {
   const cell = one("[data-sentence]", row);
   sentence(event).split(/\{(\w+)\}/).forEach((part, n) => {
     const name = document.createElement("strong");
-    name.textContent = values[part] ?? "";
+    write(name, values[part] ?? "");
     cell.append(n % 2 ? name : part);
   });
   if (event.via) cell.append(" ", say("via", values));
