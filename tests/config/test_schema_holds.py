@@ -60,20 +60,20 @@ def service(new_service):
 
 
 def test_no_stranger_gets_an_undescribed_answer(service):
-    cases, report = generate(service, 20)
+    cases, report = generate(service, 10)
 
     assert not report, report[-6000:]
-    assert cases > 300
+    assert cases > 150
 
 
 def test_no_admin_gets_an_undescribed_answer(service):
     bearer = admin_of(service)
     # It would end the bearer's own session at the first case.
     options = "-H", bearer, "--exclude-path", "/auth/logout-everywhere"
-    cases, report = generate(service, 20, *options, phases="examples,coverage,fuzzing")
+    cases, report = generate(service, 10, *options, phases="examples,coverage,fuzzing")
 
     assert not report, report[-6000:]
-    assert cases > 1500
+    assert cases > 1000
 
 
 def test_limits_answer_as_described(new_service):
