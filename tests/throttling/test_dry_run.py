@@ -2,7 +2,6 @@
 
 import pytest
 
-from config import environment
 from metrics import series
 from tests.throttling.conftest import limits
 
@@ -50,11 +49,3 @@ def test_other_tiers_are_enforced(api, as_ada):
 def test_outage_is_not_reported_as_a_refusal(api, absent_store, caplog):
     assert [api.get("/nope").status_code for _ in range(4)] == [404] * 4
     assert not any("dry run" in message for message in warnings(caplog))
-
-
-@pytest.mark.parametrize("value", ["credential", "public,credential", "all"])
-def test_credential_tier_has_no_dry_run(monkeypatch, value):
-    monkeypatch.setenv("RATE_LIMIT_DRY_RUN", value)
-
-    with pytest.raises(SystemExit, match=r"^RATE_LIMIT_DRY_RUN: "):
-        environment.read("RATE_LIMIT_DRY_RUN", "", environment.LENIENT_TIERS)
