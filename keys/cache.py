@@ -6,9 +6,10 @@ import time
 from datetime import timedelta
 
 from django.db import Error, OperationalError, close_old_connections
+from django.db.models.functions import Now
 from django.utils import timezone
 
-from keys.models import READ_SECONDS, SigningKey, database_now
+from keys.models import READ_SECONDS, SigningKey
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +45,8 @@ class SigningKeys:
     def refresh(self) -> None:
         """Read the keys. Of those that have begun to sign, by the database's clock, the latest
         signs; before all, the first that will."""
-        rows = list(SigningKey.objects.all())
-        now = database_now()
+        rows = list(SigningKey.objects.annotate(now=Now()))
+        now = rows[-1].now if rows else timezone.now()
         self.seconds_ahead = (timezone.now() - now).total_seconds()
         loaded = {kid: key for kid, key in self.keys.items() if key.private}
         self.keys = {row.kid: loaded.get(row.kid, row) for row in rows}
@@ -82,13 +83,6 @@ class SigningKeys:
 
 
 signing_keys = SigningKeys()
-
-
-def read_keys() -> SigningKeys:
-    """The keys as they are now, for commands."""
-    held = SigningKeys()
-    held.refresh()
-    return held
 
 
 def prepare() -> None:

@@ -4,8 +4,6 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -14,41 +12,17 @@ from cryptography.fernet import InvalidToken
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import settings
-from django.db import connection, models, transaction
-from django.utils import timezone
+from django.db import models, transaction
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Now
 from jwt.algorithms import RSAAlgorithm
 
 from audit import trail
 from audit.models import Kind
-from keys.derived import fernet
+from audit.secret_key import fernet
 
 PURPOSE = "signing keys"
 READ_SECONDS = 2  # how often each process reads the keys
-LOCK = 0x5167_4B65  # of PostgreSQL's advisory locks
-
-
-def database_now() -> datetime:
-    """The time by PostgreSQL's clock, which all hosts share; SQLite has this machine's."""
-    if connection.vendor != "postgresql":
-        return timezone.now()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        now: datetime = cursor.fetchone()[0]
-    return now
-
-
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """A transaction that one host at a time is in; on SQLite every transaction that writes is."""
-    with transaction.atomic():
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-        yield
-
-
-def new_private_key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def public_jwk(private: rsa.RSAPrivateKey) -> dict[str, str]:
@@ -62,24 +36,26 @@ def public_jwk(private: rsa.RSAPrivateKey) -> dict[str, str]:
 
 class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
-        """Add a new key that signs after `delay` seconds."""
-        key = SigningKey.of(new_private_key(), database_now() + timedelta(seconds=delay))
+        """Add a new key that signs after `delay` seconds, by the database's clock."""
+        private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        key = SigningKey.of(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():
             key.save()
+            key.refresh_from_db()
             trail.record(Kind.KEY_PUBLISHED, subject=key.kid, signs_from=key.signs_from)
         return key
 
     def make_first(self) -> None:
-        """Add a key that signs at once if there is none; hosts that start together make one."""
+        """Add a key that signs at once if there is none. Hosts that start together may make one
+        each, and soon accept all."""
         if not self.exists():
-            with one_at_a_time():
-                if not self.exists():
-                    self.publish(0)
+            self.publish(0)
 
     def withdraw(self, *kids: str) -> None:
         """Delete keys, whose tokens every host refuses then; DoesNotExist for an unknown one. If
         they were the last, a new key signs at once."""
-        with one_at_a_time():
+        with transaction.atomic():
+            list(self.select_for_update())  # so that of two withdrawals one sees that none is left
             for kid in kids:
                 self.get(kid=kid).delete()
                 trail.record(Kind.KEY_REMOVED, subject=kid)
@@ -97,8 +73,8 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         counts at both ends."""
         life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
         life = min(life, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
-        begun = database_now() - timedelta(seconds=life + READ_SECONDS)
-        able = [key for key in self.filter(signs_from__lte=begun) if key.private]
+        begun = self.filter(signs_from__lte=Now() - timedelta(seconds=life + READ_SECONDS))
+        able = [key for key in begun if key.private]
         expired = self.filter(signs_from__lt=able[-1].signs_from) if able else self.none()
         return expired.delete()[0]
 
@@ -124,7 +100,7 @@ class SigningKey(models.Model):
         return self.kid
 
     @classmethod
-    def of(cls, private: rsa.RSAPrivateKey, signs_from: datetime) -> "SigningKey":
+    def of(cls, private: rsa.RSAPrivateKey, signs_from: datetime | Combinable) -> "SigningKey":
         """A row for the key, not saved."""
         jwk = public_jwk(private)
         encoding, form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8

@@ -13,8 +13,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from audit.message_auth import is_mac, mac
 from audit.pruning import delete_in_batches
+from audit.secret_key import is_mac, mac
 from mail.emails import CanonicalEmailField
 from mail.exceptions import InvalidLink
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import settings as django_settings
 from django.contrib.auth.hashers import make_password
 from django.core import mail
@@ -25,7 +26,7 @@ from accounts import tokens
 from accounts.models import Account, Role, User
 from config.logs import TextFormatter
 from keys.cache import signing_keys
-from keys.models import SigningKey, new_private_key
+from keys.models import SigningKey
 from mail.worker import Worker
 from signin import hash_slots
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
@@ -143,6 +144,10 @@ def no_secret_in_any_log():
     yield
     logging.getLogger().removeHandler(handler)
     assert [line for line in lines if SECRETS.search(line)] == []
+
+
+def new_private_key():
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 @pytest.fixture(scope="session")

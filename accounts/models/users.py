@@ -24,9 +24,9 @@ from accounts.models.companies import Account, SecondFactor
 from accounts.models.consultants import Consultant
 from accounts.validators import validate_name
 from audit import trail
-from audit.message_auth import mac
 from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
+from audit.secret_key import mac
 from mail.emails import CanonicalEmailField
 from mail.notices import Notice
 from mail.outbox import OutgoingMail

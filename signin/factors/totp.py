@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from accounts.models import User
+from audit.secret_key import fernet
 from keys.cache import signing_keys
-from keys.derived import fernet
 
 SECONDS = 30
 STEPS_BACK = 2  # from the next step to the previous one

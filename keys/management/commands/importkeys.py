@@ -6,6 +6,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
 from keys.models import SigningKey, public_jwk
 
@@ -16,24 +17,21 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)
 
+    @transaction.atomic
     def handle(self, *args: object, folder: Path, **options: Any) -> None:
-        keys = {path: read(path) for path in sorted(folder.glob("*.pem"))}
-        if not keys:
+        paths = sorted(folder.glob("*.pem"))
+        if not paths:
             raise CommandError(f"{folder} has no .pem file.")
-        for path, private in keys.items():
+        for path in paths:
+            try:
+                private = load_pem_private_key(path.read_bytes(), password=None)
+            except (OSError, ValueError, TypeError) as error:
+                raise CommandError(f"{path} cannot be read ({error}).") from None
+            if not isinstance(private, RSAPrivateKey):
+                raise CommandError(f"{path} is not an RSA key.")
             kid = public_jwk(private)["kid"]
             known = SigningKey.objects.filter(kid=kid).first()
             if known:  # as 1.0.0 has published it, with the time from which it signs
                 SigningKey.of(private, known.signs_from).save()
             state = "is imported" if known else "is left out: withdrawn, or never published"
             self.stdout.write(f"{kid} ({path.name}) {state}.")
-
-
-def read(path: Path) -> RSAPrivateKey:
-    try:
-        private = load_pem_private_key(path.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError) as error:
-        raise CommandError(f"{path} cannot be read ({error}).") from None
-    if not isinstance(private, RSAPrivateKey):
-        raise CommandError(f"{path} is not an RSA key.")
-    return private

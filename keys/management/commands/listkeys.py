@@ -4,7 +4,7 @@ from datetime import UTC
 
 from django.core.management.base import BaseCommand
 
-from keys.cache import read_keys
+from keys.cache import signing_keys
 
 
 class Command(BaseCommand):
@@ -12,7 +12,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: object) -> None:
         self.stdout.write(f"{'kid':43}  {'state':10}  signs from")
-        held = read_keys()
-        for key in held.keys.values():
-            time = key.signs_from.astimezone(UTC)
-            self.stdout.write(f"{key.kid:43}  {held.state_of(key):10}  {time:%Y-%m-%dT%H:%M:%SZ}")
+        signing_keys.refresh()
+        for key in signing_keys.keys.values():
+            time, state = key.signs_from.astimezone(UTC), signing_keys.state_of(key)
+            self.stdout.write(f"{key.kid:43}  {state:10}  {time:%Y-%m-%dT%H:%M:%SZ}")

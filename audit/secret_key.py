@@ -1,8 +1,14 @@
-"""Message authentication codes under SECRET_KEY. While that is being changed, codes made with a
-secret of SECRET_KEY_FALLBACKS stay valid."""
+"""What is made with SECRET_KEY: message authentication codes, and encryption. While it is being
+changed, what was made with a secret of SECRET_KEY_FALLBACKS stays valid."""
 
+import base64
+
+from cryptography.fernet import Fernet, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.encoding import force_bytes
 
 
 def secrets_to_try() -> list[str]:
@@ -19,3 +25,12 @@ def is_mac(given: bytes, salt: str, text: str) -> bool:
     """Whether this is the text's MAC under any of the secrets."""
     macs = (mac(salt, text, secret) for secret in secrets_to_try())
     return any(constant_time_compare(given, made) for made in macs)
+
+
+def fernet(purpose: str) -> MultiFernet:
+    """Encrypts with a key of its own for each purpose (RFC 5869); decrypts with any secret's."""
+    keys = [
+        HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))
+        for secret in secrets_to_try()
+    ]
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])

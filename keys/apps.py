@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class KeysConfig(AppConfig):
-    name = "keys"
-    verbose_name = "Signing keys"
