@@ -40,7 +40,7 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
             "W006",
             "*" in allowed or allowed <= LOCAL_HOSTS,
             "ALLOWED_HOSTS allows any host, or this machine's names only.",
-            "Set ALLOWED_HOSTS to the names that clients call the service by.",
+            "Set ALLOWED_HOSTS to the host names that clients use.",
         ),
         (  # Assistants send their tokens there, and origins are compared with it.
             "W008",
@@ -51,9 +51,9 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
         (  # Clients compare the issuer in the metadata (RFC 8414), which is SERVICE_URL.
             "W009",
             settings.ASSISTANTS and settings.JWT_ISSUER != settings.SERVICE_URL,
-            "Tokens name another issuer than /.well-known/oauth-authorization-server does.",
-            "A new installation sets JWT_ISSUER to SERVICE_URL's value; in one that is in use, "
-            "this signs every user out once.",
+            "JWT_ISSUER differs from the issuer in /.well-known/oauth-authorization-server.",
+            "In a new installation, set JWT_ISSUER to the value of SERVICE_URL. Later, that signs "
+            "every user out once.",
         ),
     )
 
@@ -66,18 +66,18 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
             "W004",
             is_embedded(),
             "The embedded database serves one machine, and one writer at a time.",
-            "Set DATABASE_URL to a PostgreSQL server's.",
+            "Set DATABASE_URL to the address of a PostgreSQL server.",
         ),
         (
             "W005",
             settings.EMAIL_BACKEND.split(".")[-2] in NO_MAIL,
             "Mails and their links go to the terminal or into files, not to users.",
-            "Set EMAIL_URL to a mail server's, such as smtp+tls://user:password@host:587.",
+            "Set EMAIL_URL to a mail server, such as smtp+tls://user:password@host:587.",
         ),
         (  # Links and admin sessions of one host would be refused by the next.
             "W007",
             is_own_secret(),
-            "SECRET_KEY is unset and was made on this host.",
+            "SECRET_KEY is not set; this host generated its own.",
             "Set SECRET_KEY to the same value on every host.",
         ),
         (
@@ -89,7 +89,7 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
         (
             "W011",
             not settings.PASSWORD_REJECT_COMMON,
-            "Users may choose passwords that everybody knows.",
+            "Users may choose common passwords.",
             "Set PASSWORD_REJECT_COMMON=true.",
         ),
     )

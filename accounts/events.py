@@ -34,16 +34,18 @@ class KindField(OneOfField):
 class EventFilterSerializer(serializers.Serializer):
     """The query of GET /audit, without its pages."""
 
-    user_id = serializers.UUIDField(required=False, help_text="What this user did, or met with.")
+    user_id = serializers.UUIDField(required=False, help_text="Events by or about this user.")
     kind = KindField(
         required=False,
-        help_text="One of those that answers have; a wrong one is answered with them all.",
+        help_text="A kind of event; the error for an unknown one lists them all.",
     )
-    group = OneOfField(GROUPS, required=False, help_text="Kinds that belong together.")
+    group = OneOfField(GROUPS, required=False, help_text="A group of kinds.")
     since = serializers.DateTimeField(
-        source="at__gte", required=False, help_text="Not before then (ISO 8601)."
+        source="at__gte", required=False, help_text="Events at or after this time (ISO 8601)."
     )
-    until = serializers.DateTimeField(source="at__lt", required=False, help_text="Before then.")
+    until = serializers.DateTimeField(
+        source="at__lt", required=False, help_text="Before this time."
+    )
 
 
 @example(
@@ -62,14 +64,15 @@ class EventFilterSerializer(serializers.Serializer):
 class EventSerializer(serializers.ModelSerializer[Record]):
     """An event of the audit log."""
 
-    kind = serializers.CharField(help_text="One of the filter's, or a newer one.")
+    kind = serializers.CharField(help_text="One of the filter's kinds, or a newer one.")
     actor = serializers.CharField(
-        source="actor_email", help_text="Who did it, of the company's users; else empty."
+        source="actor_email",
+        help_text="The user who did it; else empty.",
     )
-    actor_name = serializers.CharField(help_text="As it is now; empty where `actor` is.")
-    subject = serializers.CharField(help_text="To whom or what it was done.")
-    subject_name = serializers.CharField(help_text="Of a user of the company; else empty.")
-    address = serializers.CharField(help_text="Of the user who did it; an IPv6 one as its /64.")
+    actor_name = serializers.CharField(help_text="The current name; empty if `actor` is.")
+    subject = serializers.CharField(help_text="The user or thing it was done to.")
+    subject_name = serializers.CharField(help_text="The user's name; else empty.")
+    address = serializers.CharField(help_text="The client's address; an IPv6 one as its /64.")
     via = serializers.SerializerMethodField(help_text="`mcp` for an assistant, else null.")
     detail = serializers.SerializerMethodField()
 
@@ -89,9 +92,9 @@ class EventSerializer(serializers.ModelSerializer[Record]):
 @extend_schema_view(
     get=extend_schema(
         operation_id="listEvents",
-        summary="What has happened in the company",
-        description="Newest first. Failed log-ins are not in it: until one succeeds nobody knows "
-        "whose they are.",
+        summary="List the company's events",
+        description="The audit log, newest first. Failed log-ins are not included, since they "
+        "belong to no user.",
         parameters=[EventFilterSerializer],
     )
 )

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 def prompting() -> Iterator[None]:
     """Around a prompt: CommandError where no terminal answers it."""
     if sys.stdin is None:
-        raise CommandError("There is no terminal to ask at.")
+        raise CommandError("This command asks a question, so it needs a terminal.")
     try:
         yield
     except EOFError:

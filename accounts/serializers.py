@@ -82,18 +82,20 @@ class UserFilterSerializer(serializers.Serializer):
     role = OneOfField(Role.values, required=False)
     is_active = FlagInQueryField(required=False)
     second_factor = FlagInQueryField(
-        source="has_second_factor", required=False, help_text="Whether they have one."
+        source="has_second_factor",
+        required=False,
+        help_text="With, or without, a second factor.",
     )
     not_signed_in_since = serializers.DateTimeField(
         required=False,
-        help_text="Those who have not signed in since then (ISO 8601), or never.",
+        help_text="Users who haven't signed in since this time (ISO 8601), or ever.",
     )
-    signed_in = FlagInQueryField(required=False, help_text="Whether they ever have.")
+    signed_in = FlagInQueryField(required=False, help_text="Whether they have ever signed in.")
     sort = OneOfField(
         ["name", "-name", "last_sign_in", "-last_sign_in"],
         required=False,
-        help_text="`-` is the other way round; those who never signed in stand last. By name "
-        "unless said otherwise.",
+        help_text="`-` reverses the order; users who have never signed in come last. By name by "
+        "default.",
     )
 
 

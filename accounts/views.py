@@ -30,13 +30,13 @@ from throttling.openapi import Raises
 class MeView(ProtectedView):
     """GET and PATCH /auth/me: who the caller is."""
 
-    @extend_schema(operation_id="getMe", summary="Who the caller is", responses={200: UserResponse})
+    @extend_schema(operation_id="getMe", summary="Get the caller", responses={200: UserResponse})
     def get(self, request: SignedInRequest) -> Response:
         return Response(USER_SERIALIZER.to_representation(request.user))
 
     @extend_schema(
         operation_id="updateMe",
-        summary="Change the caller's own name or language",
+        summary="Change the caller's name or language",
         request=ProfileSerializer,
         responses={200: UserResponse},
     )
@@ -54,7 +54,9 @@ class AccountView(ProtectedView):
         return [IsAdmin()] if self.request.method == "PATCH" else list(super().get_permissions())
 
     @extend_schema(
-        operation_id="getAccount", summary="The caller's company", responses={200: AccountResponse}
+        operation_id="getAccount",
+        summary="Get the company",
+        responses={200: AccountResponse},
     )
     def get(self, request: SignedInRequest) -> Response:
         return Response(AccountResponse(request.user.account).data)
@@ -62,8 +64,8 @@ class AccountView(ProtectedView):
     @extend_schema(
         operation_id="updateAccount",
         summary="Change the company",
-        description="To require a second factor ends the sessions, and the assistants' grants, of "
-        "those who have none: they set one up at their next sign-in.",
+        description="Requiring a second factor signs out all users without one, connected apps "
+        "included. They set one up at their next sign-in.",
         request=AccountSerializer,
         responses={
             200: AccountResponse,
@@ -86,8 +88,8 @@ class AccountView(ProtectedView):
 @extend_schema_view(
     get=extend_schema(
         operation_id="listUsers",
-        summary="The company's users",
-        description="By last and first name. `search` looks into names and addresses.",
+        summary="List the company's users",
+        description="Sorted by last and first name. `search` matches names and e-mail addresses.",
         parameters=[UserFilterSerializer],
     )
 )
@@ -123,7 +125,7 @@ class UserView(AdminView):
 
     @extend_schema(
         operation_id="getUser",
-        summary="One of the company's users",
+        summary="Get a user",
         responses={200: CompanyUser},
     )
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:
@@ -131,9 +133,9 @@ class UserView(AdminView):
 
     @extend_schema(
         operation_id="updateUser",
-        summary="Change a user's role or activity",
-        description="An inactive user's tokens stop working. The last active admin stays one. Of "
-        "the open invitations of a former admin are revoked, and listed in the answer.",
+        summary="Change a user's role, or deactivate or reactivate a user",
+        description="An inactive user's tokens stop working. The last active admin stays one. The "
+        "open invitations of a former admin are revoked, and listed in the answer.",
         request=RoleOrActiveSerializer,
         responses={200: ChangedUser, 409: Raises(LastAdmin)},
     )
@@ -154,8 +156,8 @@ class SignOutView(AdminView):
     @extend_schema(
         operation_id="signOutUser",
         summary="End a user's sessions",
-        description="Everything that the user was signed in with stops working at once, assistants "
-        "included. The user can sign in again.",
+        description="Every session and connected app of the user ends at once. The user can sign "
+        "in again.",
         request=None,
         responses={204: None},
     )

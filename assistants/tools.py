@@ -57,8 +57,8 @@ def acting_client(request: CountedRequest, message: Message) -> origin.Origin:
     return replace(origin.current.get(), through=through, claims={"client": name})
 
 
-PAGE_ARGUMENTS = {"per_page": "20 unless given, at most 100."}
-ASK = "Ask the person before."
+PAGE_ARGUMENTS = {"per_page": "20 by default, at most 100."}
+ASK = "Ask your user first."
 MOMENT = "ISO 8601."
 
 TOOLS = {
@@ -69,27 +69,27 @@ TOOLS = {
             "Who am I?",
             MeView,
             "GET /auth/me",
-            "The person you act for.",
+            "The user you act for.",
         ),
         Tool(
             "update_profile",
             "Change my name or language",
             MeView,
             "PATCH /auth/me",
-            "Changes the profile of the person you act for. Give only what is to change.",
-            about={"settings": "The language of mails to this person."},
+            "Changes the profile of the user you act for. Send only what changes.",
+            about={"settings": "The language of mails to this user."},
         ),
         Tool(
             "list_users",
             "List the company's users",
             UsersView,
             "GET /users",
-            "By last and first name; total counts all pages. Users who haven't accepted an "
-            "invitation is no user yet: see list_invitations.",
+            "Sorted by last and first name; total counts all pages. People who haven't accepted "
+            "their invitation are in list_invitations.",
             about=PAGE_ARGUMENTS
             | {
                 "search": "Words in names and e-mail addresses.",
-                "not_signed_in_since": f"Those who have not since then, or never. {MOMENT}",
+                "not_signed_in_since": f"Users who haven't signed in since then, or ever. {MOMENT}",
             },
             without=frozenset({"signed_in", "sort"}),
         ),
@@ -107,8 +107,8 @@ TOOLS = {
             "Change a user's role, or deactivate a user",
             UserView,
             "PATCH /users/{user_id}",
-            "Admins manage people and invitations, members do not. A deactivated user is signed "
-            f"out at once and cannot sign in. The last active admin stays one. {ASK}",
+            "Admins manage users and invitations; members don't. A deactivated user is signed "
+            f"out at once and can't sign in. A company keeps its last active admin. {ASK}",
             about={"is_active": "false deactivates, true reactivates."},
             ids_from="list_users",
             destructive=True,
@@ -127,10 +127,9 @@ TOOLS = {
             "Invite a user into the company",
             InvitationsView,
             "POST /invitations",
-            "Mails an invitation to an address outside. Where one is open already, use "
-            f"resend_invitation. {ASK}",
+            f"Mails an invitation. If one is already open, use resend_invitation. {ASK}",
             about={
-                "role": "member unless given.",
+                "role": "member by default.",
                 "consultant_id": "A consultant profile to link.",
             },
             open_world=True,
@@ -141,7 +140,7 @@ TOOLS = {
             "Send an invitation again",
             ResendView,
             "POST /invitations/{invitation_id}/resend",
-            "Mails an open or expired invitation again, with a new link; the older one stops "
+            "Mails an open or expired invitation again, with a new link. The old one stops "
             f"working. {ASK}",
             ids_from="list_invitations",
             open_world=True,
@@ -151,7 +150,7 @@ TOOLS = {
             "Revoke an invitation",
             InvitationView,
             "DELETE /invitations/{invitation_id}",
-            f"The link of an invitation that was not accepted stops working, for good. {ASK}",
+            f"The link of an open or expired invitation stops working for good. {ASK}",
             ids_from="list_invitations",
             destructive=True,
         ),
@@ -160,8 +159,8 @@ TOOLS = {
             "Sign a user out",
             SignOutView,
             "POST /users/{user_id}/sign-out",
-            "Ends all sessions of a user, and assistants' access: as for a lost device. The user "
-            f"can sign in again. {ASK}",
+            "Ends all sessions and connected apps of a user, such as after a lost device. The "
+            f"user can sign in again. {ASK}",
             ids_from="list_users",
             destructive=True,
         ),
@@ -170,7 +169,7 @@ TOOLS = {
             "Mail a user a link to a new password",
             SendPasswordLinkView,
             "POST /users/{user_id}/password-change",
-            "The mail that the user could ask for at log-in; too many in an hour are dropped. "
+            "Mails a link like the log-in page does. Mails over the hourly limit are dropped. "
             f"{ASK}",
             ids_from="list_users",
         ),
@@ -182,8 +181,8 @@ TOOLS = {
             "The audit log, newest first: sign-ins, invitations, changes, assistants.",
             about=PAGE_ARGUMENTS
             | {
-                "user_id": "What this user did or met with.",
-                "kind": "As user.role; a wrong one is answered with all.",
+                "user_id": "Events by or about this user.",
+                "kind": "Such as user.role; the error for an unknown kind lists all.",
                 "since": MOMENT,
                 "until": MOMENT,
             },

@@ -113,7 +113,7 @@ class GrantsView(ProtectedView, ListAPIView):
 
     @extend_schema(
         operation_id="listGrants",
-        summary="Which assistants act for the caller",
+        summary="List the caller's connected apps",
         description="Newest first.",
     )
     def get(self, request: Request, *args: object, **kwargs: object) -> Response:
@@ -128,7 +128,7 @@ class GrantView(ProtectedView):
 
     @extend_schema(
         operation_id="endGrant",
-        summary="Disconnect an assistant",
+        summary="Disconnect an app",
         description="Its tokens stop working at once.",
         responses={204: None},
     )

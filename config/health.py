@@ -28,10 +28,10 @@ class HealthView(UncountedView):
 
     @extend_schema(
         operation_id="getHealth",
-        summary="Whether the service can serve",
+        summary="Check the service's health",
         description="For load balancers; exempt from every limit. `status` is `ok`, `degraded` "
         "(limits fall back, a signing key cannot be decrypted, or this host's clock is wrong) or, "
-        "with 503, `unavailable`. `database`, `limiter` and `keys` say what is amiss.",
+        "with 503, `unavailable`. `database`, `limiter` and `keys` say what is wrong.",
         responses=dict.fromkeys([200, 503], OpenApiTypes.OBJECT),
     )
     def get(self, request: Request) -> Response:

@@ -18,7 +18,7 @@ class SchemaView(CountedView):
     """GET /schema: the OpenAPI document."""
 
     @extend_schema(
-        operation_id="getSchema", summary="This document", responses={200: OpenApiTypes.OBJECT}
+        operation_id="getSchema", summary="Get this document", responses={200: OpenApiTypes.OBJECT}
     )
     def get(self, request: Request) -> HttpResponse:
         return HttpResponse(

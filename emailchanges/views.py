@@ -23,9 +23,9 @@ class EmailChangesView(ProofView):
 
     @extend_schema(
         operation_id="requestEmailChange",
-        summary="Ask for another e-mail address",
+        summary="Ask for a new e-mail address",
         description="Mails a link to the new address, unless it is taken, and a notice to the "
-        "present one; the answer is the same. The address changes when the link is used.",
+        "current one. The answer is always the same. The address changes when the link is used.",
         request=EmailChangeSerializer,
         responses={200: Message, 403: PROOF_NEEDED},
     )
@@ -42,9 +42,9 @@ class RedeemView(ProtectedView):
 
     @extend_schema(
         operation_id="redeemEmailChange",
-        summary="Change an e-mail address by link",
-        description="For the user who asked for it, and uses the token up. Sessions go on; the old "
-        "address is mailed a link that undoes it for seven days.",
+        summary="Confirm a new e-mail address by link",
+        description="Only for the user who asked. Uses up the token; sessions go on. The old "
+        "address gets a link that undoes the change for seven days.",
         request=TokenSerializer,
         responses={
             204: None,
@@ -65,8 +65,8 @@ class UndoView(CredentialView):
     @extend_schema(
         operation_id="undoEmailChange",
         summary="Undo a change of an e-mail address by link",
-        description="Uses the token up, gives the user the address again that the link was mailed "
-        "to, and ends every session.",
+        description="Uses up the token, restores the address that the link was mailed to, and ends "
+        "every session.",
         request=TokenSerializer,
         responses={204: None, 400: Raises(InvalidLink)},
     )

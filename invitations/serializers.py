@@ -61,10 +61,10 @@ class InviteItemField(serializers.Field[Any, Any, Any, Any]):
 @example({"email": "bob@example.com", "role": "member"})
 class InviteSerializer(serializers.Serializer):
     email = EmailField()
-    role = OneOfField(Role.values, required=False, help_text="`member` unless told.")
+    role = OneOfField(Role.values, required=False, help_text="`member` by default.")
     consultant_id = IdField(required=False, allow_null=True)
     language = OneOfField(
-        LANGUAGES, required=False, help_text="The mail's; the inviter's by default."
+        LANGUAGES, required=False, help_text="The language of the mail; the inviter's by default."
     )
 
 
@@ -86,7 +86,7 @@ class InvitationFilterSerializer(serializers.Serializer):
     sort = OneOfField(
         ["email", "-email", "created_at", "-created_at"],
         required=False,
-        help_text="`-` is the other way round. Newest first unless said otherwise.",
+        help_text="`-` reverses the order. Newest first by default.",
     )
 
 

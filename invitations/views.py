@@ -50,10 +50,10 @@ class InvitationsView(AdminView, ListAPIView):
 
     @extend_schema(
         operation_id="invite",
-        summary="Invite a colleague",
-        description="Mails a link. That the address is a user of another company is told only to "
-        "whoever accepts. With `invitations`, a list of up to 50 such bodies, each is counted and "
-        "answered by itself: 200, with `items` in order.",
+        summary="Invite people",
+        description="Mails a link. Only accepting it tells whether the address belongs to a user "
+        "of another company. With `invitations`, a list of up to 50 such bodies, each counts as "
+        "one, and the answer is 200, with `items` in the same order.",
         request=PolymorphicProxySerializer(
             "InviteOneOrSeveral", [InviteSerializer, InviteSeveralSerializer], None
         ),
@@ -85,8 +85,8 @@ class InvitationsView(AdminView, ListAPIView):
 
     @extend_schema(
         operation_id="listInvitations",
-        summary="The company's invitations",
-        description="Newest first. `search` looks into addresses.",
+        summary="List the company's invitations",
+        description="Newest first. `search` matches e-mail addresses.",
         parameters=[InvitationFilterSerializer],
     )
     def get(self, request: Request, *args: object, **kwargs: object) -> Response:
@@ -130,7 +130,7 @@ class ResendView(InvitationView):
     @extend_schema(
         operation_id="resendInvitation",
         summary="Send an invitation again",
-        description="A new link and expiry; the old link stops working.",
+        description="Mails a new link with a new expiry. The old link stops working.",
         request=None,
         responses={
             200: InvitationSerializer,
@@ -153,7 +153,7 @@ class AcceptView(LinkSignInView):
     @extend_schema(
         operation_id="acceptInvitation",
         summary="Accept an invitation",
-        description="Makes the user, uses the token up, and signs in.",
+        description="Creates the user, uses up the token, and signs the user in.",
         request=AcceptSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
         parameters=[COOKIE],

@@ -16,7 +16,7 @@ class KeysView(CountedView):
 
     @extend_schema(
         operation_id="getKeys",
-        summary="The public keys that verify tokens",
+        summary="Get the public keys that verify tokens",
         responses={200: OpenApiTypes.OBJECT},
         examples=[OpenApiExample("example", {"keys": [KEY]}, response_only=True)],
     )

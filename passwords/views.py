@@ -27,8 +27,8 @@ class PasswordChangesView(CredentialView):
     @extend_schema(
         operation_id="requestPasswordChange",
         summary="Ask for a password-change link",
-        description="The answer is the same whether or not the address has a user; if it has one, "
-        "a link is mailed to it. A newer link replaces the older one.",
+        description="The answer is the same whether or not the address is registered. If it is, a "
+        "link is mailed to it, and replaces an older one.",
         request=EmailSerializer,
         responses={200: Message},
     )
@@ -46,8 +46,8 @@ class SendPasswordLinkView(AdminView):
     @extend_schema(
         operation_id="mailPasswordChange",
         summary="Mail a user a password-change link",
-        description="The mail that the user could ask for, counted with those; one too many in an "
-        "hour is dropped, and an inactive user gets none. The password stays until then.",
+        description="The same mail that the user could ask for. Mails over the hourly limit are "
+        "dropped, and inactive users get none. The password stays valid until the link is used.",
         request=None,
         responses={204: None},
     )
@@ -66,7 +66,7 @@ class RedeemView(LinkSignInView):
     @extend_schema(
         operation_id="redeemPasswordChange",
         summary="Set a new password by link",
-        description="Uses the token up, ends every earlier session of the user, and signs in.",
+        description="Uses up the token, ends the user's earlier sessions, and signs the user in.",
         request=RedeemSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidLink), 401: Raises(*FACTOR_ERRORS)},
         parameters=[COOKIE],

@@ -44,7 +44,7 @@ def delete_company(account: Account, actor: User | None) -> Erasure:
     with transaction.atomic():
         account = Account.objects.select_for_update().get(pk=account.pk)
         if account.is_operators:
-            raise PermissionDenied("The operators' company stays.")
+            raise PermissionDenied("The operators' company cannot be deleted.")
         if actor is not None:
             actor.require_can_manage(account)
         about = {"alias": alias_of(account.pk), "ids": [str(account.pk)], "account_id": account.pk}

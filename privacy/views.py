@@ -24,7 +24,7 @@ class DataQuerySerializer(serializers.Serializer):
         required=False,
         min_value=1,
         max_value=2**63 - 1,
-        help_text="`next` of the answer before: older events, and nothing else.",
+        help_text="`next` of the previous answer: returns older events only.",
     )
 
 
@@ -35,9 +35,9 @@ class DataView(ProtectedView):
 
     @extend_schema(
         operation_id="getMyData",
-        summary="All that is stored on the caller",
-        description="Profile, company, devices, assistants, links, mails' kinds and times, and the "
-        "newest 10,000 events of the audit log; with `next` as `before`, the older ones.",
+        summary="Export the caller's data",
+        description="Profile, company, devices, connected apps, links, kinds and times of mails, "
+        "and the newest 10,000 events of the audit log. For older events, send `next` as `before`.",
         parameters=[DataQuerySerializer],
         responses={200: OpenApiTypes.OBJECT},
         examples=[OpenApiExample("example", EXAMPLE, response_only=True, status_codes=["200"])],

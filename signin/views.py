@@ -52,8 +52,8 @@ class SignupView(CredentialView):
     @extend_schema(
         operation_id="signUp",
         summary="Ask for a sign-up link",
-        description="The answer is the same whether or not the address is registered; if it is "
-        "free, a link is mailed to it.",
+        description="The answer is the same whether or not the address is registered. If it is "
+        "not, a link is mailed to it.",
         request=EmailSerializer,
         responses={200: Message},
     )
@@ -74,8 +74,8 @@ class CompleteSignupView(LinkSignInView):
 
     @extend_schema(
         summary="Complete a sign-up",
-        description="Makes the company and its admin, and signs the admin in. The token is used "
-        "up. `/auth/register` and `/auth/complete-signup` are two names of this call.",
+        description="Creates the company and its admin, uses up the token, and signs the admin in. "
+        "`/auth/register` and `/auth/complete-signup` are two names of this call.",
         request=CompleteSignupSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
         parameters=[COOKIE],
@@ -109,9 +109,9 @@ class RefreshView(CredentialView):
 
     @extend_schema(
         operation_id="refresh",
-        summary="Get a fresh pair of tokens",
-        description="The cookie comes first; `refresh_token` is read when it is absent. The cookie "
-        "is renewed if the token came from it, and cleared by a 401 to it.",
+        summary="Refresh the tokens",
+        description="The cookie takes precedence over `refresh_token` in the body. A refresh by "
+        "cookie renews the cookie; a 401 clears it.",
         auth=[{"refreshCookie": []}, {}],  # type: ignore[list-item]
         request=RefreshSerializer,
         responses={200: AuthResponse, 401: Raises(InvalidRefreshToken)},
@@ -156,8 +156,8 @@ class UnlockView(CredentialView):
     @extend_schema(
         operation_id="redeemUnlock",
         summary="Unlock an address by link",
-        description="Uses the token up, and ends the lock that strangers brought about. Signs "
-        "nobody in. With DEVICE_LOCKOUT this browser is a known device from now on.",
+        description="Uses up the token and ends the lockout, without signing in. With "
+        "DEVICE_LOCKOUT, this browser becomes a known device.",
         request=UnlockSerializer,
         responses={204: None, 400: Raises(InvalidLink)},
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
@@ -178,8 +178,8 @@ class DevicesView(ProtectedView, ListAPIView):
 
     @extend_schema(
         operation_id="listDevices",
-        summary="Which devices the caller's account knows",
-        description="The one used last comes first. Devices are remembered with DEVICE_LOCKOUT.",
+        summary="List the caller's known devices",
+        description="Most recently used first. Devices are remembered only with DEVICE_LOCKOUT.",
     )
     def get(self, request: Request, *args: object, **kwargs: object) -> Response:
         return self.list(request)
@@ -193,8 +193,8 @@ class DeviceView(ProtectedView):
 
     @extend_schema(
         operation_id="forgetDevice",
-        summary="Forget a device",
-        description="It is locked out with strangers from now on. Its session goes on.",
+        summary="Remove a known device",
+        description="From now on it counts as an unknown device. Its session goes on.",
         responses={204: None},
     )
     def delete(self, request: SignedInRequest, device_id: UUID) -> Response:
@@ -226,7 +226,7 @@ class LogoutEverywhereView(LogoutView):
     @extend_schema(
         operation_id="logOutEverywhere",
         summary="Log out everywhere",
-        description="No access or refresh token issued so far works any more.",
+        description="Every access and refresh token issued so far stops working.",
         request=None,
         responses={204: None},
         parameters=[CLEARED],

@@ -16,13 +16,13 @@ def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
         (
             "W001",
             settings.WEB_CONCURRENCY > 1 and not settings.REDIS_URL,
-            "Several processes each count on their own.",
+            "Each of several processes counts requests on its own.",
             "Set REDIS_URL, or serve with WEB_CONCURRENCY=1 and more WEB_THREADS.",
         ),
         (
             "W003",
             max([settings.RATE_LIMIT_CREDENTIAL, *networks]) > settings.RATE_LIMIT_PUBLIC,
-            "Passwords can be tried more often than public pages can be read.",
+            "A credential limit is higher than the public limit.",
             "Set no credential limit above RATE_LIMIT_PUBLIC.",
         ),
     )
@@ -45,7 +45,7 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
         (
             "W002",
             bool(has_proxy) and not settings.TRUSTED_PROXY_COUNT,
-            "There seems to be a proxy, but none is trusted: all its clients share one count.",
+            "There seems to be a proxy, but none is trusted: all clients share one count.",
             "Set TRUSTED_PROXY_COUNT to the number of reverse proxies in front.",
         ),
         (
@@ -57,7 +57,7 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
         (
             "W007",
             not bind.is_private or bind.is_unspecified,
-            "gunicorn listens where clients may reach it past the proxy.",
+            "Clients may reach gunicorn past the proxy.",
             "Set BIND to 127.0.0.1, or to an address that only the proxy reaches.",
         ),
         (
@@ -69,7 +69,7 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
         (
             "W009",
             bool(settings.RATE_LIMIT_DRY_RUN),
-            "RATE_LIMIT_DRY_RUN lets through what is over a limit.",
+            "RATE_LIMIT_DRY_RUN allows requests over a limit.",
             "Unset it once the metrics show that the limits fit.",
         ),
     )

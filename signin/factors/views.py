@@ -88,8 +88,8 @@ class PasskeyOptionsView(PasskeysOnly, CredentialView):
     @extend_schema(
         operation_id="passkeyOptions",
         summary="Get a challenge for a passkey",
-        description="A PublicKeyCredentialRequestOptionsJSON, the same for everybody but for the "
-        "challenge, which is good for five minutes, and once.",
+        description="A PublicKeyCredentialRequestOptionsJSON, the same for every caller except the "
+        "challenge, which works once and for five minutes.",
         request=None,
         responses={200: OptionsResponse, 404: Raises(NoSuchFactor)},
     )
@@ -104,6 +104,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
     @extend_schema(
         operation_id="logInByPasskey",
         summary="Log in by passkey",
+        description="Needs no address and no password. Lockouts don't apply.",
         request=PasskeyLoginSerializer,
         responses={200: AuthResponse, 401: Raises(WrongPasskey), 404: Raises(NoSuchFactor)},
         parameters=[COOKIE],
@@ -153,9 +154,8 @@ class TotpView(AddFactorView):
 
     @extend_schema(
         operation_id="addApp",
-        summary="Begin to add an authenticator app",
-        description="It counts for nothing until a code confirms it, and is forgotten after ten "
-        "minutes.",
+        summary="Start adding an authenticator app",
+        description="The app has no effect until a code confirms it, within ten minutes.",
         request=ProofSerializer,
         responses={201: TotpResponse, 403: PROOF_NEEDED, 409: Raises(TooManyFactors)},
     )
@@ -171,7 +171,7 @@ class ConfirmView(AddFactorView):
 
     @extend_schema(
         operation_id="confirmApp",
-        summary="Add an authenticator app by its first code",
+        summary="Confirm an authenticator app by its first code",
         request=ConfirmSerializer,
         **adds(200, WrongCode),
     )
@@ -192,7 +192,7 @@ class NewPasskeyOptionsView(PasskeysOnly, AddFactorView):
 
     @extend_schema(
         operation_id="newPasskeyOptions",
-        summary="Begin to add a passkey",
+        summary="Start adding a passkey",
         description="A PublicKeyCredentialCreationOptionsJSON.",
         request=ProofSerializer,
         responses={200: OptionsResponse, 403: PROOF_NEEDED, 404: Raises(NoSuchFactor)},
@@ -224,7 +224,7 @@ class FactorsView(ProtectedView):
 
     @extend_schema(
         operation_id="listFactors",
-        summary="The caller's second factors",
+        summary="List the caller's second factors",
         responses={200: FactorsResponse},
     )
     def get(self, request: SignedInRequest) -> Response:
@@ -242,7 +242,7 @@ class FactorView(ProtectedView):
 
     @extend_schema(
         operation_id="renameFactor",
-        summary="Name a second factor",
+        summary="Rename a second factor",
         request=RenameSerializer,
         responses={200: FactorResponse},
     )
@@ -258,7 +258,7 @@ class RemoveView(ProofView):
     @extend_schema(
         operation_id="removeFactor",
         summary="Remove a second factor",
-        description="With the last one the recovery codes go.",
+        description="Removing the last one also removes the recovery codes.",
         request=ProofSerializer,
         responses={204: None, 403: PROOF_NEEDED, 409: Raises(FactorStillRequired)},
     )
@@ -273,8 +273,8 @@ class RecoveryCodesView(ProofView):
 
     @extend_schema(
         operation_id="renewRecoveryCodes",
-        summary="Make new recovery codes",
-        description="They replace the older ones, and are shown this once.",
+        summary="Create new recovery codes",
+        description="They replace the old ones, and are shown only once.",
         request=ProofSerializer,
         responses={
             201: RecoveryCodesResponse,
@@ -299,8 +299,8 @@ class ResetFactorsView(AdminView):
 
     @extend_schema(
         operation_id="resetFactors",
-        summary="Take a colleague's second factors away",
-        description="Factors and recovery codes are gone, their sessions end, and they are mailed.",
+        summary="Reset a user's second factors",
+        description="Removes factors and recovery codes, ends the sessions, and notifies the user.",
         responses={204: None, 409: Raises(CannotResetOwnFactors)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:

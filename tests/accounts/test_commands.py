@@ -21,7 +21,7 @@ def run(capsys, *words):
 
 
 def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):
-    assert run(capsys, "signout", "Bob@example.com") == "1 signed out everywhere\n"
+    assert run(capsys, "signout", "Bob@example.com") == "Users signed out everywhere: 1.\n"
 
     assert as_bob.get("/auth/me").status_code == 401
     assert as_eve.get("/auth/me").status_code == 200
@@ -29,7 +29,7 @@ def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):
 
 
 def test_signout_everybody(capsys, as_bob, as_eve):
-    assert run(capsys, "signout", "--everybody") == "3 signed out everywhere\n"
+    assert run(capsys, "signout", "--everybody") == "Users signed out everywhere: 3.\n"
 
     assert as_bob.get("/auth/me").status_code == as_eve.get("/auth/me").status_code == 401
     assert Record.objects.get().subject == "everybody"

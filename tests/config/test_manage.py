@@ -1,6 +1,7 @@
 """`manage.py` where no terminal answers a question, or an argument is no text."""
 
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -8,6 +9,8 @@ import uuid
 import pytest
 
 from tests.conftest import PASSWORD, query
+
+REFUSED = "CommandError: (There was no answer|This command .*needs a terminal)"
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +52,8 @@ def test_question_without_a_terminal_ends_in_one_line(service):
         ["createsuperuser"],
         ["afterrestore"],
     ):
-        assert "CommandError: There " in failed(service, *command)[-1]
-    assert "CommandError: There " in failed(service, "erase", "ada@example.com", closed=True)[-1]
+        assert re.search(REFUSED, failed(service, *command)[-1])
+    assert re.search(REFUSED, failed(service, "erase", "ada@example.com", closed=True)[-1])
     assert query(url, "SELECT count(*) FROM accounts_user") == [(1,)]
 
 

@@ -322,12 +322,12 @@ def test_command_changes_and_tells_both(bob, capsys):
         (told,) = mails_to(email)
         assert "Our support team changed your e-mail address" in told.body
     assert Record.objects.get(kind=Kind.EMAIL_CHANGED).subject == NEW
-    assert f"{NEW} now" in capsys.readouterr().out
+    assert f"to {NEW};" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
-    [("nobody@example.com", NEW, "no user's"), ("bob@example.com", "x", "no e-mail address"),
+    [("nobody@example.com", NEW, "No user has"), ("bob@example.com", "x", "not a valid e-mail"),
      ("bob@example.com", "ada@example.com", "already registered")],
 )  # fmt: skip
 def test_command_refuses(bob, old, new, words):

@@ -16,7 +16,7 @@ def test_invited_address_becomes_a_user_of_the_company(ada, api, capsys, by):
     company = ada.account.name if by == "name" else str(ada.account_id)
     call_command("invite", company, "Charles@Example.com", "--role", "admin")
 
-    assert "is invited into Analytical Engines" in capsys.readouterr().out
+    assert "to Analytical Engines." in capsys.readouterr().out
     answer = api.post("/invitations/accept", PERSON | {"token": mailed_token()})
     assert (answer.status_code, answer.json()["user"]["role"]) == (200, "admin")
     assert answer.json()["user"]["account_id"] == str(ada.account_id)

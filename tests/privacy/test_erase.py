@@ -226,7 +226,7 @@ def test_command_erases(zeb, monkeypatch, capsys):
 
     assert not User.objects.filter(pk=zeb.pk).exists()
     assert Record.objects.get(kind=Kind.ERASED).subject in capsys.readouterr().out
-    with pytest.raises(CommandError, match="no user's"):
+    with pytest.raises(CommandError, match="No user has"):
         call_command("erase", EMAIL, "--yes")
 
 
@@ -319,7 +319,7 @@ def test_operators_company_stays(operator):
 
     assert "for good" not in operator.get(page).content.decode()
     assert operator.post(page, {"_do": "erase", "confirmed": company.name}).status_code == 403
-    with pytest.raises(CommandError, match="stays"):
+    with pytest.raises(CommandError, match="cannot be deleted"):
         call_command("deletecompany", str(company.pk), "--yes")
     with pytest.raises(PermissionDenied):
         erasure.delete_company(company, actor=None)

@@ -11,12 +11,12 @@ from audit.models import Kind
 
 
 class Command(BaseCommand):
-    help = "End every session of a user, or of everybody: no token issued so far works any more."
+    help = "End all sessions of one user, or of all users. Every token issued so far stops working."
 
     def add_arguments(self, parser: CommandParser) -> None:
         who = parser.add_mutually_exclusive_group(required=True)
         who.add_argument("email", nargs="?", help="the user's e-mail address")
-        who.add_argument("--everybody", action="store_true")
+        who.add_argument("--everybody", action="store_true", help="sign all users out")
 
     def handle(self, *args: object, **options: Any) -> None:
         if options["everybody"]:
@@ -27,5 +27,5 @@ class Command(BaseCommand):
             user.sign_out()
             count = 1
         else:
-            raise CommandError(f"{options['email']} is no user's address.")
-        self.stdout.write(f"{count} signed out everywhere")
+            raise CommandError(f"No user has the address {options['email']}.")
+        self.stdout.write(f"Users signed out everywhere: {count}.")

@@ -13,15 +13,14 @@ from audit.models import Kind
 from keys.models import SigningKey
 from signin.factors.models import Factors, UsedChallenge
 
-QUESTION = "End every session, mailed link and assistant's grant in this database? [y/N] "
+QUESTION = "End every session, mailed link and connected app in this database? [y/N] "
 KEYS_QUESTION = "Replace the signing keys? Any that leaked and was withdrawn is valid again. [y/N] "
 
 
 class Command(BaseCommand):
     help = (
-        "After a backup was restored: end every session, every mailed link that can still be "
-        "used, every assistant's grant, and the codes of apps and challenges of passkeys that are "
-        "under way. Used links and ended grants had come back with it."
+        "After restoring a backup: end every session, mailed link, connected app, and pending code "
+        "or passkey challenge, since the backup brings back those that had ended."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--replace-keys",
             action="store_true",
-            help="withdraw every signing key for a new one: withdrawn ones had come back, too",
+            help="replace every signing key, since the backup brings back withdrawn ones",
         )
 
     def handle(self, *args: object, **options: Any) -> None:

@@ -13,7 +13,7 @@ from mail.links import EmailedLink
 
 
 class Command(changepassword.Command):
-    help = "Set a user's password at a prompt: every session and link ends, and the user is mailed."
+    help = "Set a user's password at a prompt, end every session and link, and notify the user."
 
     def handle(self, *args: object, **options: Any) -> str | None:
         with prompting(), transaction.atomic():

@@ -10,7 +10,7 @@ class Command(createsuperuser.Command):
     def handle(self, *args: object, **options: Any) -> None:
         if options["interactive"] and not (self.stdin and self.stdin.isatty()):
             raise CommandError(
-                "There is no terminal to ask at. Set DJANGO_SUPERUSER_EMAIL and "
+                "This command needs a terminal. Without one, set DJANGO_SUPERUSER_EMAIL and "
                 "DJANGO_SUPERUSER_PASSWORD, and run createsuperuser --noinput."
             )
         super().handle(*args, **options)

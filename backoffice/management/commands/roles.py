@@ -32,8 +32,8 @@ def wanted() -> dict[str, set[str]]:
 
 class Command(BaseCommand):
     help = (
-        "Make the groups for support: one that looks at everything and changes nothing, and a "
-        "first line that unlocks and sends again. Run it again after an upgrade."
+        "Create the support groups: one that can view everything and change nothing, and a first "
+        "line that can unlock accounts and send mails again. Run it again after an upgrade."
     )
 
     @transaction.atomic

@@ -24,9 +24,9 @@ EXITS: dict[State, int] = {"ok": 0, "degraded": 1, "down": 2}
 
 class Command(BaseCommand):
     help = (
-        "Show the state of the database, this host's clock, the limiter's store, keys, mail, "
-        "the mail worker, migrations and settings. Exits with 0 when all is well, 1 when a "
-        "part is degraded, 2 when one is down."
+        "Show the state of the database, this host's clock, Redis, keys, mail, the mail worker, "
+        "migrations and settings. Exits with 0 if all is well, 1 if a part is degraded, 2 if one "
+        "is down."
     )
     requires_system_checks = []  # it reports them
 

@@ -11,21 +11,21 @@ from emailchanges.models import change_by_operator
 
 
 class Command(BaseCommand):
-    help = "Give a user another e-mail address; both addresses are mailed what was done."
+    help = "Change a user's e-mail address, and notify both addresses."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("old", help="the user's e-mail address")
-        parser.add_argument("new", help="the address that it is to be")
+        parser.add_argument("new", help="the new e-mail address")
 
     def handle(self, *args: object, **options: Any) -> None:
         user = User.objects.filter(email=options["old"]).first()
         if user is None:
-            raise CommandError(f"{options['old']} is no user's address.")
+            raise CommandError(f"No user has the address {options['old']}.")
         try:
             change_by_operator(user, options["new"], actor=None)
         except ValidationError:
-            raise CommandError(f"{options['new']} is no e-mail address.") from None
+            raise CommandError(f"{options['new']} is not a valid e-mail address.") from None
         except EmailTaken as error:
             raise CommandError(f"{options['new']}: {error.detail}.") from None
         email = User.objects.get(pk=user.pk).email
-        self.stdout.write(f"{user.email} is {email} now; both have been written to.")
+        self.stdout.write(f"Changed {user.email} to {email}; both addresses were notified.")

@@ -14,12 +14,12 @@ from invitations.models import Invitation
 
 
 class Command(BaseCommand):
-    help = "Make a company, and invite its first admin, who is mailed a link to come in."
+    help = "Create a company, and invite its first admin by e-mail."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="the company's name")
         parser.add_argument("email", help="the admin's e-mail address")
-        parser.add_argument("--language", default="en", help="the mail's: en, sv or de")
+        parser.add_argument("--language", default="en", help="language of the mail: en, sv or de")
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: object, **options: Any) -> None:
@@ -42,7 +42,7 @@ class Command(BaseCommand):
             made = {"account_id": str(account.pk), "invitation_id": str(invitation.pk)}
             self.stdout.write(json.dumps(made))
         else:
-            self.stdout.write(f"{invitation.email} is invited to be the admin of {account.name}")
+            self.stdout.write(f"Created {account.name}; invited {invitation.email} as its admin.")
 
 
 def create(account: Account, invitation: Invitation) -> None:

@@ -13,13 +13,13 @@ from invitations.models import Invitation
 
 
 class Command(BaseCommand):
-    help = "Invite an address into a company: mails a link to become a user."
+    help = "Invite someone to a company by e-mail."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("company", help="the company's id, or its name if no other has it")
         parser.add_argument("email", help="the e-mail address to invite")
         parser.add_argument("--role", choices=Role.values, default=Role.MEMBER)
-        parser.add_argument("--language", default="en", help="the mail's: en, sv or de")
+        parser.add_argument("--language", default="en", help="language of the mail: en, sv or de")
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: object, **options: Any) -> None:
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps({"invitation_id": str(invitation.pk)}))
         else:
-            self.stdout.write(f"{invitation.email} is invited into {invitation.account}")
+            self.stdout.write(f"Invited {invitation.email} to {invitation.account}.")
 
 
 def company(words: str) -> Account:

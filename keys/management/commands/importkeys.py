@@ -12,7 +12,7 @@ from keys.models import SigningKey, public_jwk
 
 
 class Command(BaseCommand):
-    help = "Take over the PEM files of 1.0.0 (its JWT_KEYS_DIR), so that its tokens stay valid."
+    help = "Import the PEM files of 1.0.0 (its JWT_KEYS_DIR), so that its tokens stay valid."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)
@@ -33,5 +33,5 @@ class Command(BaseCommand):
             known = SigningKey.objects.filter(kid=kid).first()
             if known:  # as 1.0.0 has published it, with the time from which it signs
                 SigningKey.of(private, known.signs_from).save()
-            state = "is imported" if known else "is left out: withdrawn, or never published"
+            state = "was imported" if known else "was skipped: withdrawn, or never published"
             self.stdout.write(f"{kid} ({path.name}) {state}.")

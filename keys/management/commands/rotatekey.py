@@ -12,8 +12,8 @@ MOST = 30 * 86400
 
 class Command(BaseCommand):
     help = (
-        "Publish a new signing key, which signs after ten minutes. The preceding one goes when "
-        "its last token has expired."
+        "Publish a new signing key, which signs after ten minutes. The previous one is deleted "
+        "when its last token has expired."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

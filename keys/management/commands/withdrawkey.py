@@ -9,12 +9,12 @@ from keys.models import SigningKey
 
 class Command(BaseCommand):
     help = (
-        "Withdraw a signing key: within three seconds every host refuses its tokens, whose users "
-        "sign in again. Without another key a new one signs at once."
+        "Withdraw a signing key. Within three seconds every host refuses its tokens, and their "
+        "users must sign in again. If no other key is left, a new one signs at once."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("kid", help="as `listkeys` has it; after `--` if it begins with a -")
+        parser.add_argument("kid", help="as `listkeys` shows it; after `--` if it begins with a -")
 
     def handle(self, *args: object, kid: str, **options: Any) -> None:
         try:

@@ -9,8 +9,8 @@ from mail.retention import prune
 
 class Command(BaseCommand):
     help = (
-        "Delete links and mails 30 days after their end, counts of failures without one in 24 "
-        "hours, and audit events older than AUDIT_KEEP_DAYS. The mail worker does so hourly."
+        "Delete links and mails 30 days after they end, failed attempts after 24 hours without "
+        "another, and audit events older than AUDIT_KEEP_DAYS. The mail worker does this hourly."
     )
 
     def handle(self, *args: object, **options: Any) -> None:

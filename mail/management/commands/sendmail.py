@@ -14,13 +14,15 @@ from mail.worker import Worker
 
 class Command(BaseCommand):
     help = (
-        "Send the mails that were asked for, and pseudonymise the events of erased users, until "
-        "stopped by SIGTERM or Ctrl-C."
+        "Send waiting mails, and pseudonymise the events of erased users, until stopped by SIGTERM "
+        "or Ctrl-C."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--once", action="store_true", help="do what is due now, then end; 1 if refused"
+            "--once",
+            action="store_true",
+            help="do what is due now; exit with 1 if mail fails",
         )
         parser.add_argument(
             "--check", action="store_true", help="exit with 1 if no worker has run for ten minutes"

@@ -12,7 +12,7 @@ from privacy.management.commands.erase import show_progress
 
 
 class Command(BaseCommand):
-    help = "Delete a company and erase everybody in it, its consultants and its invitations."
+    help = "Delete a company, and erase its users, consultants and invitations."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("id", type=UUID, help="the company's id")
@@ -23,12 +23,12 @@ class Command(BaseCommand):
         if account is None:
             raise CommandError(f"No company has the id {options['id']}.")
         if account.is_operators:
-            raise CommandError("The operators' company stays.")
+            raise CommandError("The operators' company cannot be deleted.")
         people = account.users.count()
         asked = f"Erase {account.name} and {people} people for good? Type the company's name: "
         with prompting():
             if not options["yes"] and input(asked).strip() != account.name:
                 raise CommandError("Nothing was deleted.")
         delete_company(account, actor=None)
-        self.stdout.write("Nobody of it can sign in any more.")
+        self.stdout.write("Its users can no longer sign in.")
         show_progress(self.stdout)

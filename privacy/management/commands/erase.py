@@ -12,7 +12,7 @@ from privacy.models import Erasure
 
 
 class Command(BaseCommand):
-    help = "Erase a user: rows, links, mails, devices, grants, locks. The log keeps a pseudonym."
+    help = "Erase a user and all data about them. The audit log keeps a pseudonym."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="the user's e-mail address")
@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         user = User.objects.filter(email=options["email"]).first()
         if user is None:
-            raise CommandError(f"{options['email']} is no user's address.")
+            raise CommandError(f"No user has the address {options['email']}.")
         asked = f"Erase {user.email} ({user.role} of {user.account}) for good? Type the address: "
         with prompting():
             if not options["yes"] and input(asked).strip().lower() != user.email:
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{user.email}: {error.detail}. Make another user an admin, or delete the company."
             ) from None
-        self.stdout.write(f"Erased. The audit log says {erasure} from now on.")
+        self.stdout.write(f"Erased. The audit log now says {erasure}.")
         show_progress(self.stdout)
 
 

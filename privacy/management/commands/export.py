@@ -13,7 +13,7 @@ from privacy.export import export
 
 
 class Command(BaseCommand):
-    help = "Write all that is stored on a user as JSON."
+    help = "Write all stored data about a user, as JSON."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="the user's e-mail address")
@@ -23,7 +23,7 @@ class Command(BaseCommand):
             user = User.objects.get(email=options["email"])
             data = export(user)
         except User.DoesNotExist:  # or no longer: erased meanwhile
-            raise CommandError(f"{options['email']} is no user's address.") from None
+            raise CommandError(f"No user has the address {options['email']}.") from None
         trail.record(Kind.DATA_EXPORTED, subject=user)
         part = data
         while part["next"]:

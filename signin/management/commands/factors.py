@@ -9,23 +9,23 @@ from signin.factors.models import Factors
 
 
 class Command(BaseCommand):
-    help = "Show the second factors of a user, or remove them all."
+    help = "List a user's second factors, or remove them all."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="the user's e-mail address")
         parser.add_argument(
             "--remove",
             action="store_true",
-            help="take them and the recovery codes away; sessions end, and the user is mailed",
+            help="remove them and the recovery codes, end all sessions, and notify the user",
         )
 
     def handle(self, *args: object, **options: Any) -> None:
         user = User.objects.filter(email=options["email"]).first()
         if user is None:
-            raise CommandError(f"{options['email']} is no user's address.")
+            raise CommandError(f"No user has the address {options['email']}.")
         factors = Factors.objects.filter(user=user).first()
         if factors is None:
-            self.stdout.write(f"{user.email} has no second factor")
+            self.stdout.write(f"{user.email} has no second factor.")
             return
         for item in factors.items():
             used = item["last_used_at"]
@@ -34,4 +34,4 @@ class Command(BaseCommand):
         self.stdout.write(f"recovery codes left: {factors.recovery_codes.count()}")
         if options["remove"]:
             Factors.objects.reset(user)
-            self.stdout.write("removed")
+            self.stdout.write("Removed.")

@@ -19,7 +19,7 @@ def said(*words, **options):
 
 
 def test_command_shows_factors(ada):
-    assert said("factors", ada.email) == "ada@example.com has no second factor\n"
+    assert said("factors", ada.email) == "ada@example.com has no second factor.\n"
     with_app(ada)
 
     assert said("factors", ada.email) == "totp, never used\nrecovery codes left: 10\n"
@@ -28,7 +28,7 @@ def test_command_shows_factors(ada):
 def test_command_removes_factors(ada, as_ada, api):
     with_app(ada)
 
-    assert said("factors", ada.email, "--remove").endswith("removed\n")
+    assert said("factors", ada.email, "--remove").endswith("Removed.\n")
 
     assert log_in(api, ada)[0] == 200
     assert as_ada.get("/auth/me").status_code == 401
@@ -37,7 +37,7 @@ def test_command_removes_factors(ada, as_ada, api):
 
 
 def test_unknown_address_is_an_error(db):
-    with pytest.raises(CommandError, match="no user"):
+    with pytest.raises(CommandError, match="No user has"):
         said("factors", "nobody@example.com")
 
 

@@ -11,12 +11,12 @@ from throttling.models import Lockout
 
 class Command(BaseCommand):
     help = (
-        "Lists the locked e-mail addresses, the longest lock first, and the client addresses from "
-        "which the failures of the last 24 hours came."
+        "List the locked e-mail addresses, the longest lock first, with the client addresses of "
+        "the failures of the last 24 hours."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--all", action="store_true", help="also addresses that only failed")
+        parser.add_argument("--all", action="store_true", help="also addresses without a lock")
         parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
     def handle(self, *args: object, **options: Any) -> None:

@@ -8,7 +8,7 @@ from throttling.models import Lockout
 
 
 class Command(BaseCommand):
-    help = "Forgets an e-mail address's failures to sign in, and its lock."
+    help = "Unlock an e-mail address, and clear its failed attempts."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email")
