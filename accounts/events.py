@@ -36,8 +36,7 @@ class EventFilterSerializer(serializers.Serializer):
 
     user_id = serializers.UUIDField(required=False, help_text="Events by or about this user.")
     kind = KindField(
-        required=False,
-        help_text="A kind of event; the error for an unknown one lists them all.",
+        required=False, help_text="A kind of event; the error for an unknown one lists them all."
     )
     group = OneOfField(GROUPS, required=False, help_text="A group of kinds.")
     since = serializers.DateTimeField(
@@ -66,8 +65,7 @@ class EventSerializer(serializers.ModelSerializer[Record]):
 
     kind = serializers.CharField(help_text="One of the filter's kinds, or a newer one.")
     actor = serializers.CharField(
-        source="actor_email",
-        help_text="The user who did it; else empty.",
+        source="actor_email", help_text="The user who did it; else empty."
     )
     actor_name = serializers.CharField(help_text="The current name; empty if `actor` is.")
     subject = serializers.CharField(help_text="The user or thing it was done to.")

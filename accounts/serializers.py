@@ -82,13 +82,10 @@ class UserFilterSerializer(serializers.Serializer):
     role = OneOfField(Role.values, required=False)
     is_active = FlagInQueryField(required=False)
     second_factor = FlagInQueryField(
-        source="has_second_factor",
-        required=False,
-        help_text="With, or without, a second factor.",
+        source="has_second_factor", required=False, help_text="With, or without, a second factor."
     )
     not_signed_in_since = serializers.DateTimeField(
-        required=False,
-        help_text="Users who haven't signed in since this time (ISO 8601), or ever.",
+        required=False, help_text="Users who haven't signed in since this time (ISO 8601), or ever."
     )
     signed_in = FlagInQueryField(required=False, help_text="Whether they have ever signed in.")
     sort = OneOfField(

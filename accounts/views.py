@@ -54,9 +54,7 @@ class AccountView(ProtectedView):
         return [IsAdmin()] if self.request.method == "PATCH" else list(super().get_permissions())
 
     @extend_schema(
-        operation_id="getAccount",
-        summary="Get the company",
-        responses={200: AccountResponse},
+        operation_id="getAccount", summary="Get the company", responses={200: AccountResponse}
     )
     def get(self, request: SignedInRequest) -> Response:
         return Response(AccountResponse(request.user.account).data)
@@ -123,11 +121,7 @@ class UsersView(AdminView, ListAPIView):
 class UserView(AdminView):
     """GET and PATCH /users/{id}: one of the company's users."""
 
-    @extend_schema(
-        operation_id="getUser",
-        summary="Get a user",
-        responses={200: CompanyUser},
-    )
+    @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:
         return Response(CompanyUser(self.colleague(user_id)).data)
 

@@ -239,9 +239,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
     is_active = models.BooleanField(
-        "active",
-        default=True,
-        help_text="Inactive users can't sign in; their tokens are invalid.",
+        "active", default=True, help_text="Inactive users can't sign in; their tokens are invalid."
     )
     is_staff = models.BooleanField(
         "staff", default=False, help_text="Can enter the back office, with the permissions given."

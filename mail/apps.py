@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class MailConfig(AppConfig):
-    name = "mail"
-    verbose_name = "Mail"
