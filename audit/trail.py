@@ -54,10 +54,10 @@ def record(
     command in hand. `detail` is what JSON can hold; a password, token or link never goes in.
     What a caller says of itself goes into its `claims` alone.
     """
+    about = as_subject(subject or actor)
     origin = origin or current.get()
     origin = replace(origin, claims={**origin.claims, **detail.pop("claims", {})}).bounded()
     claims = {"claims": origin.claims} if origin.claims else {}
-    about = as_subject(subject or actor)
     if account_id is None and not isinstance(subject, str | Subject):
         account_id = subject.account_id if subject else None
     text = printable(about.name, LONGEST)

@@ -215,7 +215,7 @@ def network_limit(caller: str) -> int | None:
     caller's address is in."""
     networks = settings.RATE_LIMIT_CREDENTIAL_NETWORKS
     try:
-        address = ip_network(caller).network_address if networks else None
+        address = ip_network(caller).network_address
     except ValueError:  # not counted by an address
         return None
     return next((limit for network, limit in networks if address in network), None)

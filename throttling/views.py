@@ -39,7 +39,7 @@ class TierThrottle(BaseThrottle):
         if tier is None or (self.strict and tier != self.tier):
             caller = self.caller(request, view)
             limit = getattr(settings, f"RATE_LIMIT_{self.tier.upper()}")
-            if self.strict:
+            if self.strict and settings.RATE_LIMIT_CREDENTIAL_NETWORKS:
                 limit = network_limit(caller) or limit
             counted.rate_limit = limiter.count(self.tier, caller, limit, strict=self.strict)
             counted.rate_limit_tier = self.tier
