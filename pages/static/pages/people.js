@@ -55,7 +55,8 @@ export function placeInvitation(alone) {
   if (one("[data-outcome] li", form)) return; // it is being read
   one("main [data-invite]").hidden = alone;
   one("[data-invite-here]").hidden = !alone;
-  one(alone ? "[data-invite-here]" : "#invite").append(form);
+  const place = one(alone ? "[data-invite-here]" : "#invite");
+  if (!place.contains(form)) place.append(form); // or whoever types there would lose the focus
 }
 
 function openInvitation() {
