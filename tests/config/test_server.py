@@ -1,10 +1,12 @@
 """gunicorn with the settings of gunicorn.conf.py."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +28,22 @@ def test_gunicorn_listens_where_bind_says(new_service):
     assert (answer.status, server.poll()) == (200, None)
     with pytest.raises(ConnectionRefusedError):
         ask(service.url, "GET", "/health")
+
+
+def test_charset_of_a_request_is_ignored(new_service):
+    """Python has codecs that decompress, and such as Django fails at before it can answer."""
+    service = new_service().start()
+    packed = zlib.compress(json.dumps(LOG_IN).encode())
+    for charset in ("zlib", "punycode"):
+        kinds = {"Content-Type": f"application/json; charset={charset}"}
+        forms = {"Content-Type": f"application/x-www-form-urlencoded; charset*=utf-8''{charset}"}
+
+        assert ask(service.url, "POST", "/auth/login", packed, **kinds).json() == {
+            "error": "malformed JSON"
+        }
+        assert ask(service.url, "POST", "/auth/login?x=1", LOG_IN, **kinds).status == 401
+        assert ask(service.url, "GET", "/auth/me?x=%ff", **kinds).status == 401
+        assert ask(service.url, "POST", "/oauth/token?x=1", b"grant_type=x_", **forms).status == 400
 
 
 def test_others_are_answered_while_a_crowd_logs_in(new_service):
