@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.browser.conftest import heading, invite, open_tab, says
+from tests.browser.conftest import heading, invite, open_tab, says, settled
 from tests.conftest import query
 
 pytestmark = pytest.mark.browser
@@ -32,6 +32,17 @@ def test_own_data_is_downloaded(account, tmp_path):
 
     data = json.loads((tmp_path / "data.json").read_text())
     assert data["profile"]["email"] == "ada@example.com"
+
+
+def test_figures_take_no_focus_from_the_invitation_form(people):
+    people.locator("#team:visible").wait_for()
+    settled(people)
+    people.locator("#team").focus()
+    with people.expect_response("**/pages/overview"):
+        people.evaluate("one = new Event('loaded', {bubbles: true}); people.dispatchEvent(one)")
+    settled(people)
+
+    assert people.locator("#team:focus").count() == 1
 
 
 def test_empty_company_sees_the_invitation_form_and_each_outcome(people):
