@@ -12,10 +12,10 @@ from config.metrics import MetricsView
 from config.views import NotFoundView, SchemaView
 from emailchanges import urls as emailchanges
 from invitations import urls as invitations
-from keys import urls as keys
+from keys.views import KeysView
 from pages import urls as pages
 from passwords import urls as passwords
-from privacy import urls as privacy
+from privacy.views import DataView
 from signin import urls as signin
 
 handler500 = "config.errors.server_error"
@@ -26,13 +26,13 @@ urlpatterns = [
     # In one list: an unknown path would be matched against each include without a prefix.
     *accounts.urlpatterns,  # /auth/me, the most frequent, comes first
     *signin.urlpatterns,
-    *keys.urlpatterns,
     *invitations.urlpatterns,
     *passwords.urlpatterns,
     *emailchanges.urlpatterns,
-    *privacy.urlpatterns,
     *assistants.urlpatterns,
     *pages.urlpatterns,
+    path(".well-known/jwks.json", KeysView.as_view()),
+    path("auth/me/data", DataView.as_view()),
     path("health", HealthView.as_view()),
     path("health/live", LiveView.as_view()),
     *metrics,
