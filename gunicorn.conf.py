@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 from typing import Any
 
 from config import settings
@@ -37,7 +38,7 @@ def post_worker_init(worker: Any) -> None:
     from keys.cache import signing_keys
 
     worker.log_listener = write_in_background()
-    signing_keys.watch()
+    threading.Thread(target=signing_keys.keep_reading, name="signing-keys", daemon=True).start()
 
 
 def worker_exit(server: Any, worker: Any) -> None:

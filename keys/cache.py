@@ -1,9 +1,7 @@
 """The signing keys as a process holds them: read every two seconds, each loaded once."""
 
 import logging
-import threading
 import time
-from datetime import timedelta
 
 from django.db import Error, OperationalError, close_old_connections
 from django.db.models.functions import Now
@@ -17,7 +15,7 @@ logger = logging.getLogger(__name__)
 class SigningKeys:
     """The keys by kid, and the one that signs.
 
-    A thread of each process that serves reads them (`watch`), so that no request waits for that.
+    A thread of each process that serves reads them (`keep_reading`), so that no request waits.
     While the database is unavailable they stay as they are.
     """
 
@@ -51,24 +49,15 @@ class SigningKeys:
         loaded = {kid: key for kid, key in self.keys.items() if key.private}
         self.keys = {row.kid: loaded.get(row.kid, row) for row in rows}
         able = [key for key in self.keys.values() if key.private]
-        begun = [key for key in able if key.signs_from <= now]
+        for key in able:
+            key.state = "waiting" if key.signs_from > now else "verifying"
+        begun = [key for key in able if key.state == "verifying"]
         self.signer = next(iter(begun[-1:] + able), None)
-
-    def state_of(self, key: SigningKey) -> str:
-        """`signing`, `waiting` to sign, `verifying` what it has signed, or `unreadable` with this
-        SECRET_KEY."""
-        if key == self.signer:
-            return "signing"
-        if key.private is None:
-            return "unreadable"
-        now = timezone.now() - timedelta(seconds=self.seconds_ahead)
-        return "waiting" if key.signs_from > now else "verifying"
-
-    def watch(self) -> None:
-        """Start the thread that reads the keys; call it once in each process that serves."""
-        threading.Thread(target=self.keep_reading, name="signing-keys", daemon=True).start()
+        if self.signer:
+            self.signer.state = "signing"
 
     def keep_reading(self) -> None:
+        """Read the keys until the process ends, through outages of the database."""
         while True:
             try:
                 if not self.keys:

@@ -1,11 +1,11 @@
 """The signing keys: one row each, which every host reads."""
 
 import base64
-import contextlib
 import hashlib
 import json
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
+from typing import Any
 
 import jwt
 from cryptography.fernet import InvalidToken
@@ -13,7 +13,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from jwt.algorithms import RSAAlgorithm
 
@@ -23,15 +22,6 @@ from audit.secret_key import fernet
 
 PURPOSE = "signing keys"
 READ_SECONDS = 2  # how often each process reads the keys
-
-
-def public_jwk(private: rsa.RSAPrivateKey) -> dict[str, str]:
-    """The public key as a JWK (RFC 7517); its `kid` is its thumbprint (RFC 7638)."""
-    members = RSAAlgorithm.to_jwk(private.public_key(), as_dict=True)
-    required = {name: members[name] for name in ("e", "kty", "n")}
-    digest = hashlib.sha256(json.dumps(required, separators=(",", ":")).encode()).digest()
-    kid = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-    return required | {"kid": kid, "use": "sig", "alg": "RS256"}
 
 
 class SigningKeyManager(models.Manager["SigningKey"]):
@@ -51,22 +41,24 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         if not self.exists():
             self.publish(0)
 
-    def withdraw(self, *kids: str) -> None:
-        """Delete keys, whose tokens every host refuses then; DoesNotExist for an unknown one. If
-        they were the last, a new key signs at once."""
+    def withdraw(self, *kids: str) -> int:
+        """Delete keys, whose tokens every host refuses then; how many. If they were the last, a new
+        key signs at once."""
         with transaction.atomic():
-            list(self.select_for_update())  # so that of two withdrawals one sees that none is left
-            for kid in kids:
-                self.get(kid=kid).delete()
+            # All are locked, so that of two withdrawals one sees that none is left.
+            found = [key.kid for key in self.select_for_update() if key.kid in kids]
+            self.filter(kid__in=found).delete()
+            for kid in found:
                 trail.record(Kind.KEY_REMOVED, subject=kid)
             self.make_first()
+        return len(found)
 
     def encrypt_anew(self) -> None:
         """Encrypt every key by SECRET_KEY, so that its fallbacks may go."""
-        for kid, old in self.values_list("kid", "private_key"):
-            with contextlib.suppress(InvalidToken):
-                new = fernet(PURPOSE).rotate(old).decode()
-                self.filter(kid=kid, private_key=old).update(private_key=new)
+        for key in self.all():
+            if key.private:
+                new = fernet(PURPOSE).rotate(key.private_key).decode()
+                self.filter(kid=key.kid).update(private_key=new)
 
     def prune(self) -> int:
         """Delete the keys whose last token has expired; how many. The skew that clocks are allowed
@@ -74,9 +66,8 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
         life = min(life, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
         begun = self.filter(signs_from__lte=Now() - timedelta(seconds=life + READ_SECONDS))
-        able = [key for key in begun if key.private]
-        expired = self.filter(signs_from__lt=able[-1].signs_from) if able else self.none()
-        return expired.delete()[0]
+        able = [key.signs_from for key in begun if key.private]
+        return self.filter(signs_from__lt=max(able)).delete()[0] if able else 0
 
 
 class SigningKey(models.Model):
@@ -90,6 +81,7 @@ class SigningKey(models.Model):
     public_jwk = models.JSONField(default=dict)
     private_key = models.TextField()
     signs_from = models.DateTimeField()
+    state = "unreadable"  # with this SECRET_KEY, unless `keys.cache` has found another state
 
     objects = SigningKeyManager()
 
@@ -100,13 +92,17 @@ class SigningKey(models.Model):
         return self.kid
 
     @classmethod
-    def of(cls, private: rsa.RSAPrivateKey, signs_from: datetime | Combinable) -> "SigningKey":
-        """A row for the key, not saved."""
-        jwk = public_jwk(private)
+    def of(cls, private: rsa.RSAPrivateKey, signs_from: Any = None) -> "SigningKey":
+        """A row for the key, not saved. Its `kid` is the key's thumbprint (RFC 7638)."""
+        members = RSAAlgorithm.to_jwk(private.public_key(), as_dict=True)
+        required = {name: members[name] for name in ("e", "kty", "n")}
+        digest = hashlib.sha256(json.dumps(required, separators=(",", ":")).encode()).digest()
+        kid = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        jwk = required | {"kid": kid, "use": "sig", "alg": "RS256"}
         encoding, form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8
         der = private.private_bytes(encoding, form, serialization.NoEncryption())
         encrypted = fernet(PURPOSE).encrypt(der).decode()
-        return cls(kid=jwk["kid"], public_jwk=jwk, private_key=encrypted, signs_from=signs_from)
+        return cls(kid=kid, public_jwk=jwk, private_key=encrypted, signs_from=signs_from)
 
     @cached_property
     def public(self) -> rsa.RSAPublicKey:

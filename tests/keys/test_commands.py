@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from keys import cache
-from keys.models import SigningKey, public_jwk
+from keys.models import SigningKey
 from tests.conftest import new_private_key
 from tests.keys.conftest import look, published
 
@@ -76,7 +76,7 @@ def folder(tmp_path, db):
     made = {"first": new_private_key(), "20261121T120000Z": new_private_key()}
     for name, private in made.items():
         (tmp_path / f"{name}.pem").write_bytes(pem(private))
-    kids = {name: public_jwk(private)["kid"] for name, private in made.items()}
+    kids = {name: SigningKey.of(private).kid for name, private in made.items()}
     SigningKey.objects.create(kid=kids["first"], signs_from=datetime.fromtimestamp(0, UTC))
     SigningKey.objects.create(kid=kids["20261121T120000Z"], signs_from=DATE)
     return tmp_path, kids

@@ -101,7 +101,7 @@ def limiter_store() -> tuple[State, str]:
 
 def keys() -> tuple[State, str]:
     signing_keys.refresh()
-    words = ", ".join(f"{key} {signing_keys.state_of(key)}" for key in signing_keys.keys.values())
+    words = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
     if signing_keys.signer is None:
         return "down", words or "no key"
     return ("degraded" if signing_keys.unreadable() else "ok"), words

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from keys.models import SigningKey, public_jwk
+from keys.models import SigningKey
 
 
 class Command(BaseCommand):
@@ -29,9 +29,8 @@ class Command(BaseCommand):
                 raise CommandError(f"{path} cannot be read ({error}).") from None
             if not isinstance(private, RSAPrivateKey):
                 raise CommandError(f"{path} is not an RSA key.")
-            kid = public_jwk(private)["kid"]
-            known = SigningKey.objects.filter(kid=kid).first()
-            if known:  # as 1.0.0 has published it, with the time from which it signs
-                SigningKey.of(private, known.signs_from).save()
+            key = SigningKey.of(private)
+            same = SigningKey.objects.filter(kid=key.kid)  # 1.0.0 has published from when it signs
+            known = same.update(public_jwk=key.public_jwk, private_key=key.private_key)
             state = "was imported" if known else "was skipped: withdrawn, or never published"
-            self.stdout.write(f"{kid} ({path.name}) {state}.")
+            self.stdout.write(f"{key.kid} ({path.name}) {state}.")

@@ -17,8 +17,6 @@ class Command(BaseCommand):
         parser.add_argument("kid", help="as `listkeys` shows it; after `--` if it begins with a -")
 
     def handle(self, *args: object, kid: str, **options: Any) -> None:
-        try:
-            SigningKey.objects.withdraw(kid)
-        except SigningKey.DoesNotExist:
-            raise CommandError(f"{kid} is unknown, or withdrawn already.") from None
+        if not SigningKey.objects.withdraw(kid):
+            raise CommandError(f"{kid} is unknown, or withdrawn already.")
         self.stdout.write(f"{kid} is withdrawn.")
