@@ -76,7 +76,10 @@ whenShown(async (main) => {
 });
 
 function showOwn() {
-  if (client.user) all("[data-own]").forEach((part) => fillText(part, client.user));
+  if (client.user) {
+    const language = one(`footer [data-language=${client.user.settings.language}]`).textContent;
+    all("[data-own]").forEach((part) => fillText(part, { ...client.user, language }));
+  }
 }
 
 client.addEventListener("change", () => {
