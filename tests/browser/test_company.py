@@ -39,7 +39,7 @@ def page(site_of_ada):
     page = site_of_ada.tab("/login", locale="de")
     fill(page, email="ada@example.com", password=PASSWORD)
     page.locator("[data-when=admin]:visible").click()
-    page.locator("[data-overview]:not([hidden])").wait_for()
+    page.locator("[data-overview]:visible").wait_for()
     return page
 
 

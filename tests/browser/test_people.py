@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from tests.browser.conftest import fill, heading, invite, invited, open_tab, says
+from tests.browser.conftest import fill, heading, invite, invited, open_tab, says, settled
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
 
@@ -36,8 +36,30 @@ def test_role_changes_after_a_question_and_the_focus_stays(people):
     row_of(people, "Bob Boole").locator("td", has_text="Admin").first.wait_for()
 
 
+@pytest.mark.parametrize("width", [320, 1280])
+def test_figures_and_the_button_shift_nothing_when_they_come(people, width):
+    def place():
+        settled(people)
+        row_of(people, "Bob Boole").wait_for()
+        return [people.locator(f"{one}:visible").bounding_box() for one in ("h1", "table")]
+
+    people.set_viewport_size({"width": width, "height": 800})
+    people.route("**/pages/overview", lambda route: route.abort())
+    people.reload()
+    without = place()
+    assert not people.locator("[data-invite]").is_visible()
+
+    people.unroute("**/pages/overview")
+    people.reload()
+    people.locator("[data-overview]:visible").wait_for()
+    people.locator("[data-invite]:visible").wait_for()
+
+    assert place() == without
+
+
 def test_message_shifts_nothing_and_leaves_by_itself(people):
     title = people.get_by_role("heading", name="People", level=1)
+    settled(people)
     place = title.bounding_box()
 
     act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")

@@ -16,7 +16,7 @@ async function overview() {
   if (!place) return;
   const figures = await call("GET", "/pages/overview");
   fillText(place, figures);
-  place.hidden = false;
+  place.classList.remove("awaited");
   placeInvitation(figures.people + figures.invitations < 2);
   admins = figures.admins;
   spareOnlyAdmin();

@@ -53,6 +53,7 @@ export function emails(text) {
 export function placeInvitation(alone) {
   const form = one("[data-team]");
   if (one("[data-outcome] li", form)) return; // it is being read
+  one("main [data-invite]").classList.remove("awaited");
   one("main [data-invite]").hidden = alone;
   one("[data-invite-here]").hidden = !alone;
   const place = one(alone ? "[data-invite-here]" : "#invite");
