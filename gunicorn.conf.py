@@ -16,7 +16,7 @@ if settings.METRICS_TOKEN:
     METRICS_DIR = tempfile.mkdtemp(prefix="consulting-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = METRICS_DIR
 
-bind = f"{settings.BIND}:{settings.PORT}"
+bind = f"[{settings.BIND}]:{settings.PORT}"  # the brackets are for IPv6
 workers = settings.WEB_CONCURRENCY
 worker_class = "gthread"
 threads = settings.WEB_THREADS

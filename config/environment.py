@@ -5,7 +5,6 @@ import contextlib
 import os
 import re
 import secrets
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -77,11 +76,6 @@ def choice(name: str, default: Choice, choices: Sequence[Choice]) -> Choice:
     return read(name, default, (lambda value: known[value.lower()], f"one of {', '.join(choices)}"))
 
 
-def boolean(name: str, default: bool) -> bool:
-    """true, 1, yes, on or their opposites."""
-    return read(name, str(default), (TypeAdapter(bool).validate_python, "true or false"))
-
-
 # ---- Parsers ---------------------------------------------------------------------------------
 
 
@@ -101,12 +95,6 @@ def matching(pattern: str) -> Callable[[str], str]:
 def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
     """For the items of a comma-separated list."""
     return lambda value: [parse(item.strip()) for item in value.split(",") if item.strip()]
-
-
-def as_host(value: str) -> str:
-    """An IP address; IPv6 in the brackets that it needs before a port."""
-    address = ip_address(value)
-    return f"[{address}]" if address.version == 6 else str(address)
 
 
 def as_browsers_write(value: str) -> str:
@@ -152,7 +140,7 @@ def as_database(url: str) -> Config:
     pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", False)
     # The service settles Django's other options itself.
     require(config.keys() <= {"ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"})
-    return config | {"DISABLE_SERVER_SIDE_CURSORS": TypeAdapter(bool).validate_python(pooled)}
+    return config | {"DISABLE_SERVER_SIDE_CURSORS": BOOLEAN[0](pooled)}
 
 
 LIBPQ = {  # options that take few values
@@ -173,7 +161,7 @@ def redis_options(url: str) -> Config:
     pool = ConnectionPool.from_url(url)
     pool.make_connection()  # refuses an option that it does not know, and does not connect
     require("host" in pool.connection_kwargs and re.fullmatch(r"/?\d*", urlsplit(url).path))
-    return pool.connection_kwargs
+    return {"ssl": url.startswith("rediss"), **pool.connection_kwargs}
 
 
 def redis_servers(url: str) -> Config | None:
@@ -183,22 +171,21 @@ def redis_servers(url: str) -> Config | None:
     if not plus:
         return None
     address, _, query_string = url.partition("://")[2].partition("?")
-    servers_and_login, _, path = address.partition("/")
+    login_and_hosts, _, path = address.partition("/")
     service, _, db = path.strip("/").partition("/")
     require(service if kind == "sentinel" else kind == "cluster" and not service)
-    user, at, hosts = servers_and_login.rpartition("@")
+    user, at, hosts = login_and_hosts.rpartition("@")
     query = dict(parse_qsl(query_string))
     login = ("username", "password")
     own = {key: query.pop(f"sentinel_{key}") for key in login if f"sentinel_{key}" in query}
     rest = f"/{db}?{urlencode(query)}"
     servers = [redis_options(f"{scheme}://{user}{at}{host}{rest}") for host in hosts.split(",")]
+    options = {key: servers[0][key] for key in ("ssl", *query)}
     port = 26379 if service else 6379
-    tls = {"ssl": True} if scheme == "rediss" else {}
-    options = tls | {key: servers[0][key] for key in query}
     return {
         "endpoints": [(server["host"], server.get("port", port)) for server in servers],
         "service": service or None,
-        "options": options | {k: servers[0][k] for k in (*login, "db") if servers[0].get(k)},
+        "options": options | {k: servers[0][k] for k in (*login, "db") if k in servers[0]},
         "sentinel_options": options | own,
     }
 
@@ -209,10 +196,8 @@ def as_email(url: str) -> Config:
     config: Config = environ.Env.email_url_config(url)
     if scheme == "consolemail":
         config["EMAIL_BACKEND"] = "mail.console.EmailBackend"
-    elif scheme == "filemail":
-        require(config["EMAIL_FILE_PATH"])
     else:
-        require(scheme in {"smtp", "smtps", "smtp+tls", "smtp+ssl"} and config["EMAIL_HOST"])
+        require(config["EMAIL_FILE_PATH" if scheme == "filemail" else "EMAIL_HOST"])
     # RFC 8314 §3.3: TLS from the first byte has a port of its own.
     config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
     return {key: value for key, value in config.items() if value}
@@ -221,7 +206,8 @@ def as_email(url: str) -> Config:
 # ---- Kinds of values -------------------------------------------------------------------------
 
 TEXT = matching(".+"), "not empty"
-HOST = as_host, "an IP address"
+BOOLEAN = TypeAdapter(bool).validate_python, "true or false"  # also yes, no, on, off, 1, 0
+HOST = ip_address, "an IP address"
 HOST_NAMES = (
     each(matching(r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]")),
     "host names without scheme, port or path, separated by commas",
@@ -267,14 +253,11 @@ def secret_key(name: str, path: Path) -> str:
 
 
 def make_secret(path: Path) -> None:
-    """Write a random secret into a private file. It is linked into place once it is complete: of
-    processes that start together, all use the file that came first."""
+    """Write a random secret into a private file, unless another process comes first."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".new-") as draft:
-        draft.write(secrets.token_urlsafe(48))
-        draft.flush()
-        with contextlib.suppress(FileExistsError):
-            os.link(draft.name, path)
+    with contextlib.suppress(FileExistsError):
+        path.touch(0o600, exist_ok=False)
+        path.write_text(secrets.token_urlsafe(48))
 
 
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
@@ -292,11 +275,11 @@ def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
 
     "" where no browser would accept it: an IP address is no domain, and plain http is not trusted.
     """
-    value = given(name, urlsplit(urls[0]).hostname or "").lower()
-    if re.fullmatch(r"[0-9.]+|.*:.*", value):
-        return "", []
-    if not value or not any(f".{urlsplit(url).hostname}".endswith(f".{value}") for url in urls):
-        stop(name, "must be the host of FRONTEND_URL or SERVICE_URL, or a domain above it")
-    origins = dict.fromkeys("{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls)
-    usable = [origin for origin in origins if verify_rp_id(value, origin)]
-    return value if usable else "", usable
+    host = urlsplit(urls[0]).hostname or ""
+    domain = given(name, host).lower()
+    origins = ["{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls]
+    is_address = re.fullmatch(r"[0-9.]+|.*:.*", domain)
+    usable = [url for url in origins if verify_rp_id(domain, url) and not is_address]
+    if not usable and domain != host:
+        stop(name, "must be the https host of FRONTEND_URL or SERVICE_URL, or a domain above it")
+    return domain if usable else "", usable

@@ -1,7 +1,5 @@
 """System checks of the limits' settings."""
 
-import ipaddress
-
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004
 
@@ -30,7 +28,6 @@ def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    bind = ipaddress.ip_address(settings.BIND.strip("[]"))
     # A proxy ends TLS but is not trusted, so its address would be counted.
     has_proxy = (
         settings.SECURE_PROXY_SSL_HEADER
@@ -56,7 +53,7 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
         ),
         (
             "W007",
-            not bind.is_private or bind.is_unspecified,
+            not settings.BIND.is_private or settings.BIND.is_unspecified,
             "Clients may reach gunicorn past the proxy.",
             "Set BIND to 127.0.0.1, or to an address that only the proxy reaches.",
         ),

@@ -7,9 +7,9 @@ from pathlib import Path
 PAGE = Path("docs/configuration.md")
 ROW = re.compile(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
 VALUES = {
-    "boolean": "`true`, `false`",
     "passkeys": "domain",
     "secret_key": "secret",
+    "env.BOOLEAN": "`true`, `false`",
     "env.BREACH_FILE": "path",
     "env.DATABASE": "`postgres://`, `sqlite://`",
     "env.DSN": "DSN",
@@ -66,7 +66,7 @@ def default(call):
         return "none"
     node = call.args[1]
     if isinstance(node, ast.Constant):
-        return f"`{str(node.value).lower() if isinstance(node.value, bool) else node.value}`"
+        return f"`{node.value}`"
     text = "".join(
         part.value if isinstance(part, ast.Constant) else ast.unparse(part.value)
         for part in node.values

@@ -75,9 +75,9 @@ def test_checks_are_silent_in_production():
         ("EMAIL_HOST", "mail.example.com", "accounts.E003"),
         ("DEFAULT_FROM_EMAIL", "no-reply@example.com", "accounts.E003"),
         ("TRUSTED_PROXY_COUNT", 0, "throttling.W002"),
-        ("BIND", "0.0.0.0", "throttling.W007"),
-        ("BIND", "[::]", "throttling.W007"),
-        ("BIND", "93.184.216.34", "throttling.W007"),
+        ("BIND", ipaddress.ip_address("0.0.0.0"), "throttling.W007"),
+        ("BIND", ipaddress.ip_address("::"), "throttling.W007"),
+        ("BIND", ipaddress.ip_address("93.184.216.34"), "throttling.W007"),
         ("RATE_LIMIT_PUBLIC", 9, "throttling.W003"),
         (
             "RATE_LIMIT_CREDENTIAL_NETWORKS",

@@ -34,7 +34,7 @@ BAD = {
     "SECRET_KEY_FALLBACKS_FILE": ["/nowhere", "/"],
     "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee"],
     "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
-    "PASSKEYS_RP_ID": ["", "example.com", "host"],
+    "PASSKEYS_RP_ID": ["", "example.com", "host", "127.0.0.1"],
     "STAFF_SECOND_FACTOR": ["", "perhaps"],
     "SERVICE_URL": ["", "api.example.com", "https://x/path"],
     "CORS_ALLOWED_ORIGINS": [
@@ -240,7 +240,7 @@ def test_address_of_a_cluster_is_read(read):
 
     assert found["endpoints"] == [("a", 6379), ("b", 7001)]
     assert found["service"] is None
-    assert found["options"] == {"password": "secret"}
+    assert found["options"] == {"ssl": False, "password": "secret"}
 
 
 APP, SERVICE = "https://app.example.com", "https://api.example.com"
@@ -256,7 +256,6 @@ APP, SERVICE = "https://app.example.com", "https://api.example.com"
         ("http://127.0.0.1:8000", None, None, ("", [])),
         ("http://[::1]:8000", None, None, ("", [])),
         ("http://app.example.com", SERVICE, None, ("", [])),  # no browser trusts plain http
-        (APP, SERVICE, "127.0.0.1", ("", [])),
     ],
 )
 def test_passkeys_belong_to_a_domain(read, frontend, service, given, expected):
