@@ -1,6 +1,7 @@
 """E-mail addresses: one canonical form, by which they are stored, compared, locked and mailed."""
 
 import unicodedata
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
@@ -13,11 +14,6 @@ MAX_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
 INVISIBLE = dict.fromkeys(map(ord, "\u2060\u200b\u00ad"))
 
 validate = EmailValidator()
-
-
-def validate_email(value: str) -> None:
-    """Raises ValidationError if there is no canonical form."""
-    canonical_email(value)
 
 
 def canonical_email(value: str) -> str:
@@ -39,22 +35,20 @@ def canonical_email(value: str) -> str:
     typed, plain = domain.lower(), domain.isascii()
     try:
         domain = domain.encode("idna").decode("ascii")
+        value = f"{local}@{domain}".lower()
         # IDNA 2003 maps ß to ss, a final sigma to another letter and invisible characters to
         # nothing; domain names of today (RFC 5892) keep them apart.
-        if not plain and domain.encode().decode("idna") != typed:
+        if len(value) > MAX_LENGTH or (not plain and domain.encode().decode("idna") != typed):
             raise UnicodeError
     except UnicodeError:
         raise ValidationError(validate.message, code="invalid") from None
-    value = f"{local}@{domain}".lower()
-    if len(value) > MAX_LENGTH:
-        raise ValidationError(validate.message, code="invalid")
     return value
 
 
 class CanonicalEmailField(models.EmailField):
     """An EmailField that stores and looks up the canonical form, bulk operations included."""
 
-    default_validators = [validate_email]
+    default_validators: list[Any] = [canonical_email]  # it raises ValidationError
 
     def get_prep_value(self, value: str | None) -> str | None:
         value = super().get_prep_value(value)
