@@ -35,7 +35,9 @@ def drop_untrusted_cookies(request: HttpRequest) -> None:
 
 
 def repeated(header: str) -> list[str]:
-    """The names that a Cookie header holds more than once (RFC 6265 §5.4 allows it)."""
+    """The names that a Cookie header holds more than once (RFC 6265 §5.4 allows it). It is decoded
+    as Django does: a name may have spaces around it that are not ASCII, which Django strips."""
+    header = header.encode("latin-1").decode(errors="replace")
     names = Counter(pair.partition("=")[0].strip() for pair in header.split(";"))
     return [name for name, times in names.items() if times > 1]
 

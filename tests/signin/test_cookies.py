@@ -48,6 +48,16 @@ def test_planted_second_cookie_signs_nobody_in(token, eve):
         assert answer.cookies["service_refresh"]["max-age"] == 0
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\x85"])
+def test_spaces_outside_ascii_hide_no_planted_cookie(token, eve, space):
+    spaces = space.encode().decode("latin-1")  # as a header's bytes come
+    planted = str(tokens.issue(eve)[1])
+
+    for name in (f"{spaces}service_refresh", f"service_refresh{spaces}"):
+        answer = refresh(f"service_refresh={token}; {name}={planted}")
+        assert answer.status_code == 401
+
+
 def test_planted_cookies_leave_the_body_its_say(token):
     answer = refresh("service_refresh=a; service_refresh=b", {"refresh_token": token})
 
