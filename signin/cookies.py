@@ -25,13 +25,15 @@ def drop_untrusted_cookies(request: HttpRequest) -> None:
 
     An attacker on a neighbouring host can plant cookies of our names in a browser ("cookie
     tossing"). Of several with one name it is unknown which is ours: they become an empty one, which
-    counts as none and is cleared. Cookies of a foreign page's request are removed, so that they are
-    neither read nor cleared.
+    counts as none and is cleared. So does one with a NUL, which PostgreSQL refuses. Cookies of a
+    foreign page's request are removed, so that they are neither read nor cleared.
     """
     if is_foreign(request):
         request.COOKIES.clear()
     else:
-        request.COOKIES.update(dict.fromkeys(repeated(request.META["HTTP_COOKIE"]), ""))
+        empty = [name for name, value in request.COOKIES.items() if "\0" in value]
+        empty += repeated(request.META["HTTP_COOKIE"])
+        request.COOKIES.update(dict.fromkeys(empty, ""))
 
 
 def repeated(header: str) -> list[str]:

@@ -136,6 +136,14 @@ def test_planted_admin_cookie_signs_nobody_in_and_is_cleared(operator):
     assert answer.cookies["sessionid"]["max-age"] == 0
 
 
+@pytest.mark.parametrize("path", ["/admin/", "/admin/login/"])
+def test_admin_cookie_with_a_nul_is_none(path):
+    answer = Client().get(path, headers={"cookie": r'sessionid="\000planted"'})
+
+    assert answer.status_code == (302 if path == "/admin/" else 200)
+    assert answer.cookies["sessionid"]["max-age"] == 0
+
+
 @pytest.mark.parametrize("origin", FOREIGN)
 def test_admin_cookie_of_a_foreign_page_is_neither_read_nor_cleared(operator, origin):
     answer = operator.get("/admin/", headers={"origin": origin})
