@@ -9,7 +9,6 @@ second and 23 MB to load, so `assistants.views` imports this file when the first
 """
 
 import base64
-import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -154,7 +153,7 @@ def header_text(value: str | None) -> str | None:
         return value
     try:
         return base64.b64decode(value[9:-2], validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         return None
 
 

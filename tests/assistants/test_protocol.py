@@ -120,6 +120,7 @@ def test_what_is_no_message_is_told_so(as_bob, body, error):
         {"Mcp-Name": "=?base64?bGlzdF91c2Vycw==?="},
         {"Mcp-Name": "=?base64?***?="},
         {"Mcp-Name": "=?base64?/w==?="},
+        {"Mcp-Name": "=?base64?\u00e9?="},
     ],
 )
 def test_headers_that_contradict_the_body_are_refused(as_bob, headers):
