@@ -20,6 +20,7 @@ from signin.errors import (
     FACTOR_ERRORS,
     FactorMustBeSetUp,
     FactorNeeded,
+    SecondFactorRequired,
     WrongCredentials,
     WrongPasskey,
     WrongPassword,
@@ -101,6 +102,8 @@ class LinkSignInView(CredentialView):
         method = check_factor(person, proof, device) if has_factor else Method.PASSWORD
         with transaction.atomic():
             user = self.redeem(link, data)
+            if user.has_second_factor and not has_factor:  # set up during the hash
+                raise SecondFactorRequired(methods=user.factors.methods())
             clear_lockout(link.email, device)
             self.record(link, user)
             to_be_set_up = user.factor_required and not user.has_second_factor

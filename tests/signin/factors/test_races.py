@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from accounts.models import Account, Role, User
+from passwords.models import PasswordChange
 from signin.factors.models import Factors, RecoveryCode
 from tests.conftest import API, PASSWORD, bearer, race
 from tests.signin.factors.authenticator import Authenticator
@@ -166,6 +167,37 @@ def test_requiring_races_with_an_acceptance(ada):
         else:
             assert "enrolment" in accepted.json()
         Account.objects.update(second_factor="optional")
+
+
+@pytest.mark.usefixtures("real_hashes")  # which leave the other call time
+def test_first_factor_races_with_a_password_link(ada):
+    for _ in range(TIMES):
+        api = bearer(ada)
+        options = api.post("/auth/factors/passkeys/options", PROOF).json()
+        link = PasswordChange.objects.make(ada)
+        added, (status, body) = race(
+            partial(
+                api.post,
+                "/auth/factors/passkeys",
+                {"credential": Authenticator().register(options)},
+            ),
+            partial(redeem, link),
+        )
+
+        if added.status_code == 201:
+            assert (status, body["error"]) == (401, "second factor required")
+        else:
+            assert (added.status_code, status) == (401, 200)
+        Factors.objects.all().delete()
+        ada.has_second_factor = False
+        ada.set_password(PASSWORD)
+        ada.save()
+
+
+def redeem(link):
+    body = {"token": link.token, "password": "a new password"}
+    answer = API().post("/password-changes/redeem", body)
+    return answer.status_code, answer.json()
 
 
 def test_reset_races_with_a_log_in(ada, new_user):
