@@ -62,6 +62,14 @@ def settled(page):
         quiet = 0 if under_way else quiet + 1
 
 
+def until(page, expression):
+    """Wait for it to hold; Playwright's own way evaluates strings, which the policy forbids."""
+    deadline = time.monotonic() + 30
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, expression
+        page.wait_for_timeout(50)
+
+
 class Site:
     """A service with its pages and mails, and browsers of several people before it."""
 

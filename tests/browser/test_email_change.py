@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading, open_row, says
-from tests.browser.test_factors import add_app, add_passkey, code, until
+from tests.browser.conftest import fill, heading, open_row, says, until
+from tests.browser.test_factors import add_app, add_passkey, code
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 

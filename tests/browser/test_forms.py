@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading, open_row, says
-from tests.browser.test_factors import until
+from tests.browser.conftest import fill, heading, open_row, says, until
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -124,7 +123,7 @@ def test_fields_say_what_the_service_finds_wrong(site_of_ada):
     assert page.evaluate("document.activeElement.name") == "first_name"
 
 
-def test_password_is_shown_counted_and_hidden_again(site_of_ada):
+def test_new_password_is_counted_and_can_be_shown(site_of_ada):
     page = site_of_ada.tab("/forgot-password")
     fill(page, email="ada@example.com")
     page.goto(site_of_ada.mailed_link())
@@ -180,16 +179,6 @@ def test_mail_is_asked_for_again_and_for_another_address(site):
     assert page.locator("[name=email]").input_value() == "ada@example.com"
     fill(page, email="bob@example.com")
     page.get_by_text("bob@example.com").wait_for()
-
-
-def test_address_is_known_on_the_next_page(site_of_ada):
-    page = site_of_ada.tab("/login")
-    page.locator("[name=email]").fill("ada@example.com")
-
-    page.get_by_role("link", name="Forgot your password?").click()
-
-    heading(page, "Reset your password")
-    assert page.locator("[name=email]").input_value() == "ada@example.com"
 
 
 def test_password_managers_are_led_to_the_change(site_of_ada):

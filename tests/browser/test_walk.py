@@ -57,15 +57,6 @@ def test_page_that_is_being_made_while_another_tab_signs_out_leads_to_the_log_in
     heading(second, "Sign in")
 
 
-def test_log_in_leads_to_the_page_that_was_wanted(site_of_ada):
-    page = site_of_ada.tab("/people")
-    heading(page, "Sign in")
-
-    fill(page, email="ada@example.com", password=PASSWORD)
-
-    heading(page, "People")
-
-
 def test_log_in_leads_to_the_tab_that_was_wanted(site_of_ada):
     page = site_of_ada.tab("/people#settings")
     heading(page, "Sign in")
@@ -157,11 +148,3 @@ def test_language_of_the_account_wins_and_is_changed_only_when_asked(site_of_ada
     page.locator("#language:enabled").wait_for(state="attached")
     assert page.locator("#language").input_value() == "de"
     assert not page.get_by_text("Dieser Browser zeigt").is_visible()
-
-
-def test_language_is_chosen_at_the_foot_of_a_page(site):
-    page = site.tab("/login")
-
-    page.get_by_role("button", name="Deutsch").click()
-
-    heading(page, "Anmelden")
