@@ -4,25 +4,17 @@ import threading
 import time
 
 import pytest
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import Account, User
 from accounts.models.users import protection
-from accounts.validators import validate_company_name
 from invitations.models import Invitation
 from tests.assistants.conftest import use
 from tests.conftest import bearer, close_connections, race
 from tests.signin.conftest import PERSON
 
-NAMES = ["Operators", "operators", " OPERATORS "]
 REFUSED = ["This name is taken by the operators."]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_name_is_refused_in_any_case(name):
-    with pytest.raises(ValidationError, match="taken by the operators"):
-        validate_company_name(name)
 
 
 @pytest.mark.django_db

@@ -223,7 +223,7 @@ def test_command_for_a_user_erased_meanwhile_fails(ada, monkeypatch):
         call_command("export", ada.email)
 
 
-def test_user_erased_during_a_request_gets_no_token(as_ada, monkeypatch):
+def test_export_of_a_user_erased_during_the_request_is_401(as_ada, monkeypatch):
     monkeypatch.setattr("privacy.views.export", erased_first)
 
     assert as_ada.get("/auth/me/data").status_code == 401
