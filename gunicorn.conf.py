@@ -5,16 +5,11 @@ import os
 import shutil
 import signal
 import tempfile
-import threading
+from logging.config import dictConfig
+from threading import Thread
 from typing import Any
 
 from config import settings
-
-if settings.METRICS_TOKEN:
-    # Each process writes its counts to files in this directory, and a scrape adds them up.
-    # prometheus_client looks for the variable when it is imported, so that comes later.
-    METRICS_DIR = tempfile.mkdtemp(prefix="consulting-metrics-")
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = METRICS_DIR
 
 bind = f"[{settings.BIND}]:{settings.PORT}"  # the brackets are for IPv6
 workers = settings.WEB_CONCURRENCY
@@ -34,30 +29,29 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    from config.logs import write_in_background
     from keys.cache import signing_keys
 
-    worker.log_listener = write_in_background()
-    threading.Thread(target=signing_keys.keep_reading, name="signing-keys", daemon=True).start()
+    settings.LOGGING["handlers"]["console"]["class"] = "config.logs.BackgroundHandler"
+    dictConfig(settings.LOGGING)
+    Thread(target=signing_keys.keep_reading, name="signing-keys", daemon=True).start()
 
 
 def worker_exit(server: Any, worker: Any) -> None:
-    from config.logs import write_the_rest
-
     # Ctrl-C sends SIGINT, then the master SIGQUIT; the second would interrupt the exit.
     for ending in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_IGN)
-    if hasattr(worker, "log_listener"):  # else it was ended before it could serve
-        write_the_rest(worker.log_listener)
 
 
-def child_exit(server: Any, worker: Any) -> None:
-    if settings.METRICS_TOKEN:  # keeps an ended process's counters in the sums, not its gauges
+if settings.METRICS_TOKEN:
+    # Each process writes its counts to files in this directory, and a scrape adds them up.
+    # prometheus_client looks for the variable when it is imported, so that comes later.
+    METRICS_DIR = tempfile.mkdtemp(prefix="consulting-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = METRICS_DIR
+
+    def child_exit(server: Any, worker: Any) -> None:
         from prometheus_client.multiprocess import mark_process_dead
 
-        mark_process_dead(worker.pid)
+        mark_process_dead(worker.pid)  # its counters stay in the sums, its gauges do not
 
-
-def on_exit(server: Any) -> None:
-    if settings.METRICS_TOKEN:
+    def on_exit(server: Any) -> None:
         shutil.rmtree(METRICS_DIR, ignore_errors=True)

@@ -7,9 +7,9 @@ secret goes in: a path is logged without its query, and neither bodies nor heade
 import json
 import logging
 import re
-import threading
-from logging.handlers import QueueHandler, QueueListener
+from logging.handlers import QueueHandler
 from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
@@ -66,11 +66,16 @@ class WithoutRequestText(logging.Filter):
         return True
 
 
-class DroppingQueueHandler(QueueHandler):
-    """Drops a line for which the queue has no room, and counts it in /metrics: requests go on when
-    the reader of the log does not."""
+class BackgroundHandler(QueueHandler):
+    """Writes in a thread of this process. A line for which the queue has no room is dropped, and
+    counted in /metrics: requests go on when the reader of the log does not."""
 
-    queue: SimpleQueue[logging.LogRecord]
+    queue: SimpleQueue[logging.LogRecord | None]
+
+    def __init__(self) -> None:
+        super().__init__(SimpleQueue())
+        self.thread = Thread(target=self.write, daemon=True)
+        self.thread.start()
 
     def enqueue(self, record: logging.LogRecord) -> None:
         if self.queue.qsize() < QUEUED_LINES:
@@ -78,22 +83,13 @@ class DroppingQueueHandler(QueueHandler):
         else:
             series.log_lines_dropped.inc()
 
+    def write(self) -> None:
+        writer = logging.StreamHandler()
+        for record in iter(self.queue.get, None):
+            writer.handle(record)
 
-def write_in_background() -> QueueListener:
-    """Let a thread of this process write what the root logger's handler writes until now."""
-    root = logging.getLogger()
-    [writer] = root.handlers
-    handler = DroppingQueueHandler(SimpleQueue())
-    handler.setFormatter(writer.formatter)  # in the thread of the request, which it names
-    writer.setFormatter(None)
-    root.handlers = [handler]
-    listener = QueueListener(handler.queue, writer)
-    listener.start()
-    return listener
-
-
-def write_the_rest(listener: QueueListener, seconds: float = 2) -> None:
-    """Write the lines that wait, unless the reader of the log has stopped."""
-    stopping = threading.Thread(target=listener.stop, daemon=True)
-    stopping.start()
-    stopping.join(seconds)
+    def close(self) -> None:
+        """At the exit: write the lines that wait, unless the reader of the log has stopped."""
+        self.queue.put(None)
+        self.thread.join(2)
+        super().close()

@@ -3,7 +3,7 @@
 import tomllib
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from corsheaders.defaults import default_headers
 from redis.backoff import NoBackoff
@@ -287,7 +287,7 @@ EMAIL_TIMEOUT = 10
 
 # ---- Logs ------------------------------------------------------------------------------------
 
-LOGGING = {
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {

@@ -3,19 +3,14 @@
 import json
 import logging
 import re
+import sys
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from audit.origin import Origin, current
-from config.logs import (
-    JSONFormatter,
-    TextFormatter,
-    WithoutRequestText,
-    write_in_background,
-    write_the_rest,
-)
+from config.logs import BackgroundHandler, JSONFormatter, TextFormatter, WithoutRequestText
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -116,10 +111,10 @@ def test_json_line_is_one_object():
 
 def test_line_is_written_in_the_background_with_its_request(monkeypatch):
     root, written = logging.getLogger(), StringIO()
-    writer = logging.StreamHandler(written)
-    writer.setFormatter(TextFormatter())
-    monkeypatch.setattr(root, "handlers", [writer])
-    listener = write_in_background()
+    monkeypatch.setattr(sys, "stderr", written)
+    handler = BackgroundHandler()
+    handler.setFormatter(TextFormatter())
+    monkeypatch.setattr(root, "handlers", [handler])
     token = current.set(Origin("127.0.0.1", "", "request-1"))
     try:
         raise ValueError("wrong")
@@ -127,7 +122,7 @@ def test_line_is_written_in_the_background_with_its_request(monkeypatch):
         root.exception("failed", extra={"fields": {"n": 1}})
     finally:
         current.reset(token)
-    write_the_rest(listener)
+    handler.close()
 
     first, *trace = written.getvalue().splitlines()
     assert first.endswith(" ERROR root [request-1] failed n=1")
