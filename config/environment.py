@@ -150,12 +150,6 @@ LIBPQ = {  # options that take few values
 }
 
 
-def as_redis_url(url: str) -> str:
-    if url and redis_servers(url) is None:
-        redis_options(url)
-    return url
-
-
 def redis_options(url: str) -> Config:
     """redis-py's options for a URL of one server."""
     pool = ConnectionPool.from_url(url)
@@ -169,6 +163,8 @@ def redis_servers(url: str) -> Config | None:
     nodes, the service that Sentinels watch, and the options of connections. None for one server."""
     scheme, plus, kind = url.partition("://")[0].partition("+")
     if not plus:
+        if url:
+            redis_options(url)
         return None
     address, _, query_string = url.partition("://")[2].partition("?")
     login_and_hosts, _, path = address.partition("/")
@@ -224,7 +220,7 @@ SECRETS = each(matching(".{32,}")), "secrets of at least 32 characters, separate
 TOKEN = matching("([ -~]{16,})?"), "at least 16 ASCII characters long"
 DSN = matching(r"(https?://\w+@[\w.:\[\]-]+/(\S+/)?\d+)?"), "a DSN of Sentry"
 DATABASE = as_database, "an address, such as postgres://user:password@host:5432/name"
-REDIS = as_redis_url, "an address, such as redis://:password@host:6379/0"
+REDIS = lambda url: (url, redis_servers(url)), "an address, such as redis://:password@host:6379/0"
 EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
 BREACH_FILE = as_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
 NETWORK_LIMITS = as_network_limits, "NETWORK=LIMIT, each network once, in IPv6 a /64 or larger"

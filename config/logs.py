@@ -23,11 +23,6 @@ PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 QUEUED_LINES = 5_000  # that wait for a slow reader of the log, in each process
 
 
-def escape(found: re.Match[str]) -> str:
-    """A control character, such as the end of a line, as `\\xNN`."""
-    return found[0].encode("unicode_escape").decode()
-
-
 class TextFormatter(logging.Formatter):
     """`time LEVEL logger [request] message name=value …`. The lines of a traceback are indented, so
     that nothing in them looks like a line of the log."""
@@ -42,7 +37,9 @@ class TextFormatter(logging.Formatter):
         lines = [" ".join(words)]
         if record.exc_info:
             lines += self.formatException(record.exc_info).splitlines()
-        return "\n    ".join(CONTROLS.sub(escape, line) for line in lines)
+        # The end of a line becomes `\n`, another control character `\x1b`.
+        escaped = [CONTROLS.sub(lambda found: ascii(found[0])[1:-1], line) for line in lines]
+        return "\n    ".join(escaped)
 
 
 class JSONFormatter(JsonFormatter):

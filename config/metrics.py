@@ -6,7 +6,6 @@ fixed number of statements that read no more rows than are waiting or locked.
 """
 
 import logging
-import os
 import platform
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from django.conf import settings
 from django.db import Error
 from django.http import HttpResponse
 from django.utils.crypto import constant_time_compare
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.core import InfoMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -87,25 +86,16 @@ def silence(name: str) -> float:
     return -1 if age == timedelta.max else age.total_seconds()
 
 
-def exposition() -> bytes:
-    """All series in the text format; over all processes where they share a folder."""
-    registry = CollectorRegistry()
-    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-        MultiProcessCollector(registry)
-    else:
-        registry.register(REGISTRY)
-    registry.register(StateCollector())
-    return generate_latest(registry)
-
-
 class MetricsView(JSONView):
     """GET /metrics, for callers with METRICS_TOKEN."""
 
     schema = None
 
     def get(self, request: Request) -> HttpResponse:
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        known = str(settings.METRICS_TOKEN)
-        if scheme.lower() != "bearer" or not constant_time_compare(token, known):
+        given = request.headers.get("Authorization", "")
+        if not constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}"):
             raise NotAuthenticated
-        return HttpResponse(exposition(), content_type=CONTENT_TYPE_LATEST)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # adds up the files of gunicorn's processes
+        registry.register(StateCollector())
+        return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -1,6 +1,5 @@
 """How bodies are read: as JSON objects (RFC 8259)."""
 
-from collections.abc import Mapping
 from typing import IO, Any
 
 from rest_framework.exceptions import ParseError
@@ -11,14 +10,9 @@ class ObjectParser(JSONParser):
     """DRF's, for objects alone, nested no deeper than the interpreter's stack. CountedView has
     checked the size."""
 
-    def parse(
-        self,
-        stream: IO[bytes],
-        media_type: str | None = None,
-        parser_context: Mapping[str, object] | None = None,
-    ) -> dict[str, Any]:
+    def parse(self, stream: IO[bytes], *args: Any, **options: Any) -> dict[str, Any]:
         try:
-            body = super().parse(stream, media_type, parser_context)
+            body = super().parse(stream, *args, **options)
         except (ParseError, RecursionError):
             body = None
         if not isinstance(body, dict):

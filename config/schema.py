@@ -57,7 +57,6 @@ ERROR = {
     "additionalProperties": False,
 }
 
-
 # The errors that follow from a view's kind: by name, the status and the words.
 COMMON = {
     "BadRequest": (400, ["invalid request", "malformed JSON", "invalid host", "bad request"]),
@@ -170,10 +169,9 @@ def document() -> bytes:
     schema = SchemaGenerator().get_schema(request=None, public=True)
     for kind, parts in COMPONENTS.items():
         schema["components"][kind] = schema["components"].get(kind, {}) | parts
-    plain = json.loads(json.dumps(schema), object_hook=without_enum_ids)
+    # drf-spectacular leaves notes to itself.
+    plain = json.loads(
+        json.dumps(schema),
+        object_hook=lambda part: {key: part[key] for key in part if key != "x-spec-enum-id"},
+    )
     return json.dumps(plain, indent=1, ensure_ascii=False).encode() + b"\n"
-
-
-def without_enum_ids(part: JSON) -> JSON:
-    """A JSON object without drf-spectacular's notes to itself."""
-    return {key: value for key, value in part.items() if key != "x-spec-enum-id"}

@@ -30,8 +30,7 @@ LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
 SENTRY_DSN = env.read("SENTRY_DSN", "", env.DSN)
 
 DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE)
-REDIS_URL = env.read("REDIS_URL", "", env.REDIS)
-REDIS_SERVERS = env.redis_servers(REDIS_URL)  # of Sentinels or of a Cluster
+REDIS_URL, REDIS_SERVERS = env.read("REDIS_URL", "", env.REDIS)  # None for one server
 EMAIL = env.read("EMAIL_URL", "consolemail://", env.EMAIL)
 DEFAULT_FROM_EMAIL = env.read("DEFAULT_FROM_EMAIL", "no-reply@localhost", env.SENDER)
 

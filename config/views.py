@@ -21,11 +21,8 @@ class SchemaView(CountedView):
         operation_id="getSchema", summary="Get this document", responses={200: OpenApiTypes.OBJECT}
     )
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(
-            document(),
-            content_type="application/json",
-            headers={"Cache-Control": "public, max-age=60"},
-        )
+        headers = {"Cache-Control": "public, max-age=60"}
+        return HttpResponse(document(), content_type="application/json", headers=headers)
 
 
 class NotFoundView(CountedView):
