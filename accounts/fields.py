@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from accounts.passwords import check_new_password
+from accounts.passwords import LONGEST, check_new_password
 from accounts.validators import validate_company_name, validate_name
 from mail.emails import canonical_email
 
@@ -53,7 +53,7 @@ class PasswordField(TextField):
     """A password as typed: spaces count. Its length is checked before it is hashed."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(trim_whitespace=False, max_length=256, write_only=True, **options)
+        super().__init__(trim_whitespace=False, max_length=LONGEST, write_only=True, **options)
 
 
 @extend_schema_field({"type": "string", "format": "password", "pattern": PLAIN})
