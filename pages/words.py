@@ -13,7 +13,7 @@ WORDS = {
     "too many attempts: link": _("Too many attempts: wait {lock} minutes. Your link still works."),
     "goes on by itself": _("Too many requests. This continues automatically in a moment."),
     "goes on by itself: long": _(
-        "Too many attempts. This continues in {lock} minutes at most. A passkey works now."
+        "Too many attempts. This continues within {lock} minutes. Or use a passkey now."
     ),
     "log in": _("Sign in"),
     "new password": _("Reset your password"),
@@ -92,14 +92,14 @@ WORDS = {
     "this device": _("This device"),
     "unknown browser": _("Unknown browser"),
     "forget: sure": _("Remove {name}?"),
-    "forget: then": _("At the next sign-in it counts as a new device. Nobody is signed out."),
+    "forget: then": _("At the next sign-in, it counts as a new device. No one is signed out."),
     "forget: done": _("{name} was removed."),
     "invited": _("Invitation sent to {email}."),
     "invited: several": _("{count} invitations sent."),
     "invited: refused": _("{count} invited. {refused} to check:"),
     "select": _("Select {name}"),
     "selected": _("{count} selected"),
-    "several: sure": _("{what}: {count} selected?"),
+    "several: sure": _("{what}? {count} selected."),
     "several: done": _("{count} done."),
     "several: failed": _("{count} done. Not done: {names}."),
     "range": _("{from} to {to} of {total}"),

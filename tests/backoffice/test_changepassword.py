@@ -23,7 +23,7 @@ def typed(monkeypatch):
     ("language", "words"),
     [("en", "Our support team set a new password"),
      ("de", "unser Support hat ein neues Passwort"),
-     ("sv", "Vår support har valt ett nytt lösenord")],
+     ("sv", "Vår support har angett ett nytt lösenord")],
 )  # fmt: skip
 def test_owner_is_notified_of_the_new_password(bob, as_bob, typed, language, words):
     User.objects.filter(pk=bob.pk).update(language=language)

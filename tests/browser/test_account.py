@@ -24,7 +24,7 @@ def let_in(site):
     page = site.tab(f"/oauth/authorize?{urlencode(asked | proof | {'response_type': 'code'})}")
     page.route(f"{CALLBACK}**", lambda route: route.fulfill(body="Back at the assistant"))
     page.get_by_label("E-mail address").fill("ada@example.com")
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Allow").click()
     page.get_by_text("Back at the assistant").wait_for()

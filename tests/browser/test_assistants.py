@@ -41,7 +41,7 @@ def open_page(site, path, **options):
 
 def sign_in(page, password=PASSWORD):
     page.get_by_label("E-mail address").fill("ada@example.com")
-    page.get_by_label("Password").fill(password)
+    page.get_by_label("Password", exact=True).fill(password)
     page.get_by_role("button", name="Sign in").click()
 
 
@@ -108,7 +108,7 @@ def test_password_is_shown_and_caps_lock_said(site_of_ada):
 
     assert password.get_attribute("type") == "text"
     assert (
-        page.get_by_role("button", name="Anzeigen Passwort").get_attribute("aria-pressed") == "true"
+        page.get_by_role("button", name="Passwort anzeigen").get_attribute("aria-pressed") == "true"
     )
     assert look(page, "assistant-shown") == []
     page.locator("button[data-reveal]").click()

@@ -26,7 +26,7 @@ def test_used_sign_up_link_leads_to_the_log_in_first(site):
     link = site.mailed_link()
     use(site, link, "/auth/complete-signup", account_name="Compilers")
     page.goto(link)
-    page.locator("main .dead p", has_text="Redan gjort?").wait_for()
+    page.locator("main .dead p", has_text="Redan klart?").wait_for()
 
     shown = page.locator("main .dead a").all_inner_texts()
 

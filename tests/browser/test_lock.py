@@ -28,7 +28,7 @@ def test_advice_at_a_lock_holds_until_its_end(site_of_ada):
     lock(site_of_ada)
     page = site_of_ada.tab("/login", locale="de")
     fill(page, email="ada@example.com", password=PASSWORD)
-    says(page, "Zu viele Versuche: 15 Minuten warten oder Passwort ändern.")
+    says(page, "Zu viele Versuche: 15 Minuten warten oder Passwort zurücksetzen.")
     assert look(page, "locked") == []
     assert page.locator(".card #status").bounding_box()["height"] < 70  # two lines
     page.locator(".card #status a").click()
@@ -57,7 +57,7 @@ def test_signed_in_person_at_a_lock_reads_how_long_and_what_works(site_of_ada):
 
     page.clock.run_for(MINUTE)
 
-    says(page, "in 15 minutes at most.")
+    says(page, "within 15 minutes.")
     assert page.locator("#status a").all_inner_texts()[1] == "Reset your password"
     assert look(page, "lock") == []
     page.locator("#status a").last.click()

@@ -237,7 +237,7 @@ def test_several_are_changed_at_once_and_failures_are_named(people):
     people.get_by_label("Select all").first.check()
     people.get_by_text("3 selected").wait_for()
     people.locator("[data-bulk-act=deactivate]").first.click()
-    people.get_by_role("heading", name="Deactivate: 2 selected?").wait_for()
+    people.get_by_role("heading", name="Deactivate? 2 selected.").wait_for()
     people.locator("dialog [value=yes]").click()
 
     says(people, "1 done. Not done: Bob Boole (This no longer exists. Start again).")
