@@ -1,7 +1,7 @@
-"""Users and companies in the back office, with all that a support call asks about them.
+"""Users and companies in the back office, with what support needs to know about them.
 
-This app is above every other one, since its pages show what those know: lockouts, sign-ins,
-connected apps, mails, invitations, password links.
+This app imports every other one, since its pages show lockouts, sign-ins, connected apps, mails,
+invitations and password links.
 """
 
 from typing import Any, ClassVar
@@ -49,7 +49,7 @@ class AccountAdmin(PanelAdmin):
 
     def erase(self, request: HttpRequest, row: Account) -> str:
         delete_company(row, caller(request))
-        return f"{row} is being erased with its users. Nobody of it can sign in any more."
+        return f"{row} is being erased, along with its users. They can no longer sign in."
 
     def erasure(self, row: Account) -> list[tuple[str, str]]:
         return panels.erasure_of_account(row)
@@ -61,12 +61,12 @@ def called(user: User) -> str:
 
 @admin.register(User)
 class UserAdmin(PanelAdmin):
-    """Users come in by sign-up or invitation, and their passwords are their own: to add one is to
-    invite. Role and state change by rules, so they are actions rather than fields.
+    """To add a user is to invite one, since users choose their own passwords. Role and state follow
+    rules, so they are actions rather than fields.
 
     Superusers, staff and the operators' company are read-only to staff who are not superusers,
-    actions included: whoever could rename, deactivate or sign out an operator could shut the
-    operators out. No user changes their own role or privileges here.
+    actions included: otherwise staff could lock the operators out. Users cannot change their own
+    role or privileges here.
     """
 
     heading = "People"
@@ -85,10 +85,10 @@ class UserAdmin(PanelAdmin):
         "sign_out": "Every session ends at once, and every connected app loses its access.",
         "make_admin": "Admins invite people, change roles and deactivate accounts.",
         "make_member": "Members manage no users. Open invitations they have sent are revoked.",
-        "deactivate": "They are signed out at once, and can't sign in until they are activated.",
+        "deactivate": "They are signed out at once, and can't sign in until you activate them.",
         "reset_factors": (
             "Authenticator apps, passkeys and recovery codes are removed, and every session ends. "
-            "Make sure that the request really comes from the user."
+            "Make sure that the user is really the one who is asking."
         ),
     }
     change_form_template = "backoffice/user.html"
@@ -105,7 +105,7 @@ class UserAdmin(PanelAdmin):
 
     def erase(self, request: HttpRequest, row: User) -> str:
         erasure = erase(row, caller(request))
-        return f"{called(row)} is deleted, and being erased from the audit log: {erasure}."
+        return f"{called(row)} is deleted and being erased from the audit log: {erasure}."
 
     def erasure(self, row: User) -> list[tuple[str, str]]:
         return panels.erasure_of_user(row)
@@ -133,7 +133,7 @@ class UserAdmin(PanelAdmin):
         return ", ".join(name for name, holds in states.items() if holds)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Groups and permissions only where they mean something, or may be given."""
+        """Shows groups and permissions of staff only."""
         fields = list(super().get_fields(request, obj))
         if obj is not None and not obj.is_staff:
             fields = [name for name in fields if name not in {"groups", "user_permissions"}]
@@ -146,8 +146,8 @@ class UserAdmin(PanelAdmin):
         return fields if is_free else fields + PRIVILEGES
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save only what was changed, and only where the caller may still act on the user: what
-        others have changed meanwhile, a password or a flag, stays."""
+        """Save only the changed fields, so that nothing that others changed meanwhile is lost, and
+        only if the caller may still act on the user."""
         columns = {field.name for field in User._meta.concrete_fields}
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
@@ -171,10 +171,10 @@ class UserAdmin(PanelAdmin):
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         def send(user: User) -> None:
             if not user.is_active:
-                raise APIException("deactivated, and could not use a password link")
+                raise APIException("deactivated users can't use a password link")
             PasswordChange.objects.mail_to(user, actor=caller(request))
 
-        self.take(request, queryset, send, "A password link goes to {}.", called)
+        self.take(request, queryset, send, "A password link is on its way to {}.", called)
 
     def has_unlock_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "throttling.change_lockout"])
@@ -190,18 +190,18 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Remove second factors", permissions=["reset"])
     def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Of others; one's own take a password and a factor, on the account page."""
+        """Other users' only: operators remove their own on the account page."""
         actor, others = caller(request), queryset.exclude(pk=caller(request).pk)
         said, reset = "Removed the second factors of {}.", Factors.objects.reset
         self.take(request, others, lambda user: reset(user, actor), said, called)
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change(request, queryset, "The role of {} is now admin.", role=Role.ADMIN)
+        self.change(request, queryset, "{} is now an admin.", role=Role.ADMIN)
 
     @admin.action(description="Make member", permissions=["change"])
     def make_member(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change(request, queryset, "The role of {} is now member.", role=Role.MEMBER)
+        self.change(request, queryset, "{} is now a member.", role=Role.MEMBER)
 
     @admin.action(description="Deactivate", permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -219,7 +219,7 @@ class UserAdmin(PanelAdmin):
                 raise APIException("you can't change your own role or state here")
             changed, revoked = user.update_role_or_active(caller(request), **change)
             if revoked:
-                text = f"Open invitations from {user} are revoked: {', '.join(revoked)}."
+                text = f"Revoked open invitations from {user}: {', '.join(revoked)}."
                 self.message_user(request, text, messages.WARNING)
             return bool(changed)
 
@@ -229,7 +229,7 @@ class UserAdmin(PanelAdmin):
         return bool(request.user.has_perm("invitations.add_invitation"))
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """A new user is invited."""
+        """Leads to the invitation form."""
         return redirect("admin:invitations_invitation_add")
 
 
@@ -248,7 +248,7 @@ class ConsultantAdmin(ReachAdmin):
         return allowed and caller(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """`has_change_permission` checked the profile as it was; here, as it will be."""
+        """`has_change_permission` checked the stored profile; this checks the new one."""
         caller(request).require_can_manage(obj)
         super().save_model(request, obj, form, change)
 

@@ -18,11 +18,11 @@ STEPS: dict[timedelta, tuple[Any, str]] = {
 
 
 def chart(kind: Kind, name: str, step: timedelta, slots: int) -> dict[str, Any]:
-    """The kind's events of the last hours or days, the present one included.
+    """The kind's events in the last hours or days, up to now.
 
-    `bars` are heights and labels, with none above zero lower than 2; `axis` has the labels of four
-    slots, evenly apart; `summary` is the chart in words. `since` is set where counting starts later
-    than the bars: the two queries read MOST events at most.
+    `bars` are heights and labels; a count above zero is at least 2 high. `axis` has the labels of
+    four evenly spaced slots; `summary` is the chart in words. The two queries read MOST events at
+    most: if there are more, `since` is the time from which they were counted.
     """
     truncate, style = STEPS[step]
     now = timezone.now().replace(minute=0, second=0, microsecond=0)

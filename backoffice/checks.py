@@ -15,12 +15,12 @@ CAN_REWRITE = CheckWarning(
 
 @register(Tags.database, deploy=True)
 def role_cannot_rewrite_audit_log(app_configs: object, **options: object) -> list[CheckMessage]:
-    """Tries an UPDATE of no row, which takes the right to change every row."""
+    """Tries an UPDATE that matches no row: it needs the right to change them all."""
     if connection.vendor != "postgresql":
         return []
     try:
         with transaction.atomic():
             Record.objects.filter(pk=0).update(kind="")
-    except Error:  # refused, as it should be; or the database is away, as `status` says
+    except Error:  # refused, as it should be; or unavailable, which `status` reports
         return []
     return [CAN_REWRITE]

@@ -1,4 +1,4 @@
-"""What is wrong for a user who calls, in one sentence, with the one action that helps."""
+"""Why a user cannot sign in, in one sentence, with the one action that helps."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ def diagnose(user: User, panel: Panel) -> Finding:
             return found
     last = user.last_sign_in_at
     when = f"last signed in on {minute(last)}" if last else "has not signed in yet"
-    return Finding("good", f"All is well: active, not locked, {when}.")
+    return Finding("good", f"No problems found: active, not locked, {when}.")
 
 
 def inactive(user: User, panel: Panel) -> Finding | None:
@@ -64,8 +64,8 @@ def too_many_mails(user: User, panel: Panel) -> Finding | None:
         kind = kinds[budget.name]
         limit = kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         if budget.used > limit:
-            words = f"At a limit: {budget.used} {kind._meta.verbose_name} mails requested, "
-            words += f"{limit} an hour are sent. Try again after {minute(budget.begun_at + HOUR)}."
+            words = f"Mail limit reached: {budget.used} {kind._meta.verbose_name} mails requested, "
+            words += f"{limit} an hour allowed. Try again after {minute(budget.begun_at + HOUR)}."
             return Finding("wait", words)
     return None
 
@@ -75,7 +75,7 @@ def mail_refused(user: User, panel: Panel) -> Finding | None:
     if last is None or last.state not in {State.REFUSED, State.FAILED}:
         return None
     how = last.get_state_display() + (f" ({last.problem})" if last.problem else "")
-    words = f"The last mail, of {minute(last.created_at)}, was {how}. Is the address right?"
+    words = f"The last mail ({minute(last.created_at)}) was {how}. Check the address."
     return Finding("bad", words)
 
 
@@ -94,8 +94,8 @@ def other_company(user: User, panel: Panel) -> Finding | None:
     """An open invitation that the address cannot accept."""
     for invitation in panel.get("invitations", []):
         if invitation.account_id != user.account_id:
-            words = f"Has an invitation from {invitation.account} that can't be accepted: "
-            return Finding("wait", f"{words}the address belongs to {user.account} already.")
+            words = f"Can't accept the invitation from {invitation.account}: "
+            return Finding("wait", f"{words}the address already belongs to {user.account}.")
     return None
 
 
@@ -114,4 +114,4 @@ def diagnose_invitation(invitation: Invitation) -> Finding:
         return Finding("bad", words, "resend")
     if invitation.mail == "waiting":
         return Finding("wait", f"The mail has not been sent yet. The link works until {ends}.")
-    return Finding("good", f"Sent and not accepted yet. The link works until {ends}.")
+    return Finding("good", f"Sent, but not accepted yet. The link works until {ends}.")

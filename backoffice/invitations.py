@@ -19,10 +19,10 @@ from mail.outbox import OutgoingMail
 
 
 class InviteForm(forms.ModelForm):
-    """Refuses what the API refuses.
+    """Applies the API's rules.
 
-    Its rules lock the company's row until the request's transaction ends: what is found here still
-    holds when the invitation is saved. Staff without the right to give roles invite members only.
+    They lock the company's row until the request's transaction ends, so that they still hold when
+    the invitation is saved. Staff without the right to change users invite members only.
     """
 
     actor: ClassVar[User]
@@ -76,7 +76,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return set() if row.status in {Status.PENDING, Status.EXPIRED} else {"resend", "revoke"}
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
-        """A class of the request's own, which knows who invites."""
+        """The form's class, with the inviting user as `actor`."""
         form: Any = super().get_form(request, *args, **options)
         form.actor = request.user
         return form

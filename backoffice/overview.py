@@ -38,7 +38,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         parts["charts"] = [
             chart(Kind.LOGIN_FAILED, "Failed attempts in 24 hours", HOUR, 24),
             chart(Kind.SIGNUP_COMPLETED, "Sign-ups in 30 days", DAY, 30),
-            chart(Kind.LOGIN_SUCCEEDED, "Log-ins in 30 days", DAY, 30),
+            chart(Kind.LOGIN_SUCCEEDED, "Sign-ins in 30 days", DAY, 30),
         ]
     return parts
 
@@ -58,7 +58,7 @@ def troubled_mails() -> dict[str, str]:
 def failures_of_the_hour() -> dict[str, Any]:
     """`count`, `emails` and `addresses` of one hour's failed attempts.
 
-    It shows many addresses tried from many places, each too seldom for a lockout or a limit.
+    They reveal attacks that stay below every lockout and limit: many addresses, few attempts each.
     """
     failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=timezone.now() - HOUR)
     found = failures[: MOST_FAILURES + 1].aggregate(

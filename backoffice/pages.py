@@ -1,4 +1,4 @@
-"""A page of the back office that begins with facts about its row and with what can be done."""
+"""Pages of the back office that show facts about a row, and actions as buttons."""
 
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ def caller(request: HttpRequest) -> User:
 
 
 class ReachAdmin(OfficeAdmin):
-    """Staff change what they may act on, and themselves."""
+    """Staff may change rows that they may act on, and their own."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
@@ -35,7 +35,7 @@ class PanelAdmin(ReachAdmin):
         return str(row)
 
     def panel(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """What the page's template shows of the row; `finding`, if any, is a diagnosis.Finding."""
+        """The template's context about the row; `finding`, if present, is a diagnosis.Finding."""
         raise NotImplementedError
 
     def useless(self, request: HttpRequest, row: Any) -> set[str]:
@@ -46,11 +46,11 @@ class PanelAdmin(ReachAdmin):
         return False
 
     def erase(self, request: HttpRequest, row: Any) -> str:
-        """Erase what the page is about; returns what to tell the caller."""
+        """Erase the row; returns the message for the caller."""
         raise NotImplementedError
 
     def erasure(self, row: Any) -> list[tuple[str, str]]:
-        """What an erasure would delete: how many, of what."""
+        """What an erasure would delete: names and counts."""
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -97,7 +97,7 @@ class PanelAdmin(ReachAdmin):
         return [(name, words) for name, (_, _, words) in actions.items() if name not in useless]
 
     def erase_view(self, request: HttpRequest, row: Any) -> HttpResponse:
-        """Show what would be deleted, and erase once the row's address or name is typed."""
+        """Show what would be deleted; erase once the caller has typed the row's address or name."""
         if not self.may_erase(request, row):
             raise PermissionDenied
         if "confirmed" not in request.POST:

@@ -1,6 +1,6 @@
-"""What a support call asks about a user or a company, in a fixed number of queries.
+"""The facts on a user's or a company's page, in a fixed number of queries.
 
-Each part is read only for viewers with the permission to look at its table.
+Each part is read only for viewers with the permission to view its table.
 """
 
 from datetime import datetime
@@ -26,12 +26,11 @@ SIGN_INS += [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHAN
 
 
 def minute(at: datetime | None) -> str:
-    """The one date format of the back office, as its lists have it; times are UTC."""
+    """A time in the date format of all pages, in UTC."""
     return f"{at:%Y-%m-%d %H:%M}" if at else ""
 
 
 def of_user(user: User, viewer: User) -> dict[str, Any]:
-    """What a call about this user asks for."""
     panel: dict[str, Any] = {
         "now": timezone.now(),
         "company": viewer.has_perm("accounts.view_account"),
@@ -56,7 +55,7 @@ def of_user(user: User, viewer: User) -> dict[str, Any]:
 
 
 def of_account(account: Account, viewer: User) -> dict[str, Any]:
-    """The company's users, open invitations and consultants, the first of each."""
+    """The first of the company's users, open invitations and consultants."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
         panel["users"] = account.users.order_by("email")[:SHOWN]
@@ -70,7 +69,7 @@ def of_account(account: Account, viewer: User) -> dict[str, Any]:
 
 
 def erasure_of_user(user: User) -> list[tuple[str, str]]:
-    """What erasing the user deletes, and what it changes: of what, and how many."""
+    """What erasing the user deletes or changes: names and counts."""
     factors = Factors.objects.filter(user=user).first()
     links = [kind._default_manager.filter(email=user.email) for kind in EmailedLink.kinds()]
     records = Record.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))

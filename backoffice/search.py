@@ -1,7 +1,7 @@
-"""One search over all that a caller may be known by, each kind of row as its own list finds it.
+"""One search over users, companies, invitations, sign-ups, mails and lockouts.
 
-A kind is shown to those who may view its list, and "show all" leads to that list with the same
-words. Where the rows of exactly the given address are known, they are shown alone.
+Each kind is searched as its own list is, and shown to staff who may view that list; "Show all"
+leads there. Rows with exactly the address that was searched for are shown alone.
 """
 
 from collections.abc import Callable
@@ -36,12 +36,12 @@ def search(request: HttpRequest) -> dict[str, Any]:
 
 
 def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str, Any] | None:
-    """`title`, `rows` (the URL of each row's page, its name, its state in words) and `everything`,
-    the URL of the list. Two queries at most. None without the permission to view the model."""
+    """`title`, `rows` (each row's URL, name and state in words) and `everything`, the URL of the
+    list. Two queries at most. None without the permission to view the model."""
     site: Any = admin.site.get_model_admin(model)
     if not site.has_view_permission(request):
         return None
-    words = text.lower()  # addresses are, and names are compared without case
+    words = text.lower()  # addresses are in lower case; names match in any
     rows, several = site.get_search_results(request, site.get_queryset(request), words)
     joined: Any = site.list_select_related or []
     rows = (rows.distinct() if several else rows).select_related(*joined)
@@ -57,7 +57,7 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str,
 
 
 def with_address(rows: QuerySet[Any], text: str) -> list[Any]:
-    """The rows of exactly this address, if the text is one."""
+    """The rows with exactly this address; none if the text is not an address."""
     if rows.model is Account:
         return []
     try:

@@ -1,5 +1,4 @@
-"""The admin site: its navigation, its index, and a log-in that is counted and locked like the
-API's."""
+"""The admin site: navigation, index, and a sign-in to which the API's limits and lockouts apply."""
 
 from typing import Any, cast
 
@@ -36,8 +35,8 @@ from signin.login import check_credentials
 from throttling.errors import RateLimited, TooManyAttempts
 from throttling.views import CredentialThrottle, PublicThrottle
 
-# Django views left out: a password is changed by a mailed link alone (Django's form would check the
-# old one without limit, lockout and audit log), and no row has a page outside.
+# Views of Django's that are left out. Passwords are changed by e-mailed link: Django's form would
+# check the old one without limit, lockout and audit log. And no row has a page outside.
 LEFT_OUT = {"view_on_site", "password_change", "password_change_done"}
 
 
@@ -47,11 +46,11 @@ NAVIGATION += ["mail.OutgoingMail", "throttling.Lockout", "audit.Record"]
 
 
 class LoginForm(AdminAuthenticationForm):
-    """Django's form, which also takes a passkey instead of a password. It lets TooManyAttempts and
-    FactorNeeded pass, for the site to answer."""
+    """Django's form, which also accepts a passkey instead of a password. Raises TooManyAttempts and
+    FactorNeeded, which the site handles."""
 
-    # Django's own field folds compatibility characters: a Kelvin sign would become a k, and its
-    # failures would lock another user's address.
+    # Django's own field normalises compatibility characters: a Kelvin sign would become a k, and
+    # failed attempts would lock another user's address.
     username = forms.CharField(
         label="E-mail address",
         widget=forms.EmailInput(
@@ -92,20 +91,20 @@ class LoginForm(AdminAuthenticationForm):
 
 
 def operator_by_passkey(proof: Proof) -> User:
-    """The operator whose passkey this is. As for POST /auth/passkeys/login, a signature cannot be
-    guessed: it neither counts as a failure nor meets a lockout."""
+    """The operator whose passkey this is. A signature cannot be guessed, so lockouts do not apply,
+    as for POST /auth/passkeys/login."""
     try:
         passkey = take_passkey(proof.passkey or {})
         user = User.objects.get(pk=passkey.factors_id, is_active=True, is_staff=True)
     except (WrongPasskey, User.DoesNotExist):
-        raise ValidationError("This passkey does not open the back office.") from None
+        raise ValidationError("This passkey doesn't belong to an operator.") from None
     user.record_sign_in(method=Method.PASSKEY_ALONE.value)
     return user
 
 
 class Site(admin.AdminSite):
-    """Django's admin site, which opens with what needs attention. Its log-in is counted and locked
-    like the API's."""
+    """Django's admin site, with an overview as its index, and a sign-in to which the API's limits
+    and lockouts apply."""
 
     site_title = "Consulting management"
     site_header = "Consulting management"
@@ -120,7 +119,7 @@ class Site(admin.AdminSite):
         return [one for one in super().get_urls() if getattr(one, "name", "") not in LEFT_OUT]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """What every page sees: also the navigation, NAVIGATION first, and the operators' links."""
+        """The context of every page: also the navigation, NAVIGATION first, and LINKS."""
         context: dict[str, Any] = super().each_context(request)
         entries = {}
         for model in (one for app in context["available_apps"] for one in app["models"]):
@@ -142,7 +141,7 @@ class Site(admin.AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """What needs attention now, or what a search finds."""
+        """The overview, or the results of a search."""
         context = (search(request) or overview(request)) | (extra_context or {})
         return super().index(request, context)
 
@@ -151,7 +150,7 @@ class Site(admin.AdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Counted before anything else: a view of the form in the public tier, a guess in the
+        """Counted before anything else: showing the form in the public tier, an attempt in the
         credential tier."""
         guesses = request.method == "POST"
         try:
@@ -166,8 +165,8 @@ class Site(admin.AdminSite):
         return response
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """With STAFF_SECOND_FACTOR nobody enters without a second factor. Who has one
-        has shown it in this session: setting up the first ends all that were begun without."""
+        """With STAFF_SECOND_FACTOR, only users with a second factor. They have shown it in this
+        session, since setting up the first one ends all sessions begun without it."""
         request.get_host()  # raises DisallowedHost, a 400; the log-in form asks for it itself
         if not super().has_permission(request):
             return False
@@ -176,8 +175,8 @@ class Site(admin.AdminSite):
     def sign_in(self, request: HttpRequest, context: dict[str, Any] | None) -> HttpResponse:
         """Django's page, and the one that asks for a second factor.
 
-        That one posts to the same URL. What is sealed on it is put back into the form, so that all
-        of it is checked as if it had been typed at once.
+        The second page posts to the same URL. Its sealed address and password are put back into the
+        form, so that everything is checked as if it had been submitted at once.
         """
         if "sealed" in request.POST:
             form = request.POST.copy()
@@ -191,8 +190,8 @@ class Site(admin.AdminSite):
             return render(request, "admin/second_factor.html", page)
 
     def too_many_attempts(self, request: HttpRequest, refusal: APIException) -> HttpResponse:
-        """The page for a throttled caller and for a locked address: the same bytes for both. Who
-        viewed the form too often is told, as by the API, that nothing remains."""
+        """The same page for a throttled caller and for a locked address, so that they cannot be
+        told apart."""
         seconds = request.rate_limit.reset  # type: ignore[attr-defined]
         response = render(request, "admin/too_many_attempts.html", status=429)
         response["Retry-After"] = str(seconds)

@@ -140,7 +140,7 @@ def test_code_of_an_app_that_was_used_since_the_backup_stays_used(api, ada, caps
         with going_back():
             assert log_in(api, ada, code=shown)[0] == 200
 
-        assert restored(capsys)["present codes of apps"] == 1
+        assert restored(capsys)["current authenticator codes"] == 1
 
         assert log_in(api, ada, code=shown)[1]["error"] == "wrong code"
         clock.shift(60)  # the next code that the app shows and nobody can have used

@@ -64,7 +64,7 @@ def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
     asked = operator.post("/admin/accounts/user/", choose("deactivate", *users)).content.decode()
 
     assert sum(f"<li>{user.email}</li>" in asked for user in users) == 10
-    assert "12 in all." in asked
+    assert "12 in total." in asked
 
 
 def test_harmless_actions_do_not_ask(operator, ada, bob):

@@ -57,13 +57,13 @@ def invited_elsewhere(user):
 WRONG = [
     (deactivated, "bad", "Deactivated: can't sign in"),
     (locked, "bad", "after 5 failed attempts. Unlock the address, or wait."),
-    (asked_too_often, "wait", "At a limit: 6 password change mails requested, 5 an hour are sent."),
-    (refused, "bad", "(SMTPRecipientsRefused 550). Is the address right?"),
+    (asked_too_often, "wait", "6 password change mails requested, 5 an hour allowed."),
+    (refused, "bad", "(SMTPRecipientsRefused 550). Check the address."),
     (expired, "wait", "The last password link expired unused on"),
     (
         invited_elsewhere,
         "wait",
-        "Has an invitation from Other Engines that can't be accepted: the address belongs to",
+        "Can't accept the invitation from Other Engines: the address already belongs to",
     ),
 ]
 

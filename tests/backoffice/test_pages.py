@@ -91,7 +91,7 @@ def test_page_of_a_company_shows_who_and_what_is_in_it(operator, ada, bob, eve):
     Consultant.objects.create(account=ada.account, user=bob, name="Bob's profile")
     shown = text(operator, f"/admin/accounts/account/{ada.account_id}/change/")
 
-    for words in (ada.email, bob.email, "charles@example.com", "Bob&#x27;s profile", "2 in all"):
+    for words in (ada.email, bob.email, "charles@example.com", "Bob&#x27;s profile", "2 in total"):
         assert words in shown, words
     assert eve.email not in shown
 
@@ -124,8 +124,8 @@ def test_index_shows_what_needs_a_hand(operator, locked, bob):
     for words in (
         f'{locked.email}</a></td><td class="whole">until 20',
         "1 waiting for over five minutes",
-        "1 given up this week",
-        "1 failed attempt, at 1 e-mail address, from 1 client address",
+        "1 failed this week",
+        "1 failed attempt, for 1 e-mail address, from 1 client address",
     ):
         assert words in shown, words
 

@@ -69,7 +69,7 @@ def test_mails_that_are_put_off_are_told():
     OutgoingMail.objects.create(kind="signin.signuplink", email="new@example.com", due_at=later)
     found = {finding.part: finding for finding in status.find()}["mail"]
 
-    assert (found.state, found.words) == ("ok", "0 waiting, 1 put off")
+    assert (found.state, found.words) == ("ok", "0 waiting, 1 postponed")
 
 
 def test_silent_mail_worker_is_told(time_machine):

@@ -265,8 +265,8 @@ def test_pages_of_the_log_in(new_site):
     page.get_by_role("heading", name="Two-factor authentication").wait_for()
     found["second factor"] = see(page, "admin-second-factor")
     page.locator("[name=code]").fill(codes[0])
-    page.get_by_role("button", name="Log in").click()
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign out").click()
     page.locator("h1").wait_for()
     found["logged out"] = see(page, "admin-logged-out")
     for _ in range(6):

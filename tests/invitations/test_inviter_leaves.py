@@ -106,7 +106,7 @@ def test_back_office_names_what_it_revoked(operator, ada, mallory):
 
     page = operator.post("/admin/accounts/user/", data, follow=True).content.decode()
 
-    assert "are revoked: private@example.net" in page
+    assert "Revoked open invitations from mallory@example.com: private@example.net." in page
     assert Invitation.objects.get().status == "revoked"
 
 

@@ -1,4 +1,4 @@
-"""`manage.py afterrestore`: end what a restored backup has brought back to life."""
+"""`manage.py afterrestore`: end the sessions and links that a restored backup brought back."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from keys.models import SigningKey
 from signin.factors.models import Factors, UsedChallenge
 
 QUESTION = "End every session, mailed link and connected app in this database? [y/N] "
-KEYS_QUESTION = "Replace the signing keys? Any that leaked and was withdrawn is valid again. [y/N] "
+KEYS_QUESTION = "Replace the signing keys? The backup restored any that were withdrawn. [y/N] "
 
 
 class Command(BaseCommand):
@@ -24,7 +24,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
         parser.add_argument(
             "--replace-keys",
             action="store_true",
@@ -50,10 +50,10 @@ def is_confirmed(question: str) -> bool:
 
 
 def end_everything() -> dict[str, int]:
-    """End what each model's `end_all` knows of, what may have been shown of second factors, and
-    every user's sessions; how many of which.
+    """Call every model's `end_all`, make codes and challenges of second factors unusable, and end
+    all sessions. Returns how many of each were ended.
 
-    The sessions come last: a grant lives no longer than they do, and would not be counted.
+    The sessions come last: they end the grants, which would then not be counted.
     """
     with transaction.atomic():
         ended = {
@@ -62,7 +62,7 @@ def end_everything() -> dict[str, int]:
             if hasattr(model._default_manager, "end_all")
         }
         UsedChallenge.objects.use_up()
-        ended["present codes of apps"] = Factors.objects.use_up_codes()
+        ended["current authenticator codes"] = Factors.objects.use_up_codes()
         ended["users' sessions"] = User.objects.sign_out()
         trail.record(Kind.RESTORED, subject="everybody", **ended)
     return ended

@@ -1,4 +1,4 @@
-"""`manage.py changepassword`: Django's, and the owner is told."""
+"""`manage.py changepassword`: Django's, which also notifies the user."""
 
 from typing import Any
 

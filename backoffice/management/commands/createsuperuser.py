@@ -1,4 +1,4 @@
-"""`manage.py createsuperuser`: Django's, which without a terminal makes nobody and succeeds."""
+"""`manage.py createsuperuser`: Django's, which without a terminal exits with 0 and does nothing."""
 
 from typing import Any
 

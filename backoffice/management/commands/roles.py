@@ -1,7 +1,7 @@
-"""`manage.py roles`: the groups that support works in.
+"""`manage.py roles`: the groups of support staff.
 
-Neither group's permissions would give a user more than they have: no role, no right, no company,
-no new way in. Only superusers put users into groups, and staff act on no operator.
+With neither group's permissions can staff give anyone a role, a permission, a company or a way to
+sign in. Only superusers assign groups, and staff cannot act on operators.
 """
 
 from django.apps import apps

@@ -1,5 +1,5 @@
-"""`manage.py status`: the state of the service, as `/health`, `/metrics` and `check --deploy` know
-it. Each part is examined on its own, so that one that is down hides none of the others."""
+"""`manage.py status`: the state of the service, from the sources of `/health`, `/metrics` and
+`check --deploy`. Each part is examined on its own, so that a failing one does not hide others."""
 
 import sys
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 
 def find() -> list[Finding]:
-    """All parts, in the order in which an operator would ask during an incident."""
+    """All parts, in the order in which to check them during an incident."""
     parts: dict[str, Callable[[], tuple[State, str]]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
         "database": database,
@@ -70,11 +70,11 @@ def probe(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
 
 
 def database() -> tuple[State, str]:
-    """Down also where it cannot be written to: on a standby, or when its disk is full."""
+    """Down also if it is read-only: a standby, or a full disk."""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("CREATE TEMPORARY TABLE trial ON COMMIT DROP AS SELECT 1 AS one")
-    return "ok", "takes writes"
+    return "ok", "accepts writes"
 
 
 def clock() -> tuple[State, str]:
@@ -93,7 +93,7 @@ def migrations() -> tuple[State, str]:
 
 def limiter_store() -> tuple[State, str]:
     if not settings.REDIS_URL:
-        return "ok", "none: each process counts by itself"
+        return "ok", "no Redis: each process counts on its own"
     if limiter.state() == "ok":
         return "ok", "counts in Redis"
     return "degraded", "Redis is unavailable"
@@ -111,7 +111,7 @@ def mail_queue() -> tuple[State, str]:
     mails = OutgoingMail.objects.queue()
     longest = f"{mails.longest.total_seconds():.0f} s"
     words = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
-    words += f", {mails.put_off} put off" if mails.put_off else ""
+    words += f", {mails.put_off} postponed" if mails.put_off else ""
     return ("degraded" if mails.longest > STUCK_AFTER else "ok"), words
 
 
@@ -126,5 +126,5 @@ def mail_worker() -> tuple[State, str]:
 def deployment_checks() -> tuple[State, str]:
     messages = checks.run_checks(include_deployment_checks=True)
     amiss = [str(found.id) for found in messages if not found.is_silenced()]
-    words = f"check --deploy warns: {', '.join(amiss)}" if amiss else "check --deploy finds nothing"
+    words = f"check --deploy warns: {', '.join(amiss)}" if amiss else "check --deploy is clean"
     return ("degraded" if amiss else "ok"), words
