@@ -234,26 +234,20 @@ PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for thems
 
 
 def secret_key(name: str, path: Path) -> str:
-    """Django's secret: the variable's value, or else the file's, which is made when missing."""
+    """Django's secret: the variable's value, or else that of a private file, made if missing."""
     value = given(name, None)
     if value is None:
         try:
-            if not path.exists():
-                make_secret(path)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with contextlib.suppress(FileExistsError):
+                path.touch(0o600, exist_ok=False)
+                path.write_text(secrets.token_urlsafe(48))
             value = path.read_text("utf-8").strip()
         except (OSError, ValueError) as error:
             stop(name, f"is unset, and {path} cannot be made or read ({type(error).__name__})")
     if len(value) < 32:
         stop(name, "must be at least 32 characters long")
     return value
-
-
-def make_secret(path: Path) -> None:
-    """Write a random secret into a private file, unless another process comes first."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with contextlib.suppress(FileExistsError):
-        path.touch(0o600, exist_ok=False)
-        path.write_text(secrets.token_urlsafe(48))
 
 
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
