@@ -20,6 +20,7 @@ from typing import Any, cast
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from django.conf import settings
+from django.db import OperationalError
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -112,7 +113,10 @@ class KeyRingBackend(TokenBackend):
         self.prefix = prefix
 
     def encode(self, payload: Claims) -> str:
-        key = signing_keys.signing_key()
+        """Raises OperationalError (503) where there is no key to sign with."""
+        key = signing_keys.signer
+        if key is None:
+            raise OperationalError("no signing key has been read that SECRET_KEY decrypts")
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
             payload["aud"] = self.audience

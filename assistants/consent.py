@@ -28,7 +28,7 @@ from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
 from signin.errors import FactorNeeded, WrongCredentials
-from signin.factors.forms import form_proof, second_page, unseal
+from signin.factors.forms import second_page, shown_factor, unseal
 from signin.login import check_credentials
 from signin.serializers import LoginSerializer
 from throttling.views import CountedView, CredentialThrottle, PublicThrottle
@@ -148,8 +148,8 @@ class AuthorizeView(CountedView):
         typed = LoginSerializer(data={"email": email, "password": password})
         try:
             typed.is_valid(raise_exception=True)
-            proof = form_proof(request.POST)
-            user, _ = check_credentials(request, **typed.validated_data, proof=proof)
+            shown = typed.validated_data | shown_factor(request.POST)
+            user, _ = check_credentials(request, **shown)
         except (ValidationError, WrongCredentials):
             return self.page("sign-in", 401, asked=asked, wrong=True, email=email)
         except FactorNeeded as needed:

@@ -28,9 +28,9 @@ from signin.errors import (
     WrongCredentials,
     WrongPasskey,
 )
-from signin.factors.forms import form_proof, passkey_options, second_page, unseal
+from signin.factors.forms import passkey_options, second_page, shown_factor, unseal
 from signin.factors.passkeys import take_passkey
-from signin.factors.proof import Method, Proof
+from signin.factors.proof import Method
 from signin.login import check_credentials
 from throttling.errors import RateLimited, TooManyAttempts
 from throttling.views import CredentialThrottle, PublicThrottle
@@ -66,19 +66,19 @@ class LoginForm(AdminAuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
-        proof = form_proof(self.data)
-        if proof.passkey and "sealed" not in self.data:
-            self.user_cache = operator_by_passkey(proof)
+        factor = shown_factor(self.data)
+        if factor["passkey"] and "sealed" not in self.data:
+            self.user_cache = operator_by_passkey(factor["passkey"])
         elif email and password:
-            self.user_cache = self.operator_by_password(email, password, proof)
+            self.user_cache = self.operator_by_password(email, password, factor)
         else:
             raise ValidationError("Enter your e-mail address and password.")
         return self.cleaned_data
 
-    def operator_by_password(self, email: str, password: str, proof: Proof) -> User:
+    def operator_by_password(self, email: str, password: str, factor: dict[str, Any]) -> User:
         try:
             user, _ = check_credentials(
-                self.request, canonical_email(email), password, proof, staff=True
+                self.request, canonical_email(email), password, **factor, staff=True
             )
         except (ValidationError, WrongCredentials):
             text = "The e-mail address or password is wrong, or the account is not an operator's."
@@ -90,11 +90,11 @@ class LoginForm(AdminAuthenticationForm):
         return user
 
 
-def operator_by_passkey(proof: Proof) -> User:
+def operator_by_passkey(shown: Any) -> User:
     """The operator whose passkey this is. A signature cannot be guessed, so lockouts do not apply,
     as for POST /auth/passkeys/login."""
     try:
-        passkey = take_passkey(proof.passkey or {})
+        passkey = take_passkey(shown)
         user = User.objects.get(pk=passkey.factors_id, is_active=True, is_staff=True)
     except (WrongPasskey, User.DoesNotExist):
         raise ValidationError("This passkey doesn't belong to an operator.") from None

@@ -43,7 +43,7 @@ def measure() -> dict[str, float]:
     signing_keys.refresh()
     access = tokens.issue(user)[0]
     payload, backend = access.payload, access.token_backend
-    key = signing_keys.signing_key()
+    key = signing_keys.signer
     signed, _, signature = backend.encode(payload).rpartition(".")
     proof = (
         base64.urlsafe_b64decode(f"{signature}=="),

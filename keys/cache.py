@@ -30,12 +30,6 @@ class SigningKeys:
             raise OperationalError("the signing keys have not been read yet")
         return self.keys
 
-    def signing_key(self) -> SigningKey:
-        """The key that signs now; OperationalError (503) where there is none."""
-        if self.signer is None:
-            raise OperationalError("no signing key has been read that SECRET_KEY decrypts")
-        return self.signer
-
     def unreadable(self) -> list[str]:
         """The kids of the keys that this host cannot decrypt."""
         return [kid for kid, key in self.current().items() if key.private is None]

@@ -13,8 +13,6 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from accounts.tokens import RefreshToken
-
 NAME = "service_refresh"
 PATH = "/auth"
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
@@ -68,11 +66,12 @@ def own_origin(request: HttpRequest) -> str | None:
         return None
 
 
-def write(response: HttpResponseBase, value: str, max_age: int) -> None:
+def set_refresh_cookie(response: HttpResponseBase, encoded: str, expires: int) -> None:
+    """Hand the browser the token until it expires, in epoch seconds; no script can read it."""
     response.set_cookie(
         NAME,
-        value,
-        max_age=max_age,
+        encoded,
+        max_age=max(0, expires - int(time.time())),
         path=PATH,
         secure=settings.COOKIE_SECURE,
         httponly=True,
@@ -80,12 +79,7 @@ def write(response: HttpResponseBase, value: str, max_age: int) -> None:
     )
 
 
-def set_refresh_cookie(response: HttpResponseBase, token: RefreshToken, encoded: str) -> None:
-    """Hand the browser the token for as long as it is valid; no script can read it."""
-    write(response, encoded, max(0, token["exp"] - int(time.time())))
-
-
 def clear_refresh_cookie(request: HttpRequest, response: HttpResponseBase) -> None:
     """Make the browser forget the token, unless a foreign page asks."""
     if not is_foreign(request):
-        write(response, "", 0)
+        set_refresh_cookie(response, "", 0)

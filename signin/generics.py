@@ -28,14 +28,9 @@ from signin.errors import (
 from signin.factors.enrolment import enrolment_for
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import ProofSerializer
-from signin.hash_slots import hash_slot
-from signin.login import (
-    check_credentials,
-    check_factor,
-    clear_lockout,
-    require_unlocked,
-    session_response,
-)
+from signin.hashers import hash_slot
+from signin.login import check_credentials, check_factor, session_response
+from throttling.models import Lockout
 from throttling.openapi import Raises
 from throttling.views import CredentialThrottle
 
@@ -50,12 +45,12 @@ class ProofView(ProtectedView):
     serializer_class: ClassVar[type[Serializer]] = ProofSerializer
 
     def prove(self) -> Data:
-        """Check the caller's password and factor as a log-in does, lockout included; the rest of
-        the body. Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
+        """Check the caller's password and factor as a log-in does, lockout included; the body.
+        Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
         data = valid(self.serializer_class, self.request)
-        email, password, proof = self.request.user.email, data.pop("password"), Proof.pop(data)
+        shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
         try:
-            check_credentials(self.request, email, password, proof, signs_in=False)
+            check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
         except WrongCredentials:
             raise WrongPassword from None
         return data
@@ -88,9 +83,10 @@ class LinkSignInView(CredentialView):
     @hash_slot()
     def use_link(self, request: Request, data: Data) -> tuple[User, Method]:
         link = self.link_class.objects.find(data.pop("token"))
-        person, proof = self.person(link, data), Proof.pop(data)
+        proof = Proof(data.pop("code", ""), data.pop("passkey", None))
+        person = self.person(link, data)
         device = device_of(request, person)
-        require_unlocked(link.email, device)
+        Lockout.objects.require_unlocked(link.email, device)
         try:
             check_new_password(data["password"], person)
         except ValidationError as error:
@@ -104,7 +100,7 @@ class LinkSignInView(CredentialView):
             user = self.redeem(link, data)
             if user.has_second_factor and not has_factor:  # set up during the hash
                 raise SecondFactorRequired(methods=user.factors.methods())
-            clear_lockout(link.email, device)
+            Lockout.objects.clear(link.email, device)
             self.record(link, user)
             to_be_set_up = user.factor_required and not user.has_second_factor
         if to_be_set_up:

@@ -5,6 +5,7 @@ bytes, the headers nor the time of its refusals tell whether an address is regis
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +20,7 @@ from rest_framework.response import Response
 from accounts import tokens
 from accounts.generics import CredentialView, Data, valid
 from accounts.models import User
+from accounts.serializers import USER_SERIALIZER
 from audit import trail
 from audit.models import Kind
 from mail.outbox import OutgoingMail
@@ -34,11 +36,10 @@ from signin.errors import (
 )
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
-from signin.factors.proof import AMR, NO_PROOF, Method, Proof
-from signin.hash_slots import hash_slot
+from signin.factors.proof import AMR, Method, Proof
+from signin.hashers import hash_slot
 from signin.models import UnlockLink
-from signin.serializers import COOKIE, AuthResponse, LoginSerializer, auth_response
-from throttling.errors import TooManyAttempts
+from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
 from throttling.openapi import Raises
 
@@ -55,9 +56,7 @@ class LoginView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        typed = valid(LoginSerializer, request)
-        proof = Proof.pop(typed)
-        user, method = check_credentials(request, **typed, proof=proof)
+        user, method = check_credentials(request, **valid(LoginSerializer, request))
         return session_response(request, user, method)
 
 
@@ -66,7 +65,8 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     request: HttpRequest | Request | None,
     email: str,
     password: str,
-    proof: Proof = NO_PROOF,
+    code: str = "",
+    passkey: Any = None,
     *,
     staff: bool = False,
     signs_in: bool = True,
@@ -76,43 +76,31 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     The calling view has counted the request in the credential tier. `staff` admits staff only.
     Users who are signed in already are checked without `signs_in`, which records it.
 
-    Raises TooManyHashes (nothing was looked at), TooManyAttempts while the address is locked,
-    WrongCredentials, or what `check_factor` raises. An unknown address, an inactive user and one
-    without a password cost one hash and one failed attempt, exactly as a wrong password does.
+    `code` is as typed, `passkey` an AuthenticationResponseJSON. Raises TooManyHashes (nothing was
+    looked at), TooManyAttempts while the address is locked, WrongCredentials, or what
+    `check_factor` raises. An unknown address, an inactive user and one without a password cost one
+    hash and one failed attempt, exactly as a wrong password does.
     """
     user = User.objects.find_by_email(email=email)
     device = device_of(request, user)
-    require_unlocked(email, device)
+    Lockout.objects.require_unlocked(email, device)
     has_password = user is not None and user.has_usable_password()
     encoded = user.password if user and has_password else dummy_hash()
     is_right = check_password(password, encoded, functools.partial(renew_hash, user))
     if not (user and has_password and is_right and user.is_active):
-        if not count_failure(email, device):
-            raise TooManyAttempts
+        count_failure(email, device)
         raise WrongCredentials
     if staff and not user.is_staff:  # the password is right, so this is no failed attempt
-        require_unlocked(email, device)
+        Lockout.objects.require_unlocked(email, device)
         trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
-    method = check_factor(user, proof, device, staff=staff)
+    method = check_factor(user, Proof(code, passkey), device, staff=staff)
     # Looked at again: of many guesses made at once, some may have failed during the hash.
-    clear_lockout(email, device)
+    Lockout.objects.clear(email, device)
     if signs_in:
         detail: Data = {} if method is Method.PASSWORD else {"method": method.value}
         user.record_sign_in(**detail)
     return user, method
-
-
-def require_unlocked(
-    email: str, device: str = UNKNOWN_DEVICE, *, locked: bool | None = None
-) -> None:
-    """Raise TooManyAttempts while the address is locked for the device.
-
-    `locked` saves the query if one has already looked at unknown devices.
-    """
-    if Lockout.objects.is_locked(email, device) if locked is None or device else locked:
-        Lockout.objects.record_refusal(email, device)
-        raise TooManyAttempts
 
 
 @functools.cache
@@ -128,8 +116,8 @@ def renew_hash(user: User | None, password: str) -> None:
         same.update(password=make_password(password))
 
 
-def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> bool:
-    """Count and record a failed attempt; False if the address is locked by now.
+def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> None:
+    """Count and record a failed attempt. Raises TooManyAttempts if the address is locked by now.
 
     The owner of an address that strangers have locked is mailed a link past the lock. The mail
     worker finds out whether there is an owner, so that the queries are the same for every address.
@@ -144,8 +132,7 @@ def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> bo
         if counted and not device and Lockout.objects.is_locked(email):
             OutgoingMail.objects.request(UnlockLink, email, settings.LANGUAGE_CODE)
     if not counted:
-        Lockout.objects.record_refusal(email, device)
-    return counted
+        Lockout.objects.refuse(email, device)
 
 
 def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) -> Method:
@@ -159,34 +146,36 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     if factors is None:
         if not (user.factor_required or (staff and settings.STAFF_SECOND_FACTOR)):
             return Method.PASSWORD
-        require_unlocked(user.email, device)
+        Lockout.objects.require_unlocked(user.email, device)
         raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     if not proof:
-        require_unlocked(user.email, device)
+        Lockout.objects.require_unlocked(user.email, device)
         raise SecondFactorRequired(methods=factors.methods())
     cause = proof.refusal(user, factors)
     if not cause:
         return proof.method
-    if not count_failure(user.email, device, reason="second factor"):
-        raise TooManyAttempts
+    count_failure(user.email, device, reason="second factor")
     factors.count_wrong_code(proof.method.value)
     raise WrongCode(cause=cause)
-
-
-def clear_lockout(email: str, device: str = UNKNOWN_DEVICE) -> None:
-    """Forget the failed attempts after a sign-in; TooManyAttempts if the address is locked now."""
-    if not Lockout.objects.clear_unless_locked(email, device):
-        Lockout.objects.record_refusal(email, device)
-        raise TooManyAttempts
 
 
 def session_response(request: Request, user: User, method: Method) -> Response:
     """AuthResponse with the cookies, for a user who has just signed in."""
     request.user = user  # for the log line
     series.sign_ins.labels(method.value).inc()
-    access, refresh = tokens.issue(user, amr=AMR[method])
-    encoded = str(refresh)
-    response = Response(auth_response(user, str(access), encoded))
-    set_refresh_cookie(response, refresh, encoded)
+    response = token_response(user, AMR[method])
     remember_device(request, response, user)
+    return response
+
+
+def token_response(
+    user: User, amr: Sequence[str], auth_time: int | None = None, *, cookie: bool = True
+) -> Response:
+    """AuthResponse with a new pair; `amr` says how the user signed in, `auth_time` when, in epoch
+    seconds and by default now."""
+    access, refresh = tokens.issue(user, auth_time, amr)
+    pair = {"access_token": str(access), "refresh_token": str(refresh), "token_type": "Bearer"}
+    response = Response(pair | {"user": USER_SERIALIZER.to_representation(user)})
+    if cookie:
+        set_refresh_cookie(response, pair["refresh_token"], refresh["exp"])
     return response

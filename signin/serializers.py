@@ -10,7 +10,6 @@ from accounts.fields import (
     PasswordField,
     TextField,
 )
-from accounts.models import User
 from accounts.serializers import ADA_RESPONSE, UserResponse
 from signin.devices import Device, digest, read_secrets
 from signin.factors.serializers import ProofFields
@@ -70,15 +69,6 @@ class AuthResponse(serializers.Serializer):
 @example({"message": "If the address is available, a sign-up link is on its way."})
 class Message(serializers.Serializer):
     message = serializers.CharField()
-
-
-SIGN_IN_SERIALIZER = AuthResponse()  # made once: setting up its fields is slow
-
-
-def auth_response(user: User, access: str, refresh: str) -> dict[str, object]:
-    """AuthResponse: a pair of encoded tokens and their user."""
-    pair = {"access_token": access, "refresh_token": refresh, "token_type": "Bearer"}
-    return SIGN_IN_SERIALIZER.to_representation(pair | {"user": user})
 
 
 @example(

@@ -23,12 +23,12 @@ from accounts.models import Account, Role, User
 from audit.models import Kind
 from mail.exceptions import InvalidLink
 from mail.outbox import OutgoingMail
-from signin.cookies import NAME, clear_refresh_cookie, set_refresh_cookie
+from signin.cookies import NAME, clear_refresh_cookie
 from signin.devices import Device, device_of, remember_device
 from signin.errors import InvalidRefreshToken
 from signin.factors.proof import amr_still
 from signin.generics import LinkSignInView
-from signin.login import require_unlocked
+from signin.login import token_response
 from signin.models import SignupLink, UnlockLink
 from signin.serializers import (
     CLEARED,
@@ -40,8 +40,8 @@ from signin.serializers import (
     Message,
     RefreshSerializer,
     UnlockSerializer,
-    auth_response,
 )
+from throttling.models import Lockout
 from throttling.openapi import Raises, sets_cookie
 
 
@@ -131,16 +131,14 @@ class RefreshView(CredentialView):
         )
         if user is None:
             raise InvalidRefreshToken
-        require_unlocked(user.email, device_of(request, user), locked=vars(user)["locked"])
+        device = device_of(request, user)
+        locked = vars(user)["locked"]  # to unknown devices
+        if Lockout.objects.is_locked(user.email, device) if device else locked:
+            Lockout.objects.refuse(user.email, device)
         amr = amr_still(user, old.get("amr", tokens.PASSWORD))
         if amr is None:
             raise InvalidRefreshToken
-        access, refresh = tokens.issue(user, old["auth_time"], amr)
-        new = str(refresh)
-        response = Response(auth_response(user, str(access), new))
-        if cookie:
-            set_refresh_cookie(response, refresh, new)
-        return response
+        return token_response(user, amr, old["auth_time"], cookie=bool(cookie))
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)

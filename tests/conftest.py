@@ -28,7 +28,7 @@ from config.logs import TextFormatter
 from keys.cache import signing_keys
 from keys.models import SigningKey
 from mail.worker import Worker
-from signin import hash_slots
+from signin import hashers
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
@@ -184,8 +184,8 @@ def high_credential_limit(request, settings):
 @pytest.fixture(autouse=True)
 def patient_hashes(monkeypatch):
     """Only tests that are about it are told to come back: a busy machine may hash for long."""
-    monkeypatch.setattr(hash_slots, "PATIENCE", 60)
-    monkeypatch.setattr(hash_slots, "admitted", threading.BoundedSemaphore(100))
+    monkeypatch.setattr(hashers, "PATIENCE", 60)
+    monkeypatch.setattr(hashers, "admitted", threading.BoundedSemaphore(100))
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def eve(new_user):
 
 def signing_key():
     """The key that signs in this process."""
-    return signing_keys.signing_key()
+    return signing_keys.signer
 
 
 def bearer(user):

@@ -4,16 +4,17 @@ With DEVICE_LOCKOUT each device that is known for an address has a record of its
 device's id; strangers share the record whose device is "". Without it there is no other."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import NoReturn
 
 from django.conf import settings
-from django.db import connections, models, transaction
+from django.db import connection, models, transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from audit import trail
 from audit.models import Kind, Record
 from audit.pruning import delete_in_batches
+from throttling.errors import TooManyAttempts
 
 MOST_DEVICES = 20  # of one e-mail address that have a record at a time
 MOST_LOCKS_COUNTED = 10_000  # a table that an attacker fills is counted no further
@@ -32,11 +33,6 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
     def locked(self) -> "LockoutQuerySet":
         """Records whose address is locked now."""
         return self.filter(locked_until__gt=timezone.now())
-
-    def forgotten(self) -> "LockoutQuerySet":
-        """Records without meaning: no failure for 24 hours, and no lock."""
-        now = timezone.now()
-        return self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER)
 
     def is_locked(self, email: str, device: str = "") -> bool:
         """Whether every way to sign in as this address is closed now, to strangers or a device."""
@@ -58,48 +54,52 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         as its last writer left it. Call it in no transaction that the 401 may roll back.
         """
         now = timezone.now()
-        connection = connections[self.db]
         moment = connection.ops.adapt_datetimefield_value
-        threshold = settings.LOCKOUT_THRESHOLD
         lock = moment(now + timedelta(seconds=settings.LOCKOUT_SECONDS))
         values = {
             "email": email,
             "device": device,
             "now": moment(now),
             "forgotten": moment(now - FORGOTTEN_AFTER),
-            "threshold": threshold,
+            "threshold": settings.LOCKOUT_THRESHOLD,
             "lock": lock,
-            "first_lock": lock if threshold <= 1 else None,
+            "first_lock": lock if settings.LOCKOUT_THRESHOLD <= 1 else None,
         }
         with connection.cursor() as cursor:
             cursor.execute(RECORD_FAILURE, values)
             counted = cursor.fetchone()
         if counted and counted[0]:
-            detail: dict[str, Any] = {"device": True} if device else {}
-            trail.record(Kind.LOCK_SET, subject=email, refusals_so_far=counted[1], **detail)
+            detail = {"refusals_so_far": counted[1]} | ({"device": True} if device else {})
+            trail.record(Kind.LOCK_SET, subject=email, **detail)
         return counted is not None
 
-    def record_refusal(self, email: str, device: str = "") -> None:
-        """Count a call refused by the address's lock. The first that meets it is recorded in the
-        audit log, and no other: a flood at a locked address must not fill it."""
+    def require_unlocked(self, email: str, device: str = "") -> None:
+        """Raise TooManyAttempts, and count the refusal, while the address is locked."""
+        if self.is_locked(email, device):
+            self.refuse(email, device)
+
+    def refuse(self, email: str, device: str = "") -> NoReturn:
+        """Count a call refused by the address's lock, and raise TooManyAttempts. The first that
+        meets it is recorded in the audit log, and no other: a flood at a locked address must not
+        fill it."""
         locked = self.locked().filter(email=email, device=device)
-        with transaction.atomic(using=self.db):
+        with transaction.atomic():
             locked.update(refusals=F("refusals") + 1)
             if locked.filter(met=False).update(met=True):
                 trail.record(Kind.LOGIN_LOCKED, subject=email)
+        raise TooManyAttempts
 
-    def clear_unless_locked(self, email: str, device: str = "") -> bool:
-        """Forget the failures after a success. False if the address is locked now.
+    def clear(self, email: str, device: str = "") -> None:
+        """Forget the failures after a success. Raises TooManyAttempts if the address is locked now.
 
         Few addresses have a record, so we look first: one query, and no write. If there is one
         the DELETE's own condition decides, since a lock may fall at any moment.
         """
         records = self.filter(email=email, device=device)
-        if not records.exists():
-            return True
-        deleted, _ = records.filter(is_over(timezone.now())).delete()
-        # A parallel success may have been first.
-        return bool(deleted) or not self.is_locked(email, device)
+        if records.exists():
+            deleted, _ = records.filter(is_over(timezone.now())).delete()
+            if not deleted:  # a parallel success may have been first
+                self.require_unlocked(email, device)
 
     def unlock(
         self, email: str, actor: trail.Actor | None = None, kind: Kind = Kind.LOCK_CLEARED
@@ -109,7 +109,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         nobody may by rank alone: a thief of the session could guess the password on and on."""
         if actor is not None and kind == Kind.LOCK_CLEARED:
             actor.require_can_manage_email(email)
-        with transaction.atomic(using=self.db):
+        with transaction.atomic():
             records = list(self.select_for_update().filter(email=email))
             if records:
                 self.filter(pk__in=[record.pk for record in records]).delete()
@@ -122,8 +122,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return self.locked()[:MOST_LOCKS_COUNTED].count()
 
     def prune(self) -> int:
-        """Delete the forgotten records; returns their number."""
-        return delete_in_batches(self.forgotten())
+        """Delete the records without meaning: no failure for 24 hours, and no lock. How many."""
+        now = timezone.now()
+        return delete_in_batches(self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER))
 
 
 class Lockout(models.Model):

@@ -16,7 +16,6 @@ from rest_framework.request import Request
 from audit.secret_key import fernet
 from signin.cookies import own_origin
 from signin.factors.passkeys import request_options
-from signin.factors.proof import Proof
 
 LIFE = 300  # seconds
 PURPOSE = "signin.form"
@@ -44,10 +43,10 @@ def unseal(text: str) -> tuple[str, str]:
     return email, password
 
 
-def form_proof(form: Mapping[str, Any]) -> Proof:
-    """The proof in the second page's form; a passkey that is not JSON is a wrong one."""
+def shown_factor(form: Mapping[str, Any]) -> dict[str, Any]:
+    """`code` and `passkey` in the second page's form; a passkey that is not JSON is a wrong one."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):
         passkey = {}
-    return Proof(str(form.get("code", ""))[:64], passkey)
+    return {"code": str(form.get("code", ""))[:64], "passkey": passkey}

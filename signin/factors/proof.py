@@ -4,9 +4,8 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-from accounts.generics import Data
 from accounts.models import User
 from accounts.tokens import PASSWORD
 from signin.errors import WrongPasskey
@@ -43,11 +42,6 @@ class Proof:
     code: str = ""
     passkey: Any = None
 
-    @classmethod
-    def pop(cls, data: Data) -> Self:
-        """The proof in a valid body, which is removed from it."""
-        return cls(data.pop("code", "") or "", data.pop("passkey", None))
-
     def __bool__(self) -> bool:
         return bool(self.code or self.passkey)
 
@@ -74,9 +68,6 @@ class Proof:
         except WrongPasskey:
             return "wrong_passkey"
         return ""
-
-
-NO_PROOF = Proof()
 
 
 def amr_still(user: User, amr: Sequence[str]) -> Sequence[str] | None:

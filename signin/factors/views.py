@@ -49,8 +49,9 @@ from signin.factors.serializers import (
     TotpResponse,
 )
 from signin.generics import PROOF_NEEDED, ProofView
-from signin.login import clear_lockout, session_response
+from signin.login import session_response
 from signin.serializers import COOKIE, AuthResponse
+from throttling.models import Lockout
 from throttling.openapi import Raises, example
 
 
@@ -138,7 +139,7 @@ class AddFactorView(ProofView):
         user, enrolling = self.request.user, self.is_enrolling()
         with transaction.atomic():
             if enrolling:
-                clear_lockout(user.email, device_of(self.request, user))
+                Lockout.objects.clear(user.email, device_of(self.request, user))
             factors, codes = Factors.objects.open(user)
             item = add(factors)
             if enrolling:

@@ -73,7 +73,7 @@ def test_key_stays_while_its_successor_signs_nothing(first, settings):
     grow_older(days=30)
 
     assert SigningKey.objects.prune() == 0
-    assert signing_keys.signing_key() == first
+    assert signing_keys.signer == first
 
 
 @pytest.mark.django_db(transaction=True)
@@ -100,7 +100,7 @@ def test_last_two_keys_withdrawn_together_leave_one_that_signs(first):
 
 
 def test_made_up_kid_is_refused_without_a_query(first, django_assert_num_queries):
-    private = signing_keys.signing_key().private
+    private = signing_keys.signer.private
     caller = API(authorization="Bearer " + jwt.encode({}, private, "RS256", {"kid": "0" * 43}))
 
     with django_assert_num_queries(0):
@@ -147,11 +147,11 @@ def test_changed_secret_encrypts_the_keys_anew(secrets, first):
     signing_keys.refresh()
     assert OLD not in row.private_key
     secrets(NEW, OLD)
-    assert signing_keys.signing_key().kid == row.kid
+    assert signing_keys.signer.kid == row.kid
     cache.prepare()
     secrets(NEW)
 
-    assert signing_keys.signing_key().kid == row.kid
+    assert signing_keys.signer.kid == row.kid
 
 
 def test_key_that_cannot_be_decrypted_verifies_and_signs_nothing(secrets, first, ada):

@@ -7,7 +7,7 @@ from django.test import Client
 
 from invitations.models import Invitation
 from passwords.models import PasswordChange
-from signin import hash_slots
+from signin import hashers
 from tests.conftest import API, PASSWORD
 from tests.signin.conftest import PERSON
 
@@ -19,7 +19,7 @@ def no_turn(monkeypatch):
     """Nobody may hash until this is called."""
     slots = threading.BoundedSemaphore(1)
     slots.acquire()
-    monkeypatch.setattr(hash_slots, "admitted", slots)
+    monkeypatch.setattr(hashers, "admitted", slots)
     return slots.release
 
 

@@ -5,16 +5,16 @@ import threading
 import pytest
 from django.db import connection
 
-from signin import hash_slots
+from signin import hashers
 from signin.errors import TooManyHashes
-from signin.hash_slots import hash_slot
+from signin.hashers import hash_slot
 
 
 @pytest.fixture(autouse=True)
 def few_slots(monkeypatch):
     """One hash at a time, and one caller waiting."""
-    monkeypatch.setattr(hash_slots, "hashing", threading.BoundedSemaphore(1))
-    monkeypatch.setattr(hash_slots, "admitted", threading.BoundedSemaphore(2))
+    monkeypatch.setattr(hashers, "hashing", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(hashers, "admitted", threading.BoundedSemaphore(2))
 
 
 class Caller(threading.Thread):
@@ -44,7 +44,7 @@ def test_next_caller_waits_for_the_first():
 
 
 def test_caller_who_has_waited_too_long_is_refused(monkeypatch):
-    monkeypatch.setattr(hash_slots, "PATIENCE", 0.05)
+    monkeypatch.setattr(hashers, "PATIENCE", 0.05)
     first = Caller()
     assert first.hashes.wait(10)
 

@@ -1,5 +1,7 @@
 """Every call that takes a password is counted, waits its turn to hash, and is recorded."""
 
+import threading
+
 import pytest
 from django.contrib.auth import authenticate
 from django.test import Client, RequestFactory
@@ -9,7 +11,7 @@ from assistants.models import Client as Assistant
 from audit.models import Record
 from invitations.models import Invitation
 from passwords.models import PasswordChange
-from signin import hash_slots
+from signin import hashers
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
@@ -77,8 +79,14 @@ def way(request, ada):
 @pytest.fixture
 def hashes(monkeypatch):
     """What was done for each password from here on, in order."""
-    done, turn = [], hash_slots.wait_for_turn
-    monkeypatch.setattr(hash_slots, "wait_for_turn", lambda: done.append("turn") or turn())
+    done = []
+
+    class Turns(threading.BoundedSemaphore):
+        def acquire(self, *args, **options):
+            done.append("turn")
+            return super().acquire(*args, **options)
+
+    monkeypatch.setattr(hashers, "hashing", Turns())
     for name in ("encode", "verify"):
         real = getattr(Hasher, name)
 

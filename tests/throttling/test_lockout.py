@@ -8,6 +8,7 @@ from django.db import connection
 from audit import pruning
 from audit.models import Kind, Record
 from tests.conftest import race
+from throttling.errors import TooManyAttempts
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +27,12 @@ def fail(times, email=ADA):
     return [Lockout.objects.record_failure(email) for _ in range(times)]
 
 
+def refuse(times):
+    for _ in range(times):
+        with pytest.raises(TooManyAttempts):
+            Lockout.objects.refuse(ADA)
+
+
 def test_the_threshold_th_failure_counts_and_locks(time):
     assert fail(7) == [True] * 5 + [False] * 2
     assert Lockout.objects.is_locked(ADA)
@@ -35,8 +42,7 @@ def test_the_threshold_th_failure_counts_and_locks(time):
 def test_first_refusal_of_a_lock_is_recorded_and_locked_addresses_are_counted(time):
     fail(5)
     fail(4, "bob@example.com")
-    for _ in range(3):
-        Lockout.objects.record_refusal(ADA)
+    refuse(3)
 
     assert Record.objects.get(kind=Kind.LOGIN_LOCKED).subject == ADA
     assert Lockout.objects.count_locked() == 1
@@ -73,8 +79,8 @@ def overtaken_by(event):
 
 def test_success_that_a_lock_overtakes_clears_nothing():
     fail(4)
-    with overtaken_by(lambda: fail(1)):
-        assert not Lockout.objects.clear_unless_locked(ADA)
+    with overtaken_by(lambda: fail(1)), pytest.raises(TooManyAttempts):
+        Lockout.objects.clear(ADA)
 
     assert Lockout.objects.is_locked(ADA)
 
@@ -82,7 +88,7 @@ def test_success_that_a_lock_overtakes_clears_nothing():
 def test_success_that_another_success_overtakes_is_one():
     fail(4)
     with overtaken_by(lambda: Lockout.objects.unlock(ADA)):
-        assert Lockout.objects.clear_unless_locked(ADA)
+        Lockout.objects.clear(ADA)
 
 
 def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypatch):
@@ -116,12 +122,9 @@ def test_parallel_guesses_are_counted_one_by_one(earlier):
 def test_parallel_successes_all_succeed():
     fail(4)
 
-    assert all(race(*[lambda: Lockout.objects.clear_unless_locked(ADA)] * 24))
+    race(*[lambda: Lockout.objects.clear(ADA)] * 24)
 
-
-def refuse(times):
-    for _ in range(times):
-        Lockout.objects.record_refusal(ADA)
+    assert not Lockout.objects.exists()
 
 
 def test_refusals_of_a_lock_are_recorded_once_and_counted(time):
@@ -160,7 +163,7 @@ def test_nothing_is_counted_without_a_lock(time):
 def test_parallel_refusals_are_recorded_once_and_counted_exactly():
     fail(5)
 
-    race(*[lambda: Lockout.objects.record_refusal(ADA)] * 10)
+    race(*[lambda: refuse(1)] * 10)
 
     assert Lockout.objects.get().refusals == 10
     assert Record.objects.filter(kind="login.locked").count() == 1
