@@ -100,6 +100,18 @@ def test_registration_is_refused(api, metadata, error):
     assert not Client.objects.exists()
 
 
+def test_longest_redirect_uri_can_be_used_with_any_port(api, ada):
+    longest = "http://127.0.0.1/".ljust(1994, "a")
+    refused = api.post("/oauth/register", {"redirect_uris": [longest + "a"]})
+    assert api.post("/oauth/register", {"redirect_uris": [longest]}).status_code == 201
+    uri = longest.replace("/a", ":65535/a", 1)
+
+    code = let_in(Client.objects.get(), ada, redirect_uri=uri)
+
+    assert redeem(api, Client.objects.get(), code, redirect_uri=uri).status_code == 200
+    assert refused.status_code == 400
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
