@@ -303,6 +303,7 @@ LOGGING: dict[str, Any] = {
         "django.security": {"level": "CRITICAL"},
         "fido2": {"level": "WARNING"},  # else it names each passkey that is used
         "gunicorn.error": {"filters": ["without_request_text"], "propagate": True},
+        "gunicorn.http.wsgi": {"level": "ERROR"},  # warns of each HEAD, whose body it drops
     },
 }
 if SENTRY_DSN:

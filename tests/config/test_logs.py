@@ -156,11 +156,13 @@ def test_running_service_logs_no_secret(new_service, log_format, tmp_path):
     ask(service.url, "GET", f"/admin/login/?{link}", authorization=f"Bad {access}")
     ask(service.url, "GET", "/auth/me", authorization="Bearer " + access[:-3])
     ask(service.url, "G@T", f"/?{link}", **{f"{refresh} bad": "header"})
+    ask(service.url, "HEAD", "/health")
     service.stop()
     log = service.log
 
     assert log.count("/auth/register") == 1
     assert "login.failed" in log
+    assert "gunicorn.http" not in log  # a warning for each HEAD
     for secret in (PASSWORD, "wrong-pass", link, access[-40:], refresh[-40:], "#token="):
         assert secret not in log
     if log_format == "json":
