@@ -8,12 +8,20 @@ import sys
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from django.core.management import execute_from_command_line
+    from django.db import Error
 
     try:
         "".join(sys.argv).encode()
     except UnicodeEncodeError:
         sys.exit("Arguments must be in UTF-8.")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except Error as error:
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(f"Database error: {' '.join(str(error).split())}")
+    except KeyboardInterrupt:
+        sys.exit("Stopped.")
 
 
 if __name__ == "__main__":

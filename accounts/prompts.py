@@ -1,18 +1,26 @@
 """What holds for every command that asks a question."""
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from getpass import GetPassWarning
 
 from django.core.management.base import CommandError
 
 
 @contextmanager
 def prompting() -> Iterator[None]:
-    """Around a prompt: CommandError where no terminal answers it."""
+    """Around a prompt: CommandError where no terminal answers it, or Ctrl-C or Ctrl-D does."""
+    no_terminal = CommandError("This command asks a question, so it needs a terminal.")
     if sys.stdin is None:
-        raise CommandError("This command asks a question, so it needs a terminal.")
+        raise no_terminal
     try:
-        yield
-    except EOFError:
+        # The password would be shown while it is typed.
+        with warnings.catch_warnings(action="error", category=GetPassWarning):
+            yield
+    except GetPassWarning:
+        raise no_terminal from None
+    except (EOFError, KeyboardInterrupt):
+        sys.stdout.write("\n")  # ends the line of the question
         raise CommandError("There was no answer, so nothing was done.") from None

@@ -44,3 +44,21 @@ def test_prompts(monkeypatch):
     call_command("createsuperuser", stdin=terminal, verbosity=0)
 
     assert User.objects.get().email == "root@example.com"
+
+
+@pytest.mark.parametrize("key", [KeyboardInterrupt, EOFError])
+def test_ctrl_c_and_ctrl_d_at_a_question_end_in_one_line(monkeypatch, bob, key):
+    def press(*args, **kwargs):
+        raise key
+
+    monkeypatch.setattr("builtins.input", press)
+    monkeypatch.setattr("getpass.getpass", press)
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+
+    for command in ("erase", "changepassword"):
+        with pytest.raises(CommandError, match="nothing was done"):
+            call_command(command, bob.email)
+    with pytest.raises((CommandError, SystemExit)):
+        call_command("createsuperuser", stdin=terminal)
+    assert not User.objects.filter(is_superuser=True).exists()

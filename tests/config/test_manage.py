@@ -1,4 +1,4 @@
-"""`manage.py` where no terminal answers a question, or an argument is no text."""
+"""`manage.py` without a terminal, without its database, and with an argument that is no text."""
 
 import os
 import re
@@ -59,3 +59,10 @@ def test_question_without_a_terminal_ends_in_one_line(service):
 
 def test_argument_that_is_no_text_ends_in_one_line(service):
     assert failed(service, "erase", b"\xff@example.com") == ["Arguments must be in UTF-8."]
+
+
+def test_unreachable_database_ends_in_one_line(service, monkeypatch):
+    monkeypatch.setitem(service.environment, "DATABASE_URL", "postgres://x@127.0.0.1:1/x")
+
+    (line,) = failed(service, "locks")
+    assert re.match("Database error: .* failed: Connection refused", line)

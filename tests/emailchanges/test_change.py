@@ -328,7 +328,8 @@ def test_command_changes_and_tells_both(bob, capsys):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [("nobody@example.com", NEW, "No user has"), ("bob@example.com", "x", "not a valid e-mail"),
-     ("bob@example.com", "ada@example.com", "already registered")],
+     ("bob@example.com", "ada@example.com", "already registered"),
+     ("bob@example.com", "BOB@example.com", "address already")],
 )  # fmt: skip
 def test_command_refuses(bob, old, new, words):
     with pytest.raises(CommandError, match=words):

@@ -5,12 +5,13 @@ from typing import Any
 from django.contrib.auth.management.commands import createsuperuser
 from django.core.management.base import CommandError
 
+from accounts.prompts import prompting
+
 
 class Command(createsuperuser.Command):
     def handle(self, *args: object, **options: Any) -> None:
         if options["interactive"] and not (self.stdin and self.stdin.isatty()):
-            raise CommandError(
-                "This command needs a terminal. Without one, set DJANGO_SUPERUSER_EMAIL and "
-                "DJANGO_SUPERUSER_PASSWORD, and run createsuperuser --noinput."
-            )
-        super().handle(*args, **options)
+            needs = "a terminal, or DJANGO_SUPERUSER_EMAIL, DJANGO_SUPERUSER_PASSWORD and --noinput"
+            raise CommandError(f"This command needs {needs}.")
+        with prompting():
+            super().handle(*args, **options)

@@ -28,4 +28,6 @@ class Command(BaseCommand):
         except EmailTaken as error:
             raise CommandError(f"{options['new']}: {error.detail}.") from None
         email = User.objects.get(pk=user.pk).email
+        if email == user.email:
+            raise CommandError(f"{email} is the user's address already.")
         self.stdout.write(f"Changed {user.email} to {email}; both addresses were notified.")

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
@@ -19,7 +20,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="the company's name")
         parser.add_argument("email", help="the admin's e-mail address")
-        parser.add_argument("--language", default="en", help="language of the mail: en, sv or de")
+        parser.add_argument(
+            "--language",
+            choices=[code for code, _ in settings.LANGUAGES],
+            default="en",
+            help="language of the mail",
+        )
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: object, **options: Any) -> None:
@@ -34,7 +40,8 @@ class Command(BaseCommand):
             account.full_clean()
             invitation.clean_fields(exclude=["account"])
         except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from None
+            words = (f"{field}: {' '.join(said)}" for field, said in error.message_dict.items())
+            raise CommandError(" ".join(words)) from None
         if User.objects.filter(email=invitation.email).exists():
             raise CommandError(f"{invitation.email} is registered already.")
         create(account, invitation)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -18,8 +19,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("company", help="the company's id, or its name if no other has it")
         parser.add_argument("email", help="the e-mail address to invite")
-        parser.add_argument("--role", choices=Role.values, default=Role.MEMBER)
-        parser.add_argument("--language", default="en", help="language of the mail: en, sv or de")
+        parser.add_argument("--role", choices=Role.values, default=Role.MEMBER, help="the role")
+        parser.add_argument(
+            "--language",
+            choices=[code for code, _ in settings.LANGUAGES],
+            default="en",
+            help="language of the mail",
+        )
         parser.add_argument("--json", action="store_true", help="report as JSON")
 
     def handle(self, *args: object, **options: Any) -> None:

@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = "Import the PEM files of 1.0.0 (its JWT_KEYS_DIR), so that its tokens stay valid."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", type=Path)
+        parser.add_argument("folder", type=Path, help="the folder with the .pem files")
 
     @transaction.atomic
     def handle(self, *args: object, folder: Path, **options: Any) -> None:

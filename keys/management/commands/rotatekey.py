@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         when = parser.add_mutually_exclusive_group()
-        when.add_argument("--delay", type=int, default=600, metavar="SECONDS")
+        when.add_argument("--delay", type=int, default=600, help="in seconds, 600 if not given")
         now = f"sign as soon as every host has read the key ({NOW} seconds)"
         when.add_argument("--now", action="store_const", const=NOW, dest="delay", help=now)
 

@@ -11,7 +11,7 @@ class Command(BaseCommand):
     help = "Unlock an e-mail address, and clear its failed attempts."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("email")
+        parser.add_argument("email", help="the e-mail address to unlock")
 
     def handle(self, *args: object, **options: Any) -> None:
         email = options["email"].strip().lower()
