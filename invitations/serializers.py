@@ -16,7 +16,7 @@ from accounts.fields import (
 )
 from accounts.models import Role
 from invitations.models import Status
-from signin.serializers import ADA, LINK
+from signin.serializers import ADA, LINK, TokenSerializer
 from throttling.openapi import example
 
 BOB = {
@@ -91,8 +91,7 @@ class InvitationFilterSerializer(serializers.Serializer):
 
 
 @example({"token": LINK} | ADA)
-class AcceptSerializer(serializers.Serializer):
-    token = TextField(max_length=512)
+class AcceptSerializer(TokenSerializer):
     first_name = NameField()
     last_name = NameField()
     password = NewPasswordField()

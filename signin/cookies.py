@@ -14,7 +14,6 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 NAME = "service_refresh"
-PATH = "/auth"
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -72,7 +71,7 @@ def set_refresh_cookie(response: HttpResponseBase, encoded: str, expires: int) -
         NAME,
         encoded,
         max_age=max(0, expires - int(time.time())),
-        path=PATH,
+        path="/auth",
         secure=settings.COOKIE_SECURE,
         httponly=True,
         samesite=settings.COOKIE_SAMESITE,

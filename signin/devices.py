@@ -11,7 +11,6 @@ import secrets
 import uuid
 from datetime import timedelta
 from typing import Self
-from uuid import UUID
 
 from django.conf import settings
 from django.db import models
@@ -32,7 +31,7 @@ NAME = "service_device"
 LIFE = timedelta(days=180)  # without a sign-in
 MOST_SECRETS = 5  # of one browser
 UNKNOWN_DEVICE = ""
-NOBODY = UUID(int=0)  # no user's id: an unknown address costs the same query
+NOBODY = uuid.UUID(int=0)  # no user's id: an unknown address costs the same query
 
 
 def digest(secret: str) -> str:

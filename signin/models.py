@@ -13,19 +13,9 @@ from audit.models import PATTERN, Kind
 from mail.exceptions import InvalidLink
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
-from signin.devices import Device
-from signin.factors.models import Factors, Passkey, RecoveryCode, UsedChallenge
+from signin import devices  # noqa: F401  (a model of this app, as those of factors)
+from signin.factors import models as factors  # noqa: F401
 from throttling.models import Lockout
-
-__all__ = [
-    "Device",
-    "Factors",
-    "Passkey",
-    "RecoveryCode",
-    "SignupLink",
-    "UnlockLink",
-    "UsedChallenge",
-]
 
 
 class SignupLink(EmailedLink):

@@ -39,18 +39,17 @@ class LoginSerializer(ProofFields):
     password = PasswordField()
 
 
-@example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
-class CompleteSignupSerializer(serializers.Serializer):
+@example({"token": LINK})
+class TokenSerializer(serializers.Serializer):
     token = TextField(max_length=512)
+
+
+@example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
+class CompleteSignupSerializer(TokenSerializer):
     account_name = CompanyNameField()
     first_name = NameField()
     last_name = NameField()
     password = NewPasswordField()
-
-
-@example({"token": LINK})
-class UnlockSerializer(serializers.Serializer):
-    token = TextField(max_length=512)
 
 
 @example({"refresh_token": TOKEN})

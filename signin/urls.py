@@ -3,7 +3,7 @@
 from django.urls import include, path
 
 from signin import views
-from signin.factors import urls as factors
+from signin.factors import views as factors
 from signin.login import LoginView
 
 auth = [
@@ -16,10 +16,20 @@ auth = [
     path("logout-everywhere", views.LogoutEverywhereView.as_view()),
     path("devices", views.DevicesView.as_view()),
     path("devices/<uuid:device_id>", views.DeviceView.as_view()),
+    path("passkeys/options", factors.PasskeyOptionsView.as_view()),
+    path("passkeys/login", factors.PasskeyLoginView.as_view()),
+    path("factors", factors.FactorsView.as_view()),
+    path("factors/totp", factors.TotpView.as_view()),
+    path("factors/totp/confirm", factors.ConfirmView.as_view()),
+    path("factors/passkeys", factors.NewPasskeyView.as_view()),
+    path("factors/passkeys/options", factors.NewPasskeyOptionsView.as_view()),
+    path("factors/<uuid:factor_id>", factors.FactorView.as_view()),
+    path("factors/<uuid:factor_id>/remove", factors.RemoveView.as_view()),
+    path("recovery-codes", factors.RecoveryCodesView.as_view()),
 ]
 
 urlpatterns = [
     path("auth/", include(auth)),
     path("lockouts/redeem", views.UnlockView.as_view()),
-    *factors.urlpatterns,
+    path("users/<uuid:user_id>/factors", factors.ResetFactorsView.as_view()),
 ]

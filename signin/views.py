@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import get_language_from_request
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -39,7 +39,7 @@ from signin.serializers import (
     EmailSerializer,
     Message,
     RefreshSerializer,
-    UnlockSerializer,
+    TokenSerializer,
 )
 from throttling.models import Lockout
 from throttling.openapi import Raises, sets_cookie
@@ -156,12 +156,12 @@ class UnlockView(CredentialView):
         summary="Unlock an address by link",
         description="Uses up the token and ends the lockout, without signing in. With "
         "DEVICE_LOCKOUT, this browser becomes a known device.",
-        request=UnlockSerializer,
+        request=TokenSerializer,
         responses={204: None, 400: Raises(InvalidLink)},
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
     )
     def post(self, request: Request) -> Response:
-        link: UnlockLink = UnlockLink.objects.find(valid(UnlockSerializer, request)["token"])
+        link: UnlockLink = UnlockLink.objects.find(valid(TokenSerializer, request)["token"])
         with transaction.atomic():
             user = link.redeem()
         response = Response(status=204)
@@ -169,18 +169,17 @@ class UnlockView(CredentialView):
         return response
 
 
-class DevicesView(ProtectedView, ListAPIView):
-    """GET /auth/devices: the browsers that count as the caller's own, with DEVICE_LOCKOUT."""
-
-    serializer_class = DeviceSerializer
-
-    @extend_schema(
+@extend_schema_view(
+    get=extend_schema(
         operation_id="listDevices",
         summary="List the caller's known devices",
         description="Most recently used first. Devices are remembered only with DEVICE_LOCKOUT.",
     )
-    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
-        return self.list(request)
+)
+class DevicesView(ProtectedView, ListAPIView):
+    """GET /auth/devices: the browsers that count as the caller's own, with DEVICE_LOCKOUT."""
+
+    serializer_class = DeviceSerializer
 
     def get_queryset(self) -> QuerySet[Device]:
         return Device.objects.live().filter(user=self.request.user)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from django.core.signing import Signer
+from fido2.webauthn import CollectedClientData
 
 from signin.errors import WrongPasskey
 
@@ -27,12 +28,12 @@ def new_challenge(purpose: str, handle: bytes = b"") -> bytes:
     return signer(purpose).sign_object(content).encode()
 
 
-def read_challenge(challenge: bytes, purpose: str) -> Challenge:
-    """Raises WrongPasskey for one that is too old, BadSignature or ValueError for one that is for
-    another purpose or not ours."""
-    made = Challenge(*signer(purpose).unsign_object(challenge.decode()))
+def read_challenge(answered: CollectedClientData, purpose: str) -> Challenge:
+    """Raises WrongPasskey for one that is too old or was answered in a frame on another site,
+    BadSignature or ValueError for one that is for another purpose or not ours."""
+    made = Challenge(*signer(purpose).unsign_object(answered.challenge.decode()))
     # Another host's clock may be ahead; `UsedChallenge.prune` allows for that.
-    if abs(time.time() - made.made_at) >= LIFE:
+    if abs(time.time() - made.made_at) >= LIFE or answered.cross_origin:
         raise WrongPasskey
     return made
 

@@ -17,19 +17,16 @@ def enrolment_for(user: User) -> str:
     return signing.TimestampSigner(salt=SALT).sign_object([str(user.pk), user.token_version])
 
 
-def user_of_enrolment(encoded: str) -> User | None:
-    """The user of a valid enrolment token, `with_profile`."""
-    try:
-        pk, version = signing.TimestampSigner(salt=SALT).unsign_object(encoded, max_age=LIFE)
-    except (signing.BadSignature, ValueError):
-        return None
-    user = User.objects.find_by_token(id=pk, token_version=version)
-    return user if user and not user.has_second_factor else None
-
-
 class EnrolmentAuthentication(BearerAuthentication):
     """Accepts an enrolment token or an access token."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        user = user_of_enrolment(encoded_bearer_token(request))
-        return (user, ENROLMENT) if user else super().authenticate(request)
+        signer, encoded = signing.TimestampSigner(salt=SALT), encoded_bearer_token(request)
+        try:
+            pk, version = signer.unsign_object(encoded, max_age=LIFE)
+        except (signing.BadSignature, ValueError):
+            return super().authenticate(request)
+        user = User.objects.find_by_token(id=pk, token_version=version)
+        if user is None or user.has_second_factor:
+            return super().authenticate(request)
+        return user, ENROLMENT

@@ -6,7 +6,8 @@ import hashlib
 import secrets
 import uuid
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from operator import attrgetter
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -32,13 +33,21 @@ from signin.errors import (
 from signin.factors import challenges, totp
 
 MOST_PASSKEYS = 10
-Item = dict[str, Any]  # an app or a passkey in the API's form
 RECOVERY_CODES = 10
 FEW_CODES = 3  # the mail about a used code mentions that so few are left
 WARNED_AT = 3  # consecutive wrong codes after a right password
 MOST_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: from then on an app's codes are refused
-DAY = timedelta(days=1)
 ALL = "all"
+
+
+class App(NamedTuple):
+    """A user's authenticator app, with the attributes of a passkey that the API shows."""
+
+    id: UUID | None
+    name: str
+    created_at: datetime | None
+    last_used_at: datetime | None
+    kind: str = "totp"
 
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
@@ -123,22 +132,15 @@ class Factors(models.Model):
         codes = ["recovery_code"] if self.recovery_codes.exists() else []
         return [*app, *passkeys, *codes]
 
-    def items(self) -> list[Item]:
-        """The app and the passkeys in the API's form, oldest first."""
-        items = [passkey.item() for passkey in self.passkeys.all()]
-        items += [self.totp_item()] if self.totp_id else []
-        return sorted(items, key=lambda item: item["created_at"])
+    def items(self) -> "list[App | Passkey]":
+        """The app and the passkeys, oldest first."""
+        apps = [self.app()] if self.totp_id else []
+        return sorted([*apps, *self.passkeys.all()], key=attrgetter("created_at"))
 
-    def totp_item(self) -> Item:
-        return {
-            "id": self.totp_id,
-            "kind": "totp",
-            "name": self.totp_name,
-            "created_at": self.totp_added_at,
-            "last_used_at": self.totp_used_at,
-        }
+    def app(self) -> App:
+        return App(self.totp_id, self.totp_name, self.totp_added_at, self.totp_used_at)
 
-    def add_totp(self, secret: bytes, step: int, name: str) -> Item:
+    def add_totp(self, secret: bytes, step: int, name: str) -> App:
         """Add the app, in the transaction of `open`. The step of the code that confirmed it is used
         up. Raises TooManyFactors."""
         if self.totp_id:
@@ -149,9 +151,9 @@ class Factors(models.Model):
         self.totp_added_at, self.totp_used_at = timezone.now(), None
         self.save()
         self.record(Kind.FACTOR_ADDED, "totp", name)
-        return self.totp_item()
+        return self.app()
 
-    def add_passkey(self, **fields: object) -> dict[str, Any]:
+    def add_passkey(self, **fields: object) -> "Passkey":
         """Add a passkey, in the transaction of `open`. Raises TooManyFactors, or WrongPasskey for
         one that is registered already."""
         if self.passkeys.count() >= MOST_PASSKEYS:
@@ -162,17 +164,17 @@ class Factors(models.Model):
         except IntegrityError:
             raise WrongPasskey from None
         self.record(Kind.FACTOR_ADDED, "passkey", passkey.name)
-        return passkey.item()
+        return passkey
 
-    def rename(self, factor_id: UUID, name: str) -> Item:
-        """Name the app or a passkey; the changed item. Raises NoSuchFactor."""
+    def rename(self, factor_id: UUID, name: str) -> "App | Passkey":
+        """Name the app or a passkey, and return it. Raises NoSuchFactor."""
         with transaction.atomic():
             app = Factors.objects.filter(pk=self.pk, totp_id=factor_id).exclude(totp_name=name)
             passkey = self.passkeys.filter(pk=factor_id).exclude(name=name)
             if app.update(totp_name=name) or passkey.update(name=name):
                 trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
         own = Factors.objects.filter(pk=self.pk).first()
-        named = [item for item in own.items() if item["id"] == factor_id] if own else []
+        named = [item for item in own.items() if item.id == factor_id] if own else []
         if not named:
             raise NoSuchFactor
         return named[0]
@@ -187,23 +189,20 @@ class Factors(models.Model):
             Account.objects.lock(self.user.account_id)
             own = Factors.objects.lock_for(self.user).first()
             items = own.items() if own else []
-            going = [item for item in items if item["id"] == factor_id]
+            going = [item for item in items if item.id == factor_id]
             if not own or not going:
                 raise NoSuchFactor
             if len(items) == 1:
-                own.remove_last()
-            elif going[0]["kind"] == "totp":
+                required = Account.objects.filter(pk=self.user.account_id, second_factor="required")
+                if required.exists():
+                    raise FactorStillRequired
+                own.delete()
+                User.objects.filter(pk=self.pk).update(has_second_factor=False)
+            elif going[0].kind == "totp":
                 Factors.objects.filter(pk=self.pk).update(totp_id=None, totp_secret="")
             else:
                 own.passkeys.filter(pk=factor_id).delete()
-            self.record(Kind.FACTOR_REMOVED, going[0]["kind"], going[0]["name"])
-
-    def remove_last(self) -> None:
-        required = Account.objects.filter(pk=self.user.account_id, second_factor="required")
-        if required.exists():
-            raise FactorStillRequired
-        Factors.objects.filter(pk=self.pk).delete()
-        User.objects.filter(pk=self.pk).update(has_second_factor=False)
+            self.record(Kind.FACTOR_REMOVED, going[0].kind, going[0].name)
 
     def record(self, kind: Kind, factor: str, name: str) -> None:
         """Record what the user did, and mail it to them."""
@@ -259,7 +258,7 @@ class Factors(models.Model):
             count = own.values_list("wrong_codes", flat=True).first() or 0
             if count == MOST_WRONG_CODES:
                 trail.record(Kind.CODES_STOPPED, subject=self.user)
-            quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - DAY))
+            quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - timedelta(days=1)))
             if count >= WARNED_AT and quiet.update(warned_at=now):
                 self.user.send_notice("wrong_codes", count=count)
 
@@ -267,6 +266,8 @@ class Factors(models.Model):
 class Passkey(models.Model):
     """A WebAuthn credential: public data, which is useless to a thief. `handle` is the random user
     handle that it was made with, and returns at each use."""
+
+    kind = "passkey"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     factors = models.ForeignKey(Factors, models.CASCADE, related_name="passkeys", editable=False)
@@ -284,18 +285,9 @@ class Passkey(models.Model):
     def __str__(self) -> str:
         return self.name or str(self.pk)
 
-    def item(self) -> Item:
-        return {
-            "id": self.pk,
-            "kind": "passkey",
-            "name": self.name,
-            "created_at": self.created_at,
-            "last_used_at": self.last_used_at,
-        }
-
-    def use(self, count: int) -> bool:
-        """Note a use, with the authenticator's own count; False if the passkey was removed
-        meanwhile.
+    def use(self, count: int) -> None:
+        """Note a use, with the authenticator's own count. Raises WrongPasskey if the passkey was
+        removed meanwhile.
 
         The count is a hint: synced passkeys leave it at 0, and two devices may count separately. A
         count that fell is recorded in the audit log.
@@ -303,11 +295,10 @@ class Passkey(models.Model):
         with transaction.atomic():
             same = Passkey.objects.filter(pk=self.pk)
             if not same.update(sign_count=count, last_used_at=timezone.now()):
-                return False
+                raise WrongPasskey
             if count <= self.sign_count and (count or self.sign_count):
                 trail.record(Kind.PASSKEY_COUNT_FELL, subject=self.factors.user)
             self.factors.forget_wrong_codes()
-        return True
 
 
 class RecoveryCodeManager(models.Manager["RecoveryCode"]):
@@ -342,17 +333,16 @@ def digest(user_id: UUID, code: str) -> str:
 
 
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
-    def use(self, challenge: challenges.Challenge) -> bool:
-        """Whether this is the challenge's first use, and it was made since `use_up`."""
+    def use(self, challenge: challenges.Challenge) -> None:
+        """Raises WrongPasskey for a challenge that was used, or made before `use_up`."""
         made_at = datetime.fromtimestamp(challenge.made_at, UTC)
         if self.filter(nonce=ALL, used_at__gte=made_at).exists():
-            return False
+            raise WrongPasskey
         try:
             with transaction.atomic():
                 self.create(nonce=challenge.nonce)
         except IntegrityError:
-            return False
-        return True
+            raise WrongPasskey from None
 
     def use_up(self) -> None:
         """Refuse every challenge made before now: a restored backup does not know which were

@@ -4,7 +4,8 @@ No attestation is asked for.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
@@ -14,8 +15,6 @@ from fido2.webauthn import (
     AttestationConveyancePreference,
     AttestedCredentialData,
     AuthenticationResponse,
-    CollectedClientData,
-    PublicKeyCredentialDescriptor,
     PublicKeyCredentialParameters,
     PublicKeyCredentialRpEntity,
     PublicKeyCredentialType,
@@ -27,17 +26,12 @@ from fido2.webauthn import (
 
 from accounts.models import User
 from signin.errors import WrongPasskey
-from signin.factors.challenges import (
-    LIFE,
-    SIGN_IN,
-    Challenge,
-    new_challenge,
-    read_challenge,
-)
+from signin.factors.challenges import LIFE, SIGN_IN, new_challenge, read_challenge
 from signin.factors.models import Passkey, UsedChallenge
 
 NAME = "Consulting management"
 ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: every authenticator knows one
+LONGEST_ID = 1023  # octets: WebAuthn level 3, §4, Credential ID
 REQUIRED = UserVerificationRequirement.REQUIRED
 
 
@@ -68,13 +62,7 @@ def creation_options(user: User) -> dict[str, object]:
     """
     passkeys = list(Passkey.objects.filter(factors=user.pk))
     handle = bytes(passkeys[0].handle) if passkeys else secrets.token_bytes(16)
-    known = [
-        PublicKeyCredentialDescriptor(
-            type=PublicKeyCredentialType.PUBLIC_KEY,
-            id=AttestedCredentialData(bytes(passkey.credential)).credential_id,
-        )
-        for passkey in passkeys
-    ]
+    known = [AttestedCredentialData(bytes(passkey.credential)) for passkey in passkeys]
     options, _ = server().register_begin(
         PublicKeyCredentialUserEntity(
             id=handle, name=user.email, display_name=user.get_full_name() or user.email
@@ -93,35 +81,25 @@ def to_add(user: User) -> str:
     return f"add to {user.pk}:{user.token_version}"
 
 
-def checked(check: Callable[[], Any]) -> Any:
-    """The result of the check, or WrongPasskey for anything it raises: input from outside is parsed
-    there, and fails by a dozen kinds of errors, RecursionError included."""
+@contextmanager
+def checking() -> Iterator[None]:
+    """WrongPasskey for any error in the block: input from outside is parsed there, and fails by a
+    dozen kinds of errors, RecursionError included."""
     try:
-        return check()
+        yield
     except Exception:
         raise WrongPasskey from None
-
-
-def read(client_data: CollectedClientData, purpose: str) -> Challenge:
-    """The challenge that was answered; raises for an answer given in a frame on another site."""
-    if client_data.cross_origin:
-        raise WrongPasskey
-    return read_challenge(client_data.challenge, purpose)
-
-
-LONGEST_ID = 1023  # octets: WebAuthn level 3, §4, Credential ID
 
 
 def new_passkey(user: User, response: Any) -> dict[str, object]:
     """The fields of a new passkey from a RegistrationResponseJSON; uses the challenge up. Raises
     WrongPasskey."""
-
-    def check() -> tuple[AttestedCredentialData, int, Challenge]:
+    with checking():
         answer = RegistrationResponse.from_dict(response)
         client_data = answer.response.client_data
-        found = read(client_data, to_add(user))
+        challenge = read_challenge(client_data, to_add(user))
         _, state = server().register_begin(
-            PublicKeyCredentialUserEntity(id=bytes.fromhex(found.handle)),
+            PublicKeyCredentialUserEntity(id=bytes.fromhex(challenge.handle)),
             user_verification=REQUIRED,
             challenge=client_data.challenge,
         )
@@ -133,30 +111,26 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
             or len(made.credential_id) > LONGEST_ID
         ):
             raise WrongPasskey
-        return made, data.counter, found
-
-    made, count, challenge = checked(check)
-    if not UsedChallenge.objects.use(challenge):
-        raise WrongPasskey
+    UsedChallenge.objects.use(challenge)
     return {
         "credential_id": websafe_encode(made.credential_id),
         "credential": bytes(made),
         "handle": bytes.fromhex(challenge.handle),
-        "sign_count": count,
+        "sign_count": data.counter,
     }
 
 
 def take_passkey(response: Any, user: User | None = None) -> Passkey:
     """The passkey, of this user or of any, that gave this AuthenticationResponseJSON. Uses the
     challenge up and notes the use. Raises WrongPasskey."""
-    answer: AuthenticationResponse = checked(lambda: AuthenticationResponse.from_dict(response))
+    with checking():
+        answer = AuthenticationResponse.from_dict(response)
     passkeys = Passkey.objects.select_related("factors__user")
     passkey = passkeys.filter(credential_id=answer.id[:1400]).first()
     if passkey is None or (user is not None and passkey.factors_id != user.pk):
         raise WrongPasskey
-
-    def check() -> Challenge:
-        found = read(answer.response.client_data, SIGN_IN)
+    with checking():
+        challenge = read_challenge(answer.response.client_data, SIGN_IN)
         _, state = server().authenticate_begin(
             user_verification=REQUIRED, challenge=answer.response.client_data.challenge
         )
@@ -165,10 +139,6 @@ def take_passkey(response: Any, user: User | None = None) -> Passkey:
         handle = answer.response.user_handle
         if handle != bytes(passkey.handle) and (user is None or handle is not None):
             raise WrongPasskey
-        return found
-
-    challenge = checked(check)
-    count = answer.response.authenticator_data.counter
-    if not UsedChallenge.objects.use(challenge) or not passkey.use(count):
-        raise WrongPasskey
+    UsedChallenge.objects.use(challenge)
+    passkey.use(answer.response.authenticator_data.counter)
     return passkey

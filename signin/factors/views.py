@@ -32,7 +32,7 @@ from signin.errors import (
 )
 from signin.factors import totp
 from signin.factors.enrolment import ENROLMENT, EnrolmentAuthentication
-from signin.factors.models import Factors, RecoveryCode
+from signin.factors.models import App, Factors, Passkey, RecoveryCode
 from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import (
@@ -125,18 +125,15 @@ class AddFactorView(ProofView):
 
     authentication_classes = [EnrolmentAuthentication]
 
-    def is_enrolling(self) -> bool:
-        return self.request.auth == ENROLMENT
-
     def prove(self) -> dict[str, Any]:
         """An enrolment token replaces the proof."""
-        return {} if self.is_enrolling() else super().prove()
+        return {} if self.request.auth == ENROLMENT else super().prove()
 
-    def add(self, add: Callable[[Factors], dict[str, Any]], method: Method) -> Response:
+    def add(self, add: Callable[[Factors], App | Passkey], method: Method) -> Response:
         """AddedResponse with the item that `add` makes. The first factor ends all sessions, so the
         answer has a new one. An enrolment completes a sign-in: it clears the lockout, or is refused
         by it."""
-        user, enrolling = self.request.user, self.is_enrolling()
+        user, enrolling = self.request.user, self.request.auth == ENROLMENT
         with transaction.atomic():
             if enrolling:
                 Lockout.objects.clear(user.email, device_of(self.request, user))

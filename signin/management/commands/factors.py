@@ -28,9 +28,9 @@ class Command(BaseCommand):
             self.stdout.write(f"{user.email} has no second factor.")
             return
         for item in factors.items():
-            used = item["last_used_at"]
+            used = item.last_used_at
             when = f"last used {used:%Y-%m-%d %H:%M} UTC" if used else "never used"
-            self.stdout.write(" ".join(filter(None, [item["kind"], item["name"]])) + f", {when}")
+            self.stdout.write(" ".join(filter(None, [item.kind, item.name])) + f", {when}")
         self.stdout.write(f"recovery codes left: {factors.recovery_codes.count()}")
         if options["remove"]:
             Factors.objects.reset(user)
