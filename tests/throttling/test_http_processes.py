@@ -55,7 +55,7 @@ def burst(service, calls):
         answers = at_once(service, calls)
         if not any(uncounted(limits(answer)) for answer in answers):
             break
-        time.sleep(1)  # as long as a process refuses from memory
+        time.sleep(1)  # until each process asks the store again
     return answers
 
 

@@ -36,7 +36,7 @@ def seconds_to_connect(servers):
 def fail_over(service, servers, number):
     """Lose the master under load until the new one is counted on; gives what was answered."""
     with Load(service) as load:
-        time.sleep(0.3)
+        until(lambda: load.answers)
         servers.master.process.send_signal(number)
         until(lambda: service.log.count(LOST) >= 2)
         # Each process lets through its share; of a Cluster, other masters may count meanwhile.
@@ -45,7 +45,7 @@ def fail_over(service, servers, number):
         elected = time.monotonic()
         until(lambda: service.log.count(FOUND) == service.log.count(LOST))
         took = time.monotonic() - elected
-        assert took < 2 + 2 * seconds_to_connect(servers)
+        assert took < 5 * 2 + 2 * seconds_to_connect(servers)
     return load
 
 
@@ -61,12 +61,13 @@ def test_new_master_is_counted_on(two, store_servers, number):
     service = two(store_servers.url)
     assert counts_exactly(service, "198.51.100")
     with Load(service) as quiet:
-        time.sleep(1)
+        until(lambda: len(quiet.answers) >= 100)
+    usual = quiet.slowest()
 
     load = fail_over(service, store_servers, number)
 
     assert load.statuses() <= {400, 404, 429}
-    assert load.slowest() < 0.5 + quiet.slowest()  # 0.1 s for the store, the rest is the machine's
+    assert load.slowest() < 5 * 0.3 + usual  # 0.3 s for the store, the rest is the machine's
     for third in range(9):  # of every master of a cluster
         assert counts_exactly(service, f"203.0.{third}")
 
