@@ -83,29 +83,43 @@ def test_compiled_catalog_is_of_its_source(language):
     assert source.to_binary() == compiled.read_bytes()
 
 
-def test_password_change_speaks_the_users_language(bob):
-    User.objects.filter(pk=bob.pk).update(language="de")
+@pytest.mark.parametrize(
+    ("language", "subject", "life"),
+    [
+        ("de", "Passwort zurücksetzen", "Der Link ist 60 Minuten gültig"),
+        ("sv", "Återställ ditt lösenord", "Länken gäller i 60 minuter"),
+    ],
+)
+def test_password_change_speaks_the_users_language(bob, language, subject, life):
+    User.objects.filter(pk=bob.pk).update(language=language)
     OutgoingMail.objects.request(PasswordChange, bob.email, "en")
 
     message = mailed()
 
-    assert message.subject == "Passwort zurücksetzen"
+    assert message.subject == subject
     for body in (message.body, message.alternatives[0].content):
-        assert "Der Link ist 60 Minuten gültig" in body
+        assert life in body
         assert PasswordChange.objects.get().url in body
-    assert '<html lang="de">' in message.alternatives[0].content
+    assert f'<html lang="{language}">' in message.alternatives[0].content
 
 
-def test_invitation_speaks_the_inviters_language(ada):
-    ada.language = "de"
+@pytest.mark.parametrize(
+    ("language", "subject", "invited", "life"),
+    [
+        ("de", "Einladung zu Analytical Engines", "„Ada Lovelace“ hat Sie ein", r"\b7 Tage gültig"),
+        ("sv", "Inbjudan till Analytical Engines", "”Ada Lovelace” har bjudit", "gäller i 7 dagar"),
+    ],
+)
+def test_invitation_speaks_the_inviters_language(ada, language, subject, invited, life):
+    ada.language = language
     invitation = Invitation.objects.invite(ada, "c@example.com")
 
     message = mailed()
 
-    assert message.subject == "Einladung zu Analytical Engines"
+    assert message.subject == subject
     for body in (message.body, message.alternatives[0].content):
-        assert "„Ada Lovelace“ hat Sie eingeladen," in body
-        assert re.search(r"\b7 Tage gültig", body)
+        assert invited in body
+        assert re.search(life, body)
         assert invitation.url in body
 
 

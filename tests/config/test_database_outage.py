@@ -1,9 +1,10 @@
 """The database goes away and comes back, under a running service (promise 4 of the service)."""
 
+import signal
 import socket
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import psycopg
 import pytest
@@ -129,6 +130,25 @@ def test_restart_between_two_requests_is_not_noticed(me, server):
     server.start()
 
     assert statuses(hammer(me, 2)) == {200}
+
+
+def test_hung_database_heals(me, server):
+    """Its host is there, and answers for it: what is under way waits for as long as it hangs."""
+    hammer(me, 0.5)
+    processes = [server.process.pid, *server.children()]
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        try:
+            for pid in processes:
+                server.signal(pid, signal.SIGSTOP)
+            calls = [clients.submit(me) for _ in range(CLIENTS)]
+            _, waiting = wait(calls, 4)  # for longer than a statement may take
+        finally:
+            for pid in processes:
+                server.signal(pid, signal.SIGCONT)
+
+    assert waiting
+    assert {call.result().status for call in calls} <= {200, 503}
+    assert_heals(me)
 
 
 def test_start_without_a_database_heals(server, make_service):
