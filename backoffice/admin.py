@@ -21,7 +21,6 @@ from backoffice import invitations, panels  # noqa: F401  (invitations registers
 from backoffice.diagnosis import diagnose
 from backoffice.pages import PanelAdmin, ReachAdmin, caller
 from passwords.models import PasswordChange
-from privacy.erasure import delete_company, erase
 from privacy.models import Erasure
 from signin.factors.models import Factors
 from throttling.models import Lockout
@@ -48,7 +47,7 @@ class AccountAdmin(PanelAdmin):
         return f"{row} (being erased)" if is_going else str(row)
 
     def erase(self, request: HttpRequest, row: Account) -> str:
-        delete_company(row, caller(request))
+        Erasure.objects.delete_company(row, caller(request))
         return f"{row} is being erased, along with its users. They can no longer sign in."
 
     def erasure(self, row: Account) -> list[tuple[str, str]]:
@@ -104,7 +103,7 @@ class UserAdmin(PanelAdmin):
         return caller(request).is_superuser and row != request.user
 
     def erase(self, request: HttpRequest, row: User) -> str:
-        erasure = erase(row, caller(request))
+        erasure = Erasure.objects.erase(row, caller(request))
         return f"{called(row)} is deleted and being erased from the audit log: {erasure}."
 
     def erasure(self, row: User) -> list[tuple[str, str]]:

@@ -134,6 +134,14 @@ class EmailChange(EmailedLink):
         link.save(force_insert=True)
         return link
 
+    @classmethod
+    def delete_mails_of(cls, users: list[User]) -> None:
+        """Delete the mails to the addresses that these users asked for, which may be others'."""
+        links = cls.objects.filter(user__in=users).values("pk")
+        OutgoingMail.objects.filter(link_id__in=links).delete()
+        requests = OutgoingMail.objects.unended().filter(kind=cls._meta.label_lower)
+        requests.filter(context__user__in=[str(user.pk) for user in users]).delete()
+
     def is_outlived_by(self, user: User) -> bool:
         """Whether every session of when it was asked for has been ended since."""
         return self.token_version not in {None, user.token_version}

@@ -136,6 +136,12 @@ class InvitationQuerySet(LinkQuerySet):
                 revoked.append(invitation.email)
         return revoked
 
+    def delete_all_of(self, account_id: UUID) -> None:
+        """Delete a company's invitations and their mails."""
+        invitations = self.filter(account=account_id)
+        OutgoingMail.objects.filter(link_id__in=invitations.values("pk")).delete()
+        invitations.delete()
+
     def refuse_insider(self, account_id: UUID, email: str) -> None:
         """Raise AlreadyMember for a user's address, AlreadyInvited for an invited one."""
         if User.objects.filter(account=account_id, email=email).exists():

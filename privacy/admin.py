@@ -8,10 +8,7 @@ from privacy.models import Erasure
 
 @admin.register(Erasure)
 class ErasureAdmin(ReadOnlyAdmin):
-    list_display = ["pseudonym", "state", "erased_at", "done_at"]
+    list_display = ["pseudonym", "erased_at", "done_at"]
     fields = ["pseudonym", "erased_at", "done_at"]
     search_fields = ["pseudonym__startswith"]
-
-    @admin.display(description="state")
-    def state(self, erasure: Erasure) -> str:
-        return "erased" if erasure.done_at else "being erased"
+    empty_value_display = "being erased"  # while `done_at` is empty

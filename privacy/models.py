@@ -2,22 +2,23 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Self
-from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from accounts.models import Account, Consultant, User
-from audit.models import Record
+from accounts.errors import LastAdmin
+from accounts.models import Account, Consultant, User, next_token_version
+from audit import trail
+from audit.models import Kind, Record
 from audit.pruning import delete_in_batches
-from audit.pseudonyms import pseudonymise
+from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import KEPT_FOR, EmailedLink
 from mail.notices import FORGOTTEN, Notice
-from mail.outbox import WAITING, OutgoingMail
+from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
 # A request that was under way at the erasure, a log-in that waits for its hash, say, may still
@@ -39,21 +40,56 @@ def forget_emails(emails: set[str]) -> None:
     OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=FORGOTTEN).delete()
 
 
-def delete_invitations(account_id: UUID) -> None:
-    invitations = Invitation.objects.filter(account=account_id)
-    OutgoingMail.objects.filter(link_id__in=[one.pk for one in invitations]).delete()
-    invitations.delete()
-
-
 class ErasureQuerySet(models.QuerySet["Erasure"]):
-    def pending(self) -> Self:
-        return self.filter(done_at=None)
+    def erase(self, user: User, actor: User | None) -> "Erasure":
+        """Erase a user for good. The mail worker pseudonymises the log afterwards. `actor` is a
+        superuser, None a command.
+
+        Raises LastAdmin for the last active admin of a company, PermissionDenied where the actor
+        may not act on the user, User.DoesNotExist where the user is gone.
+        """
+        with transaction.atomic():
+            Account.objects.lock(user.account_id)
+            user = User.objects.select_for_update().get(pk=user.pk)  # the role may have changed
+            if actor is not None:
+                actor.require_can_manage(user)
+            if user.is_only_admin:
+                raise LastAdmin
+            user.stop_inviting(actor)
+            erasure = Erasure(pseudonym=pseudonym_of(user.pk), alias=alias_of(user.pk))
+            erasure.delete_users([user])
+            about = trail.Subject(erasure.alias, erasure.pseudonym)
+            trail.record(Kind.ERASED, actor=actor, subject=about, account_id=user.account_id)
+        return erasure
+
+    def delete_company(self, account: Account, actor: User | None) -> "Erasure":
+        """Delete a company and its invitations, and lock its users out for good. The mail worker
+        then erases the users, the consultants and the company, and pseudonymises the log.
+
+        Raises PermissionDenied where the actor may not act on it, and for the operators' company:
+        with it would go every user who can sign in to the back office.
+        """
+        with transaction.atomic():
+            account = Account.objects.select_for_update().get(pk=account.pk)
+            if account.is_operators:
+                raise PermissionDenied("The operators' company cannot be deleted.")
+            if actor is not None:
+                actor.require_can_manage(account)
+            pk, pseudonym = account.pk, f"company {account.pk}"
+            about = {"alias": alias_of(pk), "ids": [str(pk)], "account_id": pk}
+            erasure, is_new = self.get_or_create(pseudonym=pseudonym, defaults=about)
+            if is_new:
+                account.users.update(is_active=False, token_version=next_token_version())
+                Invitation.objects.delete_all_of(pk)
+                trail.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
+        return erasure
 
     def work_off(self, *, wait: bool = False) -> int:
         """Erase a batch of a company's users, or pseudonymise one of events; how many. Several
         processes may do so at once: they take different erasures, or `wait` for each other."""
         with transaction.atomic():
-            free = self.pending().order_by("erased_at").select_for_update(skip_locked=not wait)
+            pending = self.filter(done_at=None).order_by("erased_at")
+            free = pending.select_for_update(skip_locked=not wait)
             return next((count for one in free if (count := one.work_off())), 0)
 
     def prune(self) -> int:
@@ -87,59 +123,51 @@ class Erasure(models.Model):
     def __str__(self) -> str:
         return str(self.pseudonym)
 
-    def erase(self, users: list[User]) -> None:
+    def delete_users(self, users: list[User]) -> None:
         """Delete the users with all that is theirs, in a transaction that holds them. They are told
         by a last mail, with which their addresses go."""
         keys = [str(user.pk) for user in users]
-        profiles = Consultant.objects.filter(user__in=users).values_list("pk", flat=True)
+        profiles = Consultant.objects.filter(user__in=users)
         emails = sorted({email for user in users for email in user.emails()})
-        self.ids += [*keys, *map(str, profiles)]
+        self.ids += [*keys, *(str(profile.pk) for profile in profiles)]
         self.emails += emails
         self.save()
-        changes = EmailChange.objects.filter(user__in=users).values("pk")
-        OutgoingMail.objects.filter(link_id__in=changes).delete()
-        OutgoingMail.objects.filter(
-            kind=EmailChange._meta.label_lower, state__in=WAITING, context__user__in=keys
-        ).delete()
+        profiles.update(name="")
+        EmailChange.delete_mails_of(users)
         User.objects.filter(pk__in=keys).delete()
         forget_emails(without_users(emails))
-        OutgoingMail.objects.queue_notices(
-            Notice("erased", user.email, user.language) for user in users
-        )
+        notices = (Notice("erased", user.email, user.language) for user in users)
+        OutgoingMail.objects.queue_notices(notices)
 
     def work_off(self) -> int:
         """Do a batch. Without one it is done, once what was under way then has ended."""
-        count = self.erase_company() or pseudonymise(
-            self.alias,
-            self.pseudonym,
-            self.ids,
-            without_users(self.emails),
-            self.events_of_company(),
+        emails, others = without_users(self.emails), self.events_of_company()
+        count = self.delete_of_company() or pseudonymise(
+            self.alias, self.pseudonym, self.ids, emails, others
         )
         if not count and self.erased_at <= timezone.now() - SETTLED:
-            forget_emails(without_users(self.emails))
+            forget_emails(emails)
             self.done_at, self.ids, self.emails = timezone.now(), [], []
             self.save()
         return count
 
-    def erase_company(self) -> int:
-        """Erase the next users of the company, and then the company itself; how many rows."""
+    def delete_of_company(self) -> int:
+        """Delete the next users of the company, and then the company itself; how many rows."""
         if self.account_id is None:
             return 0
         users = User.objects.filter(account=self.account_id).select_for_update().order_by("pk")
         if batch := list(users[:USERS_AT_ONCE]):
-            self.erase(batch)
+            self.delete_users(batch)
             return len(batch)
-        delete_invitations(self.account_id)
+        Invitation.objects.delete_all_of(self.account_id)
         return Account.objects.filter(pk=self.account_id).delete()[0]
 
     def events_of_company(self) -> models.QuerySet[Record]:
         """The company's events, but those about users who exist, by id or address."""
         if self.account_id is None:
             return Record.objects.none()
-        users = User.objects.order_by()
         return Record.objects.filter(
-            ~Exists(users.filter(pk=OuterRef("subject_id"))),
-            ~Exists(users.filter(email=OuterRef("subject"))),
+            ~Exists(User.objects.filter(pk=OuterRef("subject_id"))),
+            ~Exists(User.objects.filter(email=OuterRef("subject"))),
             account_id=self.account_id,
         )

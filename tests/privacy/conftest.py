@@ -23,7 +23,7 @@ NAMES = ("Zebulon", "Quatermass")
 def finish():
     """Let the mail worker do what there is to do, the requests of the erasure having ended."""
     Worker().round()
-    while work_off() or Erasure.objects.pending().exists():
+    while work_off() or Erasure.objects.filter(done_at=None).exists():
         Erasure.objects.update(erased_at=timezone.now() - SETTLED)
     Worker().round()
 

@@ -10,7 +10,7 @@ from audit.models import Record
 from emailchanges.models import change_by_operator
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
-from privacy.erasure import delete_company, erase
+from privacy.models import Erasure
 from tests.conftest import API
 from tests.privacy.conftest import NAMES, finish
 from tests.privacy.test_erase import dump, found
@@ -30,7 +30,7 @@ def test_operator_who_changed_a_colleagues_email_is_not_taken_for_them(new_user)
     change_by_operator(colleague, "another@example.com", boss)
     Lockout.objects.create(email="theirs@example.com", failures=1, failed_at=timezone.now())
 
-    erase(boss, actor=None)
+    Erasure.objects.erase(boss, actor=None)
     finish()
 
     assert "former@example.com" not in dump()
@@ -47,7 +47,7 @@ def profile(operator, account, name, **fields):
 def test_log_forgets_the_profiles_name(operator, zeb):
     profile(operator, zeb.account, NAME, user=zeb.pk)
     assert Record.objects.filter(subject=NAME).count() == 2
-    erase(zeb, actor=None)
+    Erasure.objects.erase(zeb, actor=None)
     finish()
 
     assert found(zeb, dump()) == []
@@ -71,7 +71,7 @@ def test_log_forgets_a_company_that_left(operator, ada, as_ada):
     as_ada.post("/invitations", {"email": "out@example.net"})
     for rows in (Invitation.objects, OutgoingMail.objects):  # as they are pruned after a month
         rows.filter(email="out@example.net").delete()
-    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), actor=None)
     finish()
 
     words = ["Consultina", "Difference", "in@example.net", "out@example.net", ada.email]
@@ -84,7 +84,7 @@ def test_trail_of_a_company_of_the_same_name_stays(operator, ada, as_eve, eve):
     operator.post(page, {"name": "Difference"})
     operator.post(page, {"name": ada.account.name})
     kept = list(Record.objects.filter(account_id=eve.account_id).values())
-    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), actor=None)
     finish()
 
     assert list(Record.objects.filter(account_id=eve.account_id).values()) == kept
@@ -101,7 +101,7 @@ def test_operators_log_stays_whatever_a_deleted_company_was_called(operator, ada
     API().post("/auth/login", {"email": "op@example.com", "password": "wrong password"})
     others = Record.objects.exclude(account_id=ada.account_id)
     kept = list(others.order_by("pk").values())
-    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), actor=None)
     finish()
 
     assert len(kept) >= 3
@@ -112,7 +112,7 @@ def test_operators_log_stays_whatever_a_deleted_company_was_called(operator, ada
 def test_mail_by_which_another_company_invites_the_same_address_is_sent(ada, eve):
     for inviter in (ada, eve):
         Invitation.objects.invite(inviter, "wanted@example.net")
-    delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), actor=None)
     finish()
 
     (told,) = [message for message in mail.outbox if message.to == ["wanted@example.net"]]

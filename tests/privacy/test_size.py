@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from audit.models import Kind, Record
-from privacy.erasure import delete_company, erase
 from privacy.export import MOST_EVENTS, export
 from privacy.models import Erasure
 from tests.conftest import PASSWORD, bearer, query
@@ -93,7 +92,7 @@ def test_erasure_finds_events_by_index(bob, eve):
 
 
 def erase_in_batches(user):
-    erase(user, actor=None)
+    Erasure.objects.erase(user, actor=None)
     total = 0
     while count := Erasure.objects.work_off():
         assert count <= 1000
@@ -114,7 +113,7 @@ def test_large_company_is_deleted_in_one_pass(ada):
             " account_id, '', '', '{}' FROM accounts_user"
         )
     with CaptureQueriesContext(connection) as asked:
-        delete_company(account, actor=None)
+        Erasure.objects.delete_company(account, actor=None)
     assert User.objects.count() == 2001  # who are the worker's to erase
     while Erasure.objects.work_off():
         pass
@@ -193,13 +192,13 @@ def test_deletion_of_a_company_that_is_killed_is_resumed(service):
 
 
 ERASE = (
-    "from accounts.models import User; from privacy.erasure import erase; "
-    "User.objects.update(is_active=False); erase(User.objects.get(), actor=None)"
+    "from accounts.models import User; from privacy.models import Erasure; "
+    "User.objects.update(is_active=False); Erasure.objects.erase(User.objects.get(), actor=None)"
 )
 DELETE = """
 from accounts.models import Account, User
 from audit.models import Record
-from privacy.erasure import delete_company
+from privacy.models import Erasure
 
 large = Account.objects.create(name="Large")
 users = [User(email=f"u{n}@example.com", account=large, password="!") for n in range(2000)]
@@ -209,5 +208,5 @@ Record.objects.bulk_create(
            subject_id=user.pk, subject=user.email, account_id=large.pk)
     for user in users
 )
-delete_company(large, actor=None)
+Erasure.objects.delete_company(large, actor=None)
 """

@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import Account
 from accounts.prompts import prompting
-from privacy.erasure import delete_company
 from privacy.management.commands.erase import show_progress
+from privacy.models import Erasure
 
 
 class Command(BaseCommand):
@@ -29,6 +29,6 @@ class Command(BaseCommand):
         with prompting():
             if not options["yes"] and input(asked).strip() != account.name:
                 raise CommandError("Nothing was deleted.")
-        delete_company(account, actor=None)
+        Erasure.objects.delete_company(account, actor=None)
         self.stdout.write("Its users can no longer sign in.")
         show_progress(self.stdout)

@@ -7,7 +7,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accounts.errors import LastAdmin
 from accounts.models import User
 from accounts.prompts import prompting
-from privacy.erasure import erase
 from privacy.models import Erasure
 
 
@@ -19,17 +18,15 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(self, *args: object, **options: Any) -> None:
-        user = User.objects.filter(email=options["email"]).first()
-        if user is None:
-            raise CommandError(f"No user has the address {options['email']}.")
-        asked = f"Erase {user.email} ({user.role} of {user.account}) for good? Type the address: "
-        with prompting():
-            if not options["yes"] and input(asked).strip().lower() != user.email:
-                raise CommandError("Nothing was erased.")
         try:
-            erasure = erase(user, actor=None)
-        except User.DoesNotExist:
-            raise CommandError(f"{user.email} was erased meanwhile.") from None
+            user = User.objects.get(email=options["email"])
+            asked = f"Erase {user} ({user.role} of {user.account}) for good? Type the address: "
+            with prompting():
+                if not options["yes"] and input(asked).strip().lower() != user.email:
+                    raise CommandError("Nothing was erased.")
+            erasure = Erasure.objects.erase(user, actor=None)
+        except User.DoesNotExist:  # or no longer
+            raise CommandError(f"No user has the address {options['email']}.") from None
         except LastAdmin as error:
             raise CommandError(
                 f"{user.email}: {error.detail}. Make another user an admin, or delete the company."

@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class PrivacyConfig(AppConfig):
-    name = "privacy"
-    verbose_name = "Personal data"
