@@ -1,5 +1,6 @@
 """Record: one line of the audit log. Lines are added and, when old, pruned; never changed."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
@@ -87,6 +88,15 @@ class Person(Protocol):
 
 
 class RecordQuerySet(models.QuerySet["Record"]):
+    def newest_of(self, user_id: UUID, emails: Iterable[str], most: int) -> list["Record"]:
+        """The newest events by or about a user, each part by index. What bears no id is about the
+        user by an exact address."""
+        others = self.exclude(actor_id=user_id)
+        parts = [self.filter(actor_id=user_id), others.filter(subject_id=user_id)]
+        parts += [others.filter(subject_id=None, subject=email) for email in emails]
+        found = [event for part in parts for event in part.order_by("-pk")[:most]]
+        return sorted(found, key=lambda event: event.pk, reverse=True)[:most]
+
     def prune_before(self, before: datetime) -> int:
         """Delete the records older than `before`; returns their number. PostgreSQL refuses every
         other DELETE (migration 0002)."""

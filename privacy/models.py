@@ -141,10 +141,9 @@ class Erasure(models.Model):
 
     def work_off(self) -> int:
         """Do a batch. Without one it is done, once what was under way then has ended."""
+        who = (self.alias, self.pseudonym, self.ids)
         emails, others = without_users(self.emails), self.events_of_company()
-        count = self.delete_of_company() or pseudonymise(
-            self.alias, self.pseudonym, self.ids, emails, others
-        )
+        count = self.delete_of_company() or pseudonymise(*who, emails, others)
         if not count and self.erased_at <= timezone.now() - SETTLED:
             forget_emails(emails)
             self.done_at, self.ids, self.emails = timezone.now(), [], []

@@ -7,8 +7,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rest_framework.utils.encoders import JSONEncoder
 
 from accounts.models import User
-from audit import trail
-from audit.models import Kind
 from privacy.export import export
 
 
@@ -21,13 +19,10 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         try:
             user = User.objects.get(email=options["email"])
-            data = export(user)
+            data = export(user, actor=None)
         except User.DoesNotExist:  # or no longer: erased meanwhile
             raise CommandError(f"No user has the address {options['email']}.") from None
-        trail.record(Kind.DATA_EXPORTED, subject=user)
-        part = data
-        while part["next"]:
-            part = export(user, part["next"])
-            data["trail"] += part["trail"]
-        data["next"] = None
+        while data["next"]:
+            older = export(user, None, data["next"])
+            data |= {"trail": data["trail"] + older["trail"], "next": older["next"]}
         self.stdout.write(json.dumps(data, ensure_ascii=False, cls=JSONEncoder))
