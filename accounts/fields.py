@@ -6,10 +6,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import ProhibitNullCharactersValidator
+from django.core.validators import MaxLengthValidator, MinLengthValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from accounts.passwords import LONGEST, check_new_password
 from accounts.validators import validate_company_name, validate_name
@@ -18,7 +17,6 @@ from mail.emails import canonical_email
 # C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
 REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 PLAIN = r"^[^\u0000-\u001f\u007f-\u009f]*$"  # the same for other languages' regular expressions
-REDUNDANT = (ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidator)
 LANGUAGES = [code for code, _ in settings.LANGUAGES]
 
 
@@ -29,8 +27,9 @@ class TextField(serializers.CharField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        # They look for what REFUSED_CHARACTERS finds, one character at a time.
-        self.validators = [rule for rule in self.validators if not isinstance(rule, REDUNDANT)]
+        # DRF's others look for what REFUSED_CHARACTERS finds, one character at a time.
+        lengths = MinLengthValidator, MaxLengthValidator
+        self.validators = [rule for rule in self.validators if isinstance(rule, lengths)]
 
     def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str):

@@ -68,8 +68,7 @@ class AdminView(ProtectedView):
     def colleague(self, user_id: UUID) -> User:
         """A user of the company, with all that admins see of them. Raises Http404."""
         users = User.objects.with_profile()
-        company = self.request.user.account_id
-        return get_object_or_404(users, pk=user_id, account=company)
+        return get_object_or_404(users, pk=user_id, account=self.request.user.account_id)
 
 
 class CredentialView(CountedView):

@@ -40,9 +40,6 @@ class PasswordRule:
         if self.refuses(password, user):
             raise ValidationError(self.message, code=self.code)
 
-    def get_help_text(self) -> str:
-        return self.message
-
 
 class TooShort(PasswordRule):
     code = "too_short"

@@ -15,10 +15,9 @@ import functools
 import re
 import time
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import jwt
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from django.conf import settings
 from django.db import OperationalError
 from rest_framework.authentication import BaseAuthentication
@@ -36,7 +35,6 @@ from keys.models import SigningKey
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as we write it
-DECODE_ERRORS = (jwt.PyJWTError, UnicodeEncodeError)
 PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link, and of tokens without one
 Claims = dict[str, Any]
 LATEST = 253_402_300_799  # the last second that a datetime can hold
@@ -45,10 +43,8 @@ REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
 @functools.lru_cache(maxsize=16)
 def kid_of(header: str) -> str:
-    """The `kid` in a token's encoded header, which all tokens of a key share, or "".
-
-    Raises InvalidTokenError for an unreadable header.
-    """
+    """The `kid` in a token's encoded header, which all tokens of a key share, or "". Raises
+    InvalidTokenError for an unreadable header."""
     return str(jwt.get_unverified_header(f"{header}..").get("kid", ""))
 
 
@@ -77,13 +73,7 @@ def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims
             "verify_iat": False,
         },
     )
-    check_claims(claims, audience)
-    return claims
-
-
-def check_claims(claims: Claims, audience: str | None) -> None:
-    """Raise InvalidTokenError for claims that PyJWT accepts and we never write."""
-    if (
+    if (  # PyJWT accepts these, and we never write them
         not all(type(claims[name]) is int and 0 <= claims[name] < 2**63 for name in INTEGERS)
         or claims["exp"] > LATEST
         or not all(type(claims[name]) is str for name in STRINGS)
@@ -95,6 +85,7 @@ def check_claims(claims: Claims, audience: str | None) -> None:
         or ("aud" in claims) is not (audience is not None)
     ):
         raise jwt.InvalidTokenError("invalid claims")
+    return claims
 
 
 class KeyRingBackend(TokenBackend):
@@ -115,15 +106,13 @@ class KeyRingBackend(TokenBackend):
     def encode(self, payload: Claims) -> str:
         """Raises OperationalError (503) where there is no key to sign with."""
         key = signing_keys.signer
-        if key is None:
+        if key is None or key.private is None:
             raise OperationalError("no signing key has been read that SECRET_KEY decrypts")
         payload = payload | {"iss": self.issuer}
         if self.audience is not None:
             payload["aud"] = self.audience
         headers = {"kid": self.prefix + key.kid}
-        return jwt.encode(
-            payload, cast(RSAPrivateKey, key.private), self.algorithm, headers=headers
-        )
+        return jwt.encode(payload, key.private, self.algorithm, headers=headers)
 
     def decode(self, token: str, verify: bool = True) -> Claims:
         """The claims of a token, which is always verified. Raises TokenBackendError."""
@@ -138,7 +127,7 @@ class KeyRingBackend(TokenBackend):
             if time.time() >= claims["auth_time"] + settings.SESSION_MAX_SECONDS:
                 raise jwt.ExpiredSignatureError("too old")
             return dict(claims)  # a copy: a Token changes it
-        except DECODE_ERRORS as error:
+        except (jwt.PyJWTError, UnicodeEncodeError) as error:
             raise TokenBackendError("invalid token") from error
 
 
@@ -202,13 +191,11 @@ class BearerAuthentication(BaseAuthentication):
         """None without a token; raises AuthenticationFailed for an invalid one."""
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
-        token = bearer_token(request)
-        if token is None:
-            raise AuthenticationFailed
-        user = User.objects.find_by_token(id=token["sub"], token_version=token["token_version"])
-        if user is None:
-            raise AuthenticationFailed
-        return user, token
+        if token := bearer_token(request):
+            user = User.objects.find_by_token(id=token["sub"], token_version=token["token_version"])
+            if user:
+                return user, token
+        raise AuthenticationFailed
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"

@@ -113,9 +113,8 @@ class UsersView(AdminView, ListAPIView):
         if not isinstance(page, QuerySet):
             return []
         users = User.objects.with_profile().filter(pk__in=page.values("pk"))
-        return list(
-            users.sorted_by(valid_query(UserFilterSerializer, self.request).get("sort", "name"))
-        )
+        order = valid_query(UserFilterSerializer, self.request).get("sort", "name")
+        return list(users.sorted_by(order))
 
 
 class UserView(AdminView):

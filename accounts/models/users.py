@@ -334,15 +334,12 @@ class User(AbstractBaseUser, PermissionsMixin):
                 raise PermissionDenied
             trail.record(Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self)
 
-    def get_session_auth_hash(self) -> str:
+    def get_session_auth_hash(self, secret: str | None = None) -> str:
         """Sessions of the admin site end with all others: the hash includes the token version."""
-        return self.session_auth_hash()
+        return mac("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
-        return (self.session_auth_hash(secret) for secret in settings.SECRET_KEY_FALLBACKS)
-
-    def session_auth_hash(self, secret: str | None = None) -> str:
-        return mac("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
+        return (self.get_session_auth_hash(secret) for secret in settings.SECRET_KEY_FALLBACKS)
 
     def get_full_name(self) -> str:
         return f"{self.first_name} {self.last_name}".strip()
@@ -367,8 +364,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         self, actor: "User", **changes: object
     ) -> tuple[dict[str, object], list[str]]:
         """Change `role`, `is_active` or both; deactivating ends all sessions. The values that have
-        changed, and the addresses whose invitations are revoked because the user may no longer
-        invite.
+        changed, and the addresses whose invitations are revoked with the right to invite.
 
         Mails the user what was done, and the other admins what was revoked. Raises PermissionDenied
         if the actor may not act on the user, and LastAdmin if the company would be left without an
@@ -389,11 +385,13 @@ class User(AbstractBaseUser, PermissionsMixin):
                 raise LastAdmin
             self.refresh_from_db(fields=[*news, *ends])
             for name, value in news.items():
-                kind = Kind.ACTIVATED if value else Kind.DEACTIVATED
-                kind = Kind.ROLE_CHANGED if name == "role" else kind
+                kind, notice = Kind.ROLE_CHANGED, "role_changed"
+                if name == "is_active":
+                    kind = Kind.ACTIVATED if value else Kind.DEACTIVATED
+                    notice = "reactivated" if value else "deactivated"
                 detail: dict[str, Any] = {name: value}
                 trail.record(kind, actor=actor, subject=self, **detail)
-            self.tell_of(news, actor)
+                self.send_notice(notice, role=self.role, by=self.name_of(actor))
             revoked = self.stop_inviting(actor) if could_invite and not self.may_invite else []
         return news, revoked
 
@@ -404,14 +402,6 @@ class User(AbstractBaseUser, PermissionsMixin):
             return False
         others = User.objects.filter(account=self.account_id).exclude(pk=self.pk)
         return not others.active_admins().exists()
-
-    def tell_of(self, news: dict[str, object], actor: "User") -> None:
-        """Mail the user about a new role, the deactivation or the reactivation."""
-        by = {"by": self.name_of(actor)}
-        if "role" in news:
-            self.send_notice("role_changed", role=self.role, **by)
-        if "is_active" in news:
-            self.send_notice("reactivated" if self.is_active else "deactivated", **by)
 
     def stop_inviting(self, actor: "User | None") -> list[str]:
         """Revoke the open invitations that the user has sent, and mail the company's other active
