@@ -16,10 +16,11 @@ def main() -> None:
         sys.exit("Arguments must be in UTF-8.")
     try:
         execute_from_command_line(sys.argv)
-    except Error as error:
+    except (Error, OSError) as error:  # of the database; of the mail server or a file
         if "--traceback" in sys.argv:
             raise
-        sys.exit(f"Database error: {' '.join(str(error).split())}")
+        what = "Database error" if isinstance(error, Error) else type(error).__name__
+        sys.exit(f"{what}: {next(iter(str(error).splitlines()), '')}")
     except KeyboardInterrupt:
         sys.exit("Stopped.")
 

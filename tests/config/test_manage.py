@@ -65,4 +65,11 @@ def test_unreachable_database_ends_in_one_line(service, monkeypatch):
     monkeypatch.setitem(service.environment, "DATABASE_URL", "postgres://x@127.0.0.1:1/x")
 
     (line,) = failed(service, "locks")
-    assert re.match("Database error: .* failed: Connection refused", line)
+    assert re.match("Database error: .* failed: Connection refused$", line)
+
+
+def test_unreachable_mail_server_ends_in_one_line(service, monkeypatch):
+    monkeypatch.setitem(service.environment, "EMAIL_URL", "smtp://127.0.0.1:1")
+
+    (line,) = failed(service, "sendtestemail", "ada@example.com")
+    assert re.match("ConnectionRefusedError: .*Connection refused$", line)
