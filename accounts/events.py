@@ -1,4 +1,4 @@
-"""GET /audit: what has happened in a company, for its admins."""
+"""GET /audit: a company's audit log, for its admins."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ class EventSerializer(serializers.ModelSerializer[Record]):
     get=extend_schema(
         operation_id="listEvents",
         summary="List the company's events",
-        description="The audit log, newest first. Failed log-ins are not included, since they "
+        description="The audit log, newest first. Failed sign-ins are not included, since they "
         "belong to no user.",
         parameters=[EventFilterSerializer],
     )

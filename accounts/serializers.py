@@ -37,7 +37,7 @@ class SettingsSerializer(serializers.Serializer):
 
 @example({"settings": {"language": "sv"}})
 class ProfileSerializer(serializers.Serializer):
-    """What users may change of themselves; all fields are optional."""
+    """What users may change about themselves; all fields are optional."""
 
     first_name = NameField(required=False)
     last_name = NameField(required=False)
@@ -46,7 +46,7 @@ class ProfileSerializer(serializers.Serializer):
 
 @example({"role": "admin"})
 class RoleOrActiveSerializer(serializers.Serializer):
-    """What admins may change of the users of their company; both fields are optional."""
+    """What admins may change about users of their company; both fields are optional."""
 
     role = OneOfField(Role.values, required=False)
     is_active = FlagField(required=False)
@@ -54,7 +54,7 @@ class RoleOrActiveSerializer(serializers.Serializer):
 
 @example({"name": "Analytical Engines", "second_factor": "required"})
 class AccountSerializer(serializers.Serializer):
-    """What admins may change of their company; both fields are optional."""
+    """What admins may change about their company; both fields are optional."""
 
     name = CompanyNameField(required=False)
     second_factor = OneOfField(SecondFactor.values, required=False)
@@ -102,7 +102,7 @@ class UserSettings(serializers.Serializer):
 
 @example(ADA_RESPONSE)
 class UserResponse(serializers.Serializer):
-    """A user as everybody sees themselves."""
+    """A user, as shown to themselves."""
 
     id = serializers.UUIDField()
     account_id = serializers.UUIDField(help_text="The company.")
@@ -124,11 +124,11 @@ class UserResponse(serializers.Serializer):
 
 @example(ADA_RESPONSE | {"is_active": True, "last_sign_in_at": "2026-03-02T08:45:00.500000Z"})
 class CompanyUser(UserResponse):
-    """A user as the admins of the company see them."""
+    """A user, as shown to the company's admins."""
 
     is_active = serializers.BooleanField(help_text="An inactive user cannot sign in.")
     last_sign_in_at = serializers.DateTimeField(
-        allow_null=True, help_text="By a password or a link; null for never."
+        allow_null=True, help_text="Null if the user has never signed in."
     )
 
 
@@ -137,16 +137,16 @@ class CompanyUser(UserResponse):
     | {"is_active": False, "last_sign_in_at": None, "revoked_invitations": ["carl@example.com"]}
 )
 class ChangedUser(CompanyUser):
-    """A user whose role or activity an admin has changed."""
+    """A user whose role or state an admin has changed."""
 
     revoked_invitations = serializers.ListField(
         child=serializers.EmailField(),
         required=False,
-        help_text="Where there are any: to whom the open invitations were that this user had sent; "
-        "they are revoked.",
+        help_text="Addresses whose open invitations from this user were revoked. Absent if there "
+        "were none.",
     )
 
 
-# Made once: setting up its fields takes longer than all the rest of `/auth/me`. For users that were
+# Created once: setting up its fields takes longer than the rest of `/auth/me`. For users that were
 # loaded by `User.objects.with_profile()`.
 USER_SERIALIZER = UserResponse()

@@ -28,7 +28,7 @@ from throttling.openapi import Raises
 
 
 class MeView(ProtectedView):
-    """GET and PATCH /auth/me: who the caller is."""
+    """The caller's own user. Send only the fields that change."""
 
     @extend_schema(operation_id="getMe", summary="Get the caller", responses={200: UserResponse})
     def get(self, request: SignedInRequest) -> Response:
@@ -48,7 +48,7 @@ class MeView(ProtectedView):
 
 
 class AccountView(ProtectedView):
-    """GET and PATCH /account: the caller's company, which admins may change."""
+    """The caller's company. All its users may read it; admins may change it."""
 
     def get_permissions(self) -> list[Any]:
         return [IsAdmin()] if self.request.method == "PATCH" else list(super().get_permissions())
@@ -107,8 +107,8 @@ class UsersView(AdminView, ListAPIView):
         return users.search(words).filter(**wanted).sorted_by(order)
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
-        """Join profiles for the page's users only: a join would be made for all rows before
-        them."""
+        """Join the profiles of the page's users only: a join of the whole query would also cover
+        all rows before the page."""
         page = super().paginate_queryset(queryset)
         if not isinstance(page, QuerySet):
             return []
@@ -118,7 +118,7 @@ class UsersView(AdminView, ListAPIView):
 
 
 class UserView(AdminView):
-    """GET and PATCH /users/{id}: one of the company's users."""
+    """A user of the caller's company; 404 for any other."""
 
     @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:
@@ -127,8 +127,8 @@ class UserView(AdminView):
     @extend_schema(
         operation_id="updateUser",
         summary="Change a user's role, or deactivate or reactivate a user",
-        description="An inactive user's tokens stop working. The last active admin stays one. The "
-        "open invitations of a former admin are revoked, and listed in the answer.",
+        description="An inactive user's tokens stop working. The last active admin stays (409). "
+        "Open invitations of a former admin are revoked, and listed in the answer.",
         request=RoleOrActiveSerializer,
         responses={200: ChangedUser, 409: Raises(LastAdmin)},
     )

@@ -27,7 +27,7 @@ from throttling.views import CountedView
 
 
 class MessageParser(BaseParser):
-    """Leaves a JSON body as it came: the protocol has errors of its own for what is wrong."""
+    """Leaves the JSON body unparsed, since the protocol has its own errors for invalid ones."""
 
     media_type = "application/json"
 
@@ -41,8 +41,8 @@ class MessageParser(BaseParser):
 
 
 class AssistantAuthentication(BearerAuthentication):
-    """`request.user` is the user; `request.auth` is the grant of a connected app, or the API's own
-    access token. The grant is looked up for each message, so its end is immediate."""
+    """`request.user` is the user; `request.auth` is a connected app's grant, or the API's own
+    access token. The grant is looked up for each message, so ending it takes effect at once."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         grant = Grant.objects.by_access_token(encoded_bearer_token(request))
@@ -54,14 +54,14 @@ class AssistantAuthentication(BearerAuthentication):
         return user, grant
 
     def authenticate_header(self, request: Request) -> str:
-        """Says where to ask for authorisation, and for what (RFC 9728 §5.1, RFC 6750 §3.1)."""
+        """Names the metadata and the scope (RFC 9728 §5.1, RFC 6750 §3.1)."""
         metadata = f"{settings.SERVICE_URL}/.well-known/oauth-protected-resource/mcp"
         challenge = f'Bearer resource_metadata="{metadata}", scope="{SCOPE}"'
         return challenge + (', error="invalid_token"' if encoded_bearer_token(request) else "")
 
 
 class MCPView(CountedView):
-    """POST /mcp: one message of the Model Context Protocol in, its answer out."""
+    """POST /mcp: answer a message of the Model Context Protocol."""
 
     schema = None  # the protocol describes itself
     http_method_names = ["post"]
@@ -70,14 +70,14 @@ class MCPView(CountedView):
     parser_classes = [MessageParser]
 
     def perform_authentication(self, request: Request) -> None:
-        """Before: a script of a foreign site may not even try (DNS rebinding)."""
+        """First refuses scripts of other sites (DNS rebinding)."""
         origin = request.headers.get("Origin")
         if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
             raise OriginNotAllowed
         super().perform_authentication(request)
 
     def post(self, request: SignedInRequest) -> Response:
-        # Loaded by the first message: who has no assistant pays neither time nor memory for it.
+        # Imported with the first message: services without assistants save the time and memory.
         from assistants import protocol, tools
 
         body: Any = request.data or b""
@@ -96,18 +96,18 @@ class MCPView(CountedView):
     }
 )
 class GrantSerializer(serializers.Serializer):
-    """A grant, loaded with its client: which assistant, where its answers go, since when."""
+    """A connected app."""
 
     id = serializers.UUIDField()
-    client_name = serializers.CharField(source="client.name", help_text="What it calls itself.")
-    host = serializers.CharField(help_text="Where its answers go.")
+    client_name = serializers.CharField(source="client.name", help_text="As the app claims.")
+    host = serializers.CharField(help_text="The host that the app sends users back to.")
     created_at = serializers.DateTimeField()
     used_at = serializers.DateTimeField(help_text="When it last got a token.")
     expires_at = serializers.DateTimeField()
 
 
 class GrantsView(ProtectedView, ListAPIView):
-    """GET /auth/grants: the assistants that act for the caller, newest first."""
+    """GET /auth/grants: the caller's connected apps, newest first."""
 
     serializer_class = GrantSerializer
 
@@ -124,7 +124,7 @@ class GrantsView(ProtectedView, ListAPIView):
 
 
 class GrantView(ProtectedView):
-    """DELETE /auth/grants/{id}: this assistant acts for the caller no longer."""
+    """DELETE /auth/grants/{id}: disconnect an app."""
 
     @extend_schema(
         operation_id="endGrant",

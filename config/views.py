@@ -15,7 +15,7 @@ from throttling.views import CountedView
 
 
 class SchemaView(CountedView):
-    """GET /schema: the OpenAPI document."""
+    """OpenAPI 3.1. `/docs` shows it."""
 
     @extend_schema(
         operation_id="getSchema", summary="Get this document", responses={200: OpenApiTypes.OBJECT}

@@ -1,4 +1,4 @@
-"""Request bodies of inviting and accepting, and the invitation as admins see it."""
+"""Requests and responses of the /invitations calls."""
 
 from typing import Any
 from uuid import UUID
@@ -35,7 +35,7 @@ MOST_AT_ONCE = 50
 
 @extend_schema_field({"type": "string", "format": "uuid"})
 class IdField(TextField):
-    """A UUID in a JSON string; DRF's own field would take numbers, too."""
+    """A UUID as a JSON string. DRF's own field would also accept numbers."""
 
     default_error_messages = {"id": "Must be a valid UUID."}
 
@@ -48,7 +48,7 @@ class IdField(TextField):
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class InviteItemField(serializers.Field[Any, Any, Any, Any]):
-    """The body of one invitation, which is looked at when its turn comes."""
+    """The body of one of several invitations, which is validated on its own."""
 
     default_error_messages = {"object": "Must be an object."}
 
@@ -78,7 +78,7 @@ class InviteSeveralSerializer(serializers.Serializer):
 
 
 class InvitationFilterSerializer(serializers.Serializer):
-    """The query of GET /invitations, besides its pages."""
+    """The query of GET /invitations, without its pages."""
 
     status = OneOfField(Status.values, required=False)
     role = OneOfField(Role.values, required=False)
@@ -98,14 +98,14 @@ class AcceptSerializer(TokenSerializer):
     language = OneOfField(
         LANGUAGES,
         required=False,
-        help_text="The person's, as chosen on the page; else as Accept-Language has it, else the "
+        help_text="The new user's language. By default that of Accept-Language, else the "
         "invitation's.",
     )
 
 
 @example(BOB)
 class InvitationSerializer(serializers.Serializer):
-    """An invitation as admins see it; the token is in the mail alone."""
+    """An invitation, as shown to admins. Only its mail has the token."""
 
     id = serializers.UUIDField()
     email = serializers.EmailField()
@@ -132,5 +132,5 @@ class InvitedSerializer(serializers.Serializer):
 
     items = serializers.ListField(
         child=serializers.DictField(),
-        help_text="An Invitation; or `email` and the error that it alone would have been answered.",
+        help_text="An Invitation; or `email` and the error that a single request would have got.",
     )

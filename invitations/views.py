@@ -51,9 +51,9 @@ class InvitationsView(AdminView, ListAPIView):
     @extend_schema(
         operation_id="invite",
         summary="Invite people",
-        description="Mails a link. Only accepting it tells whether the address belongs to a user "
-        "of another company. With `invitations`, a list of up to 50 such bodies, each counts as "
-        "one, and the answer is 200, with `items` in the same order.",
+        description="Mails a link. Users of other companies are not revealed: accepting fails. To "
+        "invite up to 50 people, send a list of such bodies as `invitations`. Each counts as a "
+        "request, and the answer is 200, with `items` in the same order.",
         request=PolymorphicProxySerializer(
             "InviteOneOrSeveral", [InviteSerializer, InviteSeveralSerializer], None
         ),
@@ -67,16 +67,16 @@ class InvitationsView(AdminView, ListAPIView):
         return Response(self.invite(request, request.data), 201)
 
     def invite(self, request: SignedInRequest, body: Data) -> dict[str, object]:
-        """Invite by one body; returns what InvitationSerializer gives."""
+        """Invite by one body; returns it as InvitationSerializer represents it."""
         checked = InviteSerializer(data=body)
         checked.is_valid(raise_exception=True)
         invitation = Invitation.objects.invite(request.user, **checked.validated_data)
         return dict(InvitationSerializer(invitation).data)
 
     def outcome(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
-        """The answer for one of several: as of `invite`, or the address and the error."""
+        """The answer for one of several: that of `invite`, or the address and the error."""
         try:
-            if not first:  # the request itself has counted that one
+            if not first:  # counted with the request
                 self.count_one_more(request)
             return self.invite(request, body)
         except (APIException, PermissionDenied) as error:
@@ -104,7 +104,7 @@ class InvitationsView(AdminView, ListAPIView):
 
 
 class InvitationView(AdminView):
-    """DELETE /invitations/{id}: revoke it."""
+    """The mailed link stops working. 409 if the invitation was accepted or already revoked."""
 
     @extend_schema(
         operation_id="revokeInvitation",
@@ -123,7 +123,7 @@ class InvitationView(AdminView):
 
 
 class ResendView(InvitationView):
-    """POST /invitations/{id}/resend: a new link and expiry; the old link stops working."""
+    """POST /invitations/{id}/resend: mail a new link."""
 
     http_method_names = ["post"]
 
@@ -144,7 +144,7 @@ class ResendView(InvitationView):
 
 
 class AcceptView(LinkSignInView):
-    """POST /invitations/accept: become a user of the company, and be signed in."""
+    """POST /invitations/accept: create the user, and sign in."""
 
     link_class = Invitation
     serializer_class = AcceptSerializer

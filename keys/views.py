@@ -12,7 +12,7 @@ KEY = {"kty": "RSA", "kid": "k1", "use": "sig", "alg": "RS256", "n": "0vx7agoebG
 
 
 class KeysView(CountedView):
-    """GET /.well-known/jwks.json: the public keys (RFC 7517)."""
+    """A JWK Set (RFC 7517). Fetch it again when a token names an unknown `kid`."""
 
     @extend_schema(
         operation_id="getKeys",

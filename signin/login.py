@@ -49,7 +49,7 @@ class LoginView(CredentialView):
 
     @extend_schema(
         operation_id="logIn",
-        summary="Log in",
+        summary="Sign in",
         description="With e-mail address and password, and a second factor if the user has one.",
         request=LoginSerializer,
         responses={200: AuthResponse, 401: Raises(WrongCredentials, *FACTOR_ERRORS)},

@@ -205,7 +205,7 @@ class LogoutView(ProtectedView):
 
     @extend_schema(
         operation_id="logOut",
-        summary="Log out",
+        summary="Sign out",
         description="Clears the refresh cookie. The access token stays valid until it expires.",
         request=None,
         responses={204: None},
@@ -222,7 +222,7 @@ class LogoutEverywhereView(LogoutView):
 
     @extend_schema(
         operation_id="logOutEverywhere",
-        summary="Log out everywhere",
+        summary="Sign out everywhere",
         description="Every access and refresh token issued so far stops working.",
         request=None,
         responses={204: None},

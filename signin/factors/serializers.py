@@ -28,7 +28,7 @@ class CredentialField(serializers.JSONField):
 
 
 class ProofFields(serializers.Serializer):
-    """What users with a second factor send besides a password: one of these."""
+    """Users with a second factor also send `code` or `passkey`."""
 
     code = TextField(
         required=False,

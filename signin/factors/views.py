@@ -57,7 +57,7 @@ from throttling.openapi import Raises, example
 
 @example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
 class AddedResponse(serializers.Serializer):
-    """What adding a factor has made."""
+    """The new factor; for a first one also recovery codes and a session."""
 
     factor = FactorResponse()
     recovery_codes = serializers.ListField(
@@ -104,7 +104,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
 
     @extend_schema(
         operation_id="logInByPasskey",
-        summary="Log in by passkey",
+        summary="Sign in by passkey",
         description="Needs no address and no password. Lockouts don't apply.",
         request=PasskeyLoginSerializer,
         responses={200: AuthResponse, 401: Raises(WrongPasskey), 404: Raises(NoSuchFactor)},
@@ -165,7 +165,7 @@ class TotpView(AddFactorView):
 
 
 class ConfirmView(AddFactorView):
-    """POST /auth/factors/totp/confirm: add the app by its first code."""
+    """Takes a current code. The first factor ends all sessions: the answer has a new one."""
 
     @extend_schema(
         operation_id="confirmApp",
@@ -201,7 +201,7 @@ class NewPasskeyOptionsView(PasskeysOnly, AddFactorView):
 
 
 class NewPasskeyView(PasskeysOnly, AddFactorView):
-    """POST /auth/factors/passkeys: a passkey that a browser has made."""
+    """Takes the new credential. The first factor ends all sessions: the answer has a new one."""
 
     @extend_schema(
         operation_id="addPasskey",
@@ -218,7 +218,7 @@ class NewPasskeyView(PasskeysOnly, AddFactorView):
 
 
 class FactorsView(ProtectedView):
-    """GET /auth/factors: the caller's second factors."""
+    """The caller's app and passkeys, and the number of recovery codes left."""
 
     @extend_schema(
         operation_id="listFactors",
@@ -236,7 +236,7 @@ class FactorsView(ProtectedView):
 
 
 class FactorView(ProtectedView):
-    """PATCH /auth/factors/{id}: name an app or a passkey."""
+    """Renames an app or a passkey of the caller; 404 for any other."""
 
     @extend_schema(
         operation_id="renameFactor",
