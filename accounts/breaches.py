@@ -1,5 +1,5 @@
-"""Passwords known from breaches, in a file as the Pwned Passwords downloader writes it: sorted
-SHA-1 hashes, one a line, with or without `:count`."""
+"""Passwords known from breaches, in the format of the Pwned Passwords downloader: one file of
+sorted SHA-1 hashes, one a line, with or without `:count`."""
 
 import hashlib
 import os
@@ -30,7 +30,7 @@ def is_breached(password: str, path: str) -> bool:
 
 
 def hash_from(file: BinaryIO, place: int) -> bytes:
-    """The hash in the first line that begins at this place or after it."""
+    """The hash in the first line that begins at this offset or after it."""
     file.seek(max(0, place - 1))
     if place:
         file.readline()

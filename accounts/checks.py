@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` says of settings that production must not have."""
+"""Checks for settings that are unsafe in production (`manage.py check --deploy`)."""
 
 import re
 
@@ -20,7 +20,7 @@ def is_embedded() -> bool:
 
 
 def is_own_secret() -> bool:
-    """Whether a host that may have others beside it made its secret itself."""
+    """Whether this host generated its own SECRET_KEY, although there may be other hosts."""
     kept = settings.DATA_DIR / "secret_key"
     return not is_embedded() and kept.exists() and kept.read_text().strip() == settings.SECRET_KEY
 
@@ -39,7 +39,7 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
         (  # Django's own check knows the empty list only.
             "W006",
             "*" in allowed or allowed <= LOCAL_HOSTS,
-            "ALLOWED_HOSTS allows any host, or this machine's names only.",
+            "ALLOWED_HOSTS allows any host, or only this machine's own names.",
             "Set ALLOWED_HOSTS to the host names that clients use.",
         ),
         (  # Assistants send their tokens there, and origins are compared with it.
@@ -52,8 +52,8 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
             "W009",
             settings.ASSISTANTS and settings.JWT_ISSUER != settings.SERVICE_URL,
             "JWT_ISSUER differs from the issuer in /.well-known/oauth-authorization-server.",
-            "In a new installation, set JWT_ISSUER to the value of SERVICE_URL. Later, that signs "
-            "every user out once.",
+            "In a new installation, set JWT_ISSUER to the value of SERVICE_URL. Changing it later "
+            "signs every user out once.",
         ),
     )
 
@@ -65,7 +65,7 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
         (
             "W004",
             is_embedded(),
-            "The embedded database serves one machine, and one writer at a time.",
+            "SQLite serves one machine only, and one writer at a time.",
             "Set DATABASE_URL to the address of a PostgreSQL server.",
         ),
         (
@@ -83,8 +83,8 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
         (
             "W010",
             not settings.STAFF_SECOND_FACTOR,
-            "A password alone opens the admin site.",
-            "Set STAFF_SECOND_FACTOR=true: staff set up a second factor at their next log-in.",
+            "Staff can enter the admin site with a password alone.",
+            "Set STAFF_SECOND_FACTOR=true. Staff set up a second factor at their next sign-in.",
         ),
         (
             "W011",
@@ -97,15 +97,15 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
 
 @register("security", deploy=True)
 def check_placeholders(app_configs: object, **options: object) -> list[CheckMessage]:
-    """What deploy/environment.example leaves to be filled in. Nobody can own example.com (RFC 2606
-    §3): its names stand for one's own."""
+    """Placeholders of deploy/environment.example that were not replaced. They use example.com,
+    which is reserved (RFC 2606 §3)."""
     values = {name: str(getattr(settings, name)) for name in FILLED_IN}
     values["EMAIL_URL"] = settings.EMAIL_HOST
     values["DATABASE_URL"] = str(settings.DATABASES["default"].get("HOST", ""))
     return [
         Error(
-            f"{name} still holds the example's value.",
-            hint=f"Set {name} to your own.",
+            f"{name} still has the value of the example.",
+            hint=f"Set {name} to a value of your own.",
             id="accounts.E003",
         )
         for name, value in values.items()

@@ -1,5 +1,5 @@
-"""Errors about users and companies: a status and the words of the contract; `config.errors` shapes
-the answers."""
+"""Errors about users and companies: status and text are the contract's. `config.errors` makes the
+answers."""
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException
@@ -11,7 +11,7 @@ class EmailTaken(APIException):
 
 
 class NotAdmin(APIException):
-    """The answer of IsAdmin, for the schema of views that ask it for some methods only."""
+    """What IsAdmin answers, for the schema of views that require it for some methods only."""
 
     status_code = 403
     default_detail = "not permitted for your role"

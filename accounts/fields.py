@@ -71,7 +71,7 @@ class NewPasswordField(PasswordField):
         super().__init__(min_length=settings.PASSWORD_MIN_LENGTH, **options)
 
     def run_validators(self, value: Any) -> None:
-        """Not by DRF's validators of the length, which would only repeat ours."""
+        """Replaces DRF's length validators, which would repeat our messages."""
         check_new_password(value)
 
 

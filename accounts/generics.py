@@ -1,4 +1,4 @@
-"""The bases of all views: who may call, by whom a call is counted, and how requests are read.
+"""Base classes of all views: who may call, how calls are counted, and how requests are validated.
 
 The contract: interface §8.
 """
@@ -54,7 +54,7 @@ class ProtectedView(CountedView):
 
 
 class IsAdmin(BasePermission):
-    """The caller is an admin of a company."""
+    """Admins of a company only."""
 
     def has_permission(self, request: Request, view: object) -> bool:
         return getattr(request.user, "role", None) == Role.ADMIN

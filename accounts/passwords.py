@@ -1,6 +1,6 @@
-"""Which passwords are refused where one is set (AUTH_PASSWORD_VALIDATORS), each with its code.
+"""Which new passwords are refused (AUTH_PASSWORD_VALIDATORS), each rule with its code.
 
-They are not consulted at log-in. The contract: interface §8.
+The rules do not apply at sign-in. The contract: interface §8.
 """
 
 import logging
@@ -55,7 +55,7 @@ class TooShort(PasswordRule):
 
 
 class TooLong(PasswordRule):
-    """So that a hash has a known cost."""
+    """Bounds the cost of a hash."""
 
     code = "max_length"
 
@@ -68,7 +68,7 @@ class TooLong(PasswordRule):
 
 
 class Common(PasswordRule):
-    """Django's list of 20,000, however a password is written."""
+    """Django's list of 20,000, in any compatibility form (NFKC)."""
 
     code = "common"
     message = "This password is too common."
@@ -85,7 +85,7 @@ class Common(PasswordRule):
 
 
 class Personal(PasswordRule):
-    """The name of the product, the company or the user, or a part of it, or the local part of the
+    """Names of the product, the company or the user, one word of them, or the local part of the
     address: alone, or with digits and punctuation around it."""
 
     code = "personal"
@@ -114,7 +114,7 @@ class Breached(PasswordRule):
         self.path = path
 
     def refuses(self, password: str, user: Any) -> bool:
-        """A file that cannot be read any more refuses no password."""
+        """If the file cannot be read, no password is refused."""
         try:
             return is_breached(password, self.path)
         except OSError:

@@ -1,4 +1,4 @@
-"""What holds for every command that asks a question."""
+"""Prompts of commands."""
 
 import sys
 import warnings
@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 @contextmanager
 def prompting() -> Iterator[None]:
     """Around a prompt: CommandError where no terminal answers it, or Ctrl-C or Ctrl-D does."""
-    no_terminal = CommandError("This command asks a question, so it needs a terminal.")
+    no_terminal = CommandError("This command asks a question and needs a terminal.")
     if sys.stdin is None:
         raise no_terminal
     try:
@@ -23,4 +23,4 @@ def prompting() -> Iterator[None]:
         raise no_terminal from None
     except (EOFError, KeyboardInterrupt):
         sys.stdout.write("\n")  # ends the line of the question
-        raise CommandError("There was no answer, so nothing was done.") from None
+        raise CommandError("There was no answer. Nothing was done.") from None

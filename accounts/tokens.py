@@ -1,12 +1,12 @@
-"""Access and refresh tokens: issued, verified, and refused when too old (RFC 7519, RFC 9068); and
-authentication by an access token (RFC 6750).
+"""Issuing and verifying access and refresh tokens (RFC 7519, RFC 9068), and authentication by
+access token (RFC 6750).
 
 Claims: `iss sub account_id role token_type iat exp jti`, and three more. `amr` says how the user
 signed in (RFC 8176), and `auth_time` when; refreshing copies both, and the time bounds how long a
 sign-in can be prolonged. `token_version` is the user's: raising it ends all sessions at once.
 
-Only this service accepts its refresh tokens: their `kid` is not among the published ones, and a
-verifier that tries every key meets an `aud` that it does not know.
+Only this service accepts its refresh tokens: their `kid` is not among the published ones, and their
+`aud` is unknown to a verifier that tries every key.
 
 The contract: interface §5.
 """
@@ -52,10 +52,10 @@ def kid_of(header: str) -> str:
 def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims:
     """The claims of a token that the key has signed; InvalidTokenError for any other.
 
-    Valid tokens are remembered, since a client sends one for an hour: without that `/auth/me` costs
-    18 % more. What can change is checked each time: its key and the sign-in's age by
-    `KeyRingBackend.decode`, its expiry by simplejwt, its user by the caller. 2,048 tokens take some
-    4 MB.
+    Valid tokens are cached, since a client sends the same one for an hour: without the cache,
+    `/auth/me` costs 18 % more. What can change is checked each time: the key and the sign-in's age
+    by `KeyRingBackend.decode`, the expiry by simplejwt, the user by the caller. 2,048 tokens take
+    about 4 MB.
     """
     if "=" in token:  # RFC 7515 §2: no padding; PyJWT is lenient there
         raise jwt.DecodeError("padding")
@@ -165,7 +165,7 @@ def issue(
 
 
 def bearer_token(request: Request) -> AccessToken | None:
-    """The request's access token if it is valid; verified once, for the limiter and after it."""
+    """The request's access token if it is valid; verified once for each request."""
     kept = vars(request)
     if "bearer_token" not in kept:
         try:

@@ -1,4 +1,4 @@
-"""The admin site's base classes, and the audit log: to search, filter and export."""
+"""The admin site's base classes, and the page of the audit log."""
 
 import csv
 import re
@@ -29,8 +29,8 @@ COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "ac
 COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 MOST_WORDS = 10  # of a search; each is looked for in several columns of each row
-SHOWN = 10  # rows that a question names
-# What the answer to a question sends again: which action, on which rows.
+SHOWN = 10  # rows listed on a confirmation page
+# Form values that a confirmation page sends again: the action, and its rows.
 REPEATED = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 
@@ -58,16 +58,15 @@ def cell(value: object) -> str:
 
 
 class OfficeAdmin(admin.ModelAdmin):
-    """Base of every list and page of the back office. Every change is in the audit log, in the
-    transaction of the change; a list takes no query per row, and counts no more rows than anybody
-    pages through."""
+    """Base of every list and page of the back office. Changes are recorded in the audit log, in
+    their transaction. Lists make no query per row, and count MOST_COUNTED rows at most."""
 
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each would read the whole table
     list_per_page = 50
     heading = ""  # of the list, where the model's name won't do
-    # What an action named here does, for the page that asks "are you sure?" before it is taken.
+    # Actions that ask for confirmation, and their consequences in words.
     asks_first: ClassVar[dict[str, str]] = {}
 
     def title(self) -> str:
@@ -96,7 +95,7 @@ class OfficeAdmin(admin.ModelAdmin):
         return super().get_search_results(request, queryset, " ".join(words))
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return {}  # Django would look up whatever the query string names
+        return {}  # Django would look up any row that the query string names
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
@@ -138,10 +137,10 @@ class OfficeAdmin(admin.ModelAdmin):
         said: str,
         called: Callable[[Any], str] = str,
     ) -> None:
-        """Apply an action's step to each row, in its own transaction, and say what was done.
+        """Apply an action's step to each row, in its own transaction, and report the outcome.
 
-        A step that did nothing returns False. `said` has the rows' names in the place of {}; a
-        message of its own names each row that was refused, and why.
+        A step returns False if it changed nothing. In the message `said`, {} stands for the rows'
+        names; each refused row gets a message with the reason.
         """
         done = []
         for row in rows:
@@ -190,7 +189,7 @@ class OfficeAdmin(admin.ModelAdmin):
 
 
 class ReadOnlyAdmin(OfficeAdmin):
-    """Rows that only the service writes."""
+    """Rows that staff can view but not edit."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Record: one line of the audit log. Lines are added and, when old, pruned; never changed."""
+"""Record: one event of the audit log. Events are added and, when old, pruned; never changed."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

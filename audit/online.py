@@ -6,9 +6,9 @@ from django.db import migrations
 
 
 class AddIndexOnline(migrations.AddIndex):
-    """An index that is made while others write, on PostgreSQL: a large table takes minutes, for
-    which calls would wait. In a migration with `atomic = False` and nothing else, so that one which
-    was broken off can be run again; what it left is no index that holds, and goes first."""
+    """Adds an index without blocking writes, on PostgreSQL: on a large table that takes minutes.
+    Use it alone in a migration with `atomic = False`. An interrupted migration can be run again:
+    the invalid index that it left is dropped first."""
 
     def database_forwards(
         self, app_label: str, editor: Any, from_state: Any, to_state: Any

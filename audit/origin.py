@@ -1,4 +1,4 @@
-"""Where the current work comes from: a request, or a command."""
+"""The origin of the current work: a request or a command."""
 
 import getpass
 import os
@@ -19,11 +19,11 @@ def printable(text: str, longest: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The caller's address (an IPv6 one as its /64), the program it names, and the request's id;
-    of a command its name, and who ran it.
+    """The caller's address (for IPv6 its /64 network), user agent and request id; for a command its
+    name and the shell user.
 
-    `through` says what acts for the caller, where something does, and `claims` what that says of
-    itself, which nobody has checked; records have both in their detail.
+    `through` names the app that acts for the caller, if one does, and `claims` what that app says
+    about itself, unverified. Records keep both in their detail.
     """
 
     address: str = ""
@@ -35,13 +35,13 @@ class Origin:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
-        """The origin that was stored as JSON; what another release knows more of stays out."""
+        """The origin that was stored as JSON, without fields that this release does not know."""
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in stored.items() if name in known})
 
     def bounded(self) -> Self:
-        """The same with no more than LONGEST_CLAIM printable characters of each claim: the form in
-        which it may be stored."""
+        """The origin in the form in which it may be stored: LONGEST_CLAIM printable characters of
+        each claim at most."""
         claims = {
             name: printable(text, LONGEST_CLAIM) for name, text in self.claims.items() if text
         }
@@ -49,13 +49,13 @@ class Origin:
 
 
 def command() -> Origin:
-    """The program that runs outside a request: `manage.py unlock`, without its arguments."""
+    """The origin of work outside a request: `manage.py unlock`, without its arguments."""
     program = printable(" ".join([Path(sys.argv[0]).name, *sys.argv[1:2]]), 60)
     return Origin(agent=program, shell_user=printable(shell_user(), 64))
 
 
 def shell_user() -> str:
-    """Who is at the shell: who called sudo, else who logged in, else the process's owner."""
+    """The shell user: who called sudo, else who logged in, else the process's owner."""
     if name := os.environ.get("SUDO_USER"):
         return name
     try:

@@ -16,7 +16,7 @@ def delete_in_batches(rows: QuerySet, prepare: Callable[[], None] | None = None)
         with transaction.atomic(using=rows.db):
             if prepare:
                 prepare()
-            # Filtered twice: the condition is asked again of a row that is changed meanwhile.
+            # Filtered twice: a row that changed meanwhile is checked again.
             deleted, _ = rows.filter(pk__in=keys).delete()
         total += deleted
         if deleted < BATCH:

@@ -1,9 +1,7 @@
-"""Pseudonyms: the log keeps its events about users and companies that were erased, under another
-name.
+"""Pseudonyms, under which the audit log keeps events about erased users and companies.
 
-Events are found by index: by the id of who acted, by the id of whom it was done to, and, where an
-event has no such id, by the exact address. PostgreSQL lets an event change in no other way
-(migration 0005).
+Events are found by index: by the actor's id, the subject's id or, without an id, by the exact
+address. In PostgreSQL a trigger allows no other change of an event (migration 0005).
 """
 
 import uuid
@@ -31,7 +29,7 @@ NAMING: dict[str, list[str]] = {
 
 
 def digest_of(pk: UUID) -> bytes:
-    """A keyed hash of an id: without SECRET_KEY nobody can trace the pseudonym."""
+    """A keyed hash of an id: without SECRET_KEY the pseudonym cannot be traced back."""
     return salted_hmac("privacy.pseudonym", str(pk), algorithm="sha256").digest()
 
 
@@ -52,8 +50,8 @@ def is_pseudonym(text: str) -> bool:
 def pseudonymise(
     alias: UUID, pseudonym: str, ids: list[str], emails: Collection[str], others: QuerySet[Record]
 ) -> int:
-    """Put the pseudonym into up to BATCH events: by or about these ids; about these addresses,
-    without an id; and `others`, by whatever they are about. How many were changed."""
+    """Put the pseudonym into BATCH events at most, and return their number: events by or about
+    these ids, events without an id about these addresses, and `others`."""
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}
     events = Record.objects.order_by()

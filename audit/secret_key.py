@@ -1,5 +1,5 @@
-"""What is made with SECRET_KEY: message authentication codes, and encryption. While it is being
-changed, what was made with a secret of SECRET_KEY_FALLBACKS stays valid."""
+"""Message authentication codes and encryption with SECRET_KEY. While it is being changed, those
+made with a secret of SECRET_KEY_FALLBACKS stay valid."""
 
 import base64
 
@@ -12,12 +12,12 @@ from django.utils.encoding import force_bytes
 
 
 def secrets_to_try() -> list[str]:
-    """SECRET_KEY, which makes what is new, and those that what is older may be made with."""
+    """SECRET_KEY, which is used for everything new, and then its predecessors."""
     return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
 
 
 def mac(salt: str, text: str, secret: str | None = None) -> bytes:
-    """32 octets of HMAC-SHA256; each salt has keys of its own, and `None` stands for SECRET_KEY."""
+    """32 bytes of HMAC-SHA256, with a key of its own for each salt. None means SECRET_KEY."""
     return salted_hmac(salt, text, secret, algorithm="sha256").digest()
 
 

@@ -1,6 +1,6 @@
 """Writing to the audit log: one function, one INSERT, and one log line once it is committed.
 
-What a caller can put into it is bounded here, where every record passes.
+Every text in a record is limited in length and made printable here.
 """
 
 import logging
@@ -22,7 +22,7 @@ LONGEST = 254  # characters of any text in a record
 
 
 class Subject(NamedTuple):
-    """What an event is about, if not a user."""
+    """The subject of an event, if it is not a user."""
 
     pk: UUID | None
     name: str
@@ -47,12 +47,12 @@ def record(
     origin: Origin | None = None,
     **detail: Any,
 ) -> None:
-    """Record that `actor` did `kind` to `subject`: a user, by default the actor; another row; or
-    what has none, an address or a `kid`.
+    """Record that `actor` did `kind` to `subject`: a user (by default the actor), another row, or a
+    text such as an address or a `kid`.
 
-    Call it in the transaction of what it tells of. Without `origin` that comes from the request or
-    command in hand. `detail` is what JSON can hold; a password, token or link never goes in.
-    What a caller says of itself goes into its `claims` alone.
+    Call it in the transaction of the change. `origin` defaults to the current request or command.
+    `detail` must be JSON-serialisable and never contains a password, token or link. What a client
+    says about itself goes into `claims` only.
     """
     about = as_subject(subject or actor)
     origin = origin or current.get()
@@ -87,8 +87,8 @@ def as_subject(subject: Person | Subject | str | None) -> Subject:
 
 
 def bounded(value: Any) -> Any:
-    """The value, with every text in it on one printable line: whoever calls has checked its part,
-    and nobody can vouch for all who will."""
+    """The value, with every text in it on one printable line. Callers validate their input; this is
+    the last line of defence."""
     if isinstance(value, str):
         return printable(value, LONGEST)
     if isinstance(value, Mapping):

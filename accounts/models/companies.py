@@ -23,8 +23,8 @@ MAILS_OF_RULE = 3
 
 class AccountManager(models.Manager["Account"]):
     def lock(self, pk: UUID) -> "Account":
-        """A company whose row is locked until the transaction ends, so that rules about several
-        rows of it (one admin is left, an address is invited once) are checked by one request at a
+        """The company, with its row locked until the transaction ends. Rules about several rows
+        (one admin must be left, an address is invited once) are then checked by one request at a
         time. SQLite can't lock rows, but its transactions are IMMEDIATE and exclude each other.
         """
         return self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
@@ -100,8 +100,8 @@ class Account(models.Model):
         sessions, and the assistants' grants, of users without one: they set one up at their next
         sign-in. Raises OwnSecondFactorMissing if the actor has none.
 
-        Accepting an invitation locks the company's row also: a user who joins at the same moment is
-        either signed out here or told to set one up.
+        Accepting an invitation locks the company's row as well: a user who joins at the same moment
+        is either signed out here or asked to set one up.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.pk))
@@ -116,8 +116,8 @@ class Account(models.Model):
         self.second_factor = wanted
 
     def sign_out_without_factor(self, actor: trail.Actor) -> None:
-        """End the sessions of the users without a second factor, and mail them why. They are mailed
-        at most MAILS_OF_RULE times a day, however often the rule is switched on."""
+        """End the sessions of users without a second factor, and mail them the reason, at most
+        MAILS_OF_RULE times a day."""
         users: Any = self.users.filter(has_second_factor=False)
         without = users.manageable_by(actor)
         without.sign_out()

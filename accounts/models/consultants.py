@@ -12,7 +12,7 @@ from accounts.validators import validate_name
 
 
 class Consultant(models.Model):
-    """A consultant's profile; its user, if linked, gets the self-service areas."""
+    """A consultant's profile. A linked user can use the self-service areas."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     account = models.ForeignKey(

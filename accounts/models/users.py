@@ -1,4 +1,4 @@
-"""Users: their rules, and what may be done to them."""
+"""Users, and the rules about changing them."""
 
 import time
 import uuid
@@ -32,7 +32,7 @@ from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
 MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
-CONNECTION = {"claims", "first_address"}  # what events keep of it in their detail
+CONNECTION = {"claims", "first_address"}  # connection data in the detail of events
 
 # Sent in the transaction in which `user` loses the right to invite; `actor` is None for a command.
 # Receivers end the user's open invitations and return the addresses that they were sent to.
@@ -50,16 +50,16 @@ def shorten_search(text: str) -> str:
 
 
 def present_version() -> int:
-    """The microsecond of the epoch: the least that a token version is raised to.
+    """The lowest value that a token version is raised to: microseconds since the epoch.
 
-    A database restored from a backup has forgotten the versions since. Adding one could reach one
-    of them again, and make its tokens valid.
+    After a restore from a backup, adding 1 could reach a version that was already used, and make
+    its tokens valid again.
     """
     return time.time_ns() // 1000
 
 
 def next_token_version() -> Greatest:
-    """For an UPDATE of users: a token version that no token has yet."""
+    """For an UPDATE of users: a token version that no token has had."""
     version: models.Field[int, int] = models.PositiveBigIntegerField()
     present = Value(present_version(), output_field=version)
     return Greatest(F("token_version") + 1, present, output_field=version)
@@ -76,7 +76,7 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(Q(last_sign_in_at=None) | Q(last_sign_in_at__lt=moment))
 
     def sorted_by(self, order: str) -> Self:
-        """Users by `name` or `last_sign_in`, descending with a `-` before it; users who have never
+        """Users sorted by `name` or `last_sign_in`; `-` reverses the order. Users who have never
         signed in come last."""
         if order.endswith("name"):
             users = self.order_by("last_name", "first_name", "id")
@@ -93,14 +93,14 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(Q(role=Role.ADMIN) | Q(is_superuser=True), is_active=True)
 
     def manageable_by(self, actor: "User | None") -> Self:
-        """Users on whom the actor may act. An UPDATE filtered by it decides on the row as it is
-        then, also if the user is being made staff at the same moment."""
+        """Users on whom the actor may act. As the filter of an UPDATE it is checked on the current
+        row, even if the user is made staff at the same moment."""
         if actor is None or actor.is_superuser:
             return self
         return self.exclude(protection())
 
     def search(self, text: str) -> Self:
-        """Users in whose names or address each of the text's first words occurs."""
+        """Users whose names or address contain each of the text's first words."""
         found = self
         for word in dict.fromkeys(shorten_search(text).split()):
             found = found.filter(
@@ -199,17 +199,16 @@ class UserManager(BaseUserManager["User"], QueryManager):
     )
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """A user with a hashed password; with None, one who can't log in yet."""
+        """A user with a hashed password; with None, one who can't sign in yet."""
         user: User = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db, force_insert=True)
         return user
 
     def register(self, **fields: object) -> "User":
-        """A user who has shown that the address is theirs; `password` is a hash.
+        """A user who has proved that the address is theirs; `password` is a hash.
 
-        In the caller's transaction. Raises EmailTaken: the unique index decides between requests
-        that race.
+        In the caller's transaction. Raises EmailTaken; the unique index decides races.
         """
         try:
             return self.create(**fields)
@@ -282,9 +281,9 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.is_staff or self.is_superuser or self.account.is_operators
 
     def can_manage(self, *rows: Any) -> bool:
-        """Whether the user may act on all of these: only a superuser acts on what `is_protected`,
-        which are staff, superusers and the operators' company. A command acts without a user and is
-        not asked."""
+        """Whether the user may act on all of these. Only superusers may act on rows that are
+        `is_protected`: staff, superusers and the operators' company. Commands have no user and are
+        not checked."""
         return self.is_superuser or not any(row and row.is_protected for row in rows)
 
     def require_can_manage(self, *rows: Any) -> None:
@@ -321,7 +320,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         self.token_version = max(self.token_version + 1, present_version())
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
-        """Record that the user has signed in now, by whatever way, and when on their row."""
+        """Record a sign-in, by any method, and its time on the user's row."""
         trail.record(kind, actor=self, **detail)
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
 
@@ -352,7 +351,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     def change_profile(self, **changes: object) -> None:
         """Change the user's own names or language.
 
-        The UPDATE decides between requests that race: only one of them has changed something.
+        The UPDATE decides races: only one request records the change.
         """
         news = self.different(changes)
         with transaction.atomic():
@@ -366,9 +365,9 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Change `role`, `is_active` or both; deactivating ends all sessions. The values that have
         changed, and the addresses whose invitations are revoked with the right to invite.
 
-        Mails the user what was done, and the other admins what was revoked. Raises PermissionDenied
-        if the actor may not act on the user, and LastAdmin if the company would be left without an
-        active admin; then nothing is changed.
+        Mails the user about the change, and the other admins about revoked invitations. Raises
+        PermissionDenied if the actor may not act on the user, and LastAdmin if the company would be
+        left without an active admin; then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -404,8 +403,8 @@ class User(AbstractBaseUser, PermissionsMixin):
         return not others.active_admins().exists()
 
     def stop_inviting(self, actor: "User | None") -> list[str]:
-        """Revoke the open invitations that the user has sent, and mail the company's other active
-        admins about it; the addresses they were sent to."""
+        """Revoke the user's open invitations and mail the company's other active admins about it.
+        Returns the addresses that were invited."""
         answers = stopped_inviting.send(User, user=self, actor=actor)
         revoked = [email for _, emails in answers for email in emails or []]
         if revoked:
@@ -426,10 +425,9 @@ class User(AbstractBaseUser, PermissionsMixin):
         return actor.get_full_name() or str(actor.email)
 
     def hide_others(self, events: list[Record], *, of_company: bool = False) -> list[Record]:
-        """The events as the user may read them. Who did it is named within the company; operators
-        and other companies are not. From where it was done is shown of the user's own acts, in the
-        log `of_company` of those of the company's users. Each event gets `actor_name` and
-        `subject_name`."""
+        """The events as the user may read them, with `actor_name` and `subject_name`. Actors
+        outside the company, operators included, are not named. Connection data is kept for the
+        user's own acts only; with `of_company` for those of all users of the company."""
         ids = {pk for event in events for pk in (event.actor_id, event.subject_id)}
         company = User.objects.filter(account=self.account_id, pk__in=ids)
         colleagues: dict[UUID | None, str] = {user.pk: user.get_full_name() for user in company}
@@ -444,7 +442,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         return events
 
     def emails(self) -> set[str]:
-        """The user's address and those before it, except those that somebody else has now."""
+        """The user's current and former addresses, except those that another user has now."""
         kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
         changes = Record.objects.filter(kind__in=kinds, subject_id=self.pk)
         former = {one.detail.get("old") or one.detail.get("undone") for one in changes}
@@ -452,9 +450,9 @@ class User(AbstractBaseUser, PermissionsMixin):
         return {str(self.email)} | former - set(taken.values_list("email", flat=True))
 
     def different(self, changes: dict[str, object]) -> dict[str, object]:
-        """The values that differ from the user's."""
+        """The values that differ from the user's current ones."""
         return {name: value for name, value in changes.items() if getattr(self, name) != value}
 
     @classmethod
     def normalize_username(cls, username: str) -> str:
-        return username  # the field makes addresses canonical; NFKC could make two users' the same
+        return username  # the field makes it canonical; NFKC could merge two users' addresses

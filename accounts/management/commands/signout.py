@@ -1,4 +1,4 @@
-"""`manage.py signout`: end the sessions of one user, or of everybody."""
+"""`manage.py signout`: end the sessions of one user, or of all users."""
 
 from typing import Any
 
