@@ -1,4 +1,4 @@
-"""Assistants in the admin site: which clients there are, whom they act for, and how to end that."""
+"""Connected apps in the admin site: clients and grants, and ending them."""
 
 from typing import ClassVar, cast
 
@@ -18,13 +18,11 @@ class EndsGrants(ReadOnlyAdmin):
     def end_all(self, request: HttpRequest, grants: QuerySet[Grant]) -> None:
         actor = cast(User, request.user)
         found = grants.select_related("user__account", "client")
-        self.take(request, found, lambda grant: grant.end(actor=actor), "{}: access ended.")
+        self.take(request, found, lambda grant: grant.end(actor=actor), "Ended access: {}.")
 
 
 @admin.register(Grant)
 class GrantAdmin(EndsGrants):
-    """No code and no token is to be seen: they are stored nowhere."""
-
     list_display = ["user", "client", "host", "created_at", "redeemed_at", "used_at", "ended_at"]
     list_select_related = ["user", "client"]
     search_fields = ["user__email", "=client__name"]

@@ -8,7 +8,7 @@ OPEN = re.compile(r"/\.well-known/oauth-|/oauth/(register|token)$")
 
 
 def is_open(sender: object, request: HttpRequest, **kwargs: object) -> bool:
-    """Scripts of any origin may read metadata, register and get tokens: no cookie matters there."""
+    """Scripts of any origin may read metadata, register and get tokens, which use no cookie."""
     return bool(OPEN.match(request.path_info))
 
 

@@ -1,7 +1,7 @@
-"""GET and POST /oauth/authorize: the page on which a user authorises a client, or does not.
+"""GET and POST /oauth/authorize: the page on which a user allows or denies a client access.
 
-Plain forms: the user signs in, by the same check, lockout and tier as log-in, and then decides. A
-signed ticket brings the sign-in to the second form, so nothing is stored before the consent. RFC
+Plain forms: the user signs in, with the checks, lockout and tier of POST /auth/login, and then
+decides. A signed ticket carries the sign-in to the second form, so nothing is stored before. RFC
 6749 §4.1, RFC 9700, RFC 9207.
 """
 
@@ -35,7 +35,7 @@ from throttling.views import CountedView, CredentialThrottle, PublicThrottle
 
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # base64url of a SHA-256 digest
 TICKET_SECONDS = 600
-EXPIRED = "form_expired", "This form is too old, used, or from elsewhere."
+EXPIRED = "form_expired", "This form is too old, was already used, or is not ours."
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -43,7 +43,7 @@ POLICY = (
 
 @dataclass(frozen=True)
 class AuthorizationRequest:
-    """What a client sent the browser here with, once its client and redirect URI are known."""
+    """The request with which a client sent the browser here; client and redirect URI are valid."""
 
     client: Client
     redirect_uri: str
@@ -52,12 +52,12 @@ class AuthorizationRequest:
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
-        """OAuthError for a request that cannot be granted. It is shown on the page: anyone can
-        register a client, and we would be an open redirect to it (RFC 9700 §4.11.2)."""
+        """Raises OAuthError for a request that cannot be granted. The page shows it, since sending
+        it to a client, which anyone can register, would be an open redirect (RFC 9700 §4.11.2)."""
         client = Client.objects.find_or_fetch(query.get("client_id", ""))
         redirect_uri = query.get("redirect_uri", "")
         if not redirects.is_registered(redirect_uri, client.redirect_uris):
-            raise OAuthError("invalid_redirect_uri", "It is not one of the client's.")
+            raise OAuthError("invalid_redirect_uri", "The client has not registered it.")
         if query.get("response_type") != "code":
             raise OAuthError("unsupported_response_type", "The response_type must be code")
         method, challenge = query.get("code_challenge_method"), query.get("code_challenge", "")
@@ -67,7 +67,7 @@ class AuthorizationRequest:
         return cls(client, redirect_uri, challenge, query.get("state"))
 
     def answer(self, **parameters: str) -> HttpResponse:
-        """Send the browser back to the client, with its state and our name."""
+        """Redirect the browser to the client, with its `state` and our `iss`."""
         parameters["iss"] = settings.SERVICE_URL
         uri = redirects.with_query(self.redirect_uri, **parameters, state=self.state)
         # Not HttpResponseRedirect, which refuses private-use schemes; `redirects` has checked it.
@@ -83,29 +83,29 @@ class AuthorizationRequest:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the answer goes to a program on the user's own machine."""
+        """Whether the client is a program on the user's own machine."""
         return self.host in redirects.LOOPBACK
 
     def policy(self) -> str:
-        """The page may show itself, and send its form, which leads to the client."""
+        """The page's Content-Security-Policy: its form may lead to the client."""
         # CSP has no way to name an IPv6 address.
         target = redirects.origin(self.redirect_uri) if self.host[0] != "[" else "http:"
         return f"{POLICY}; form-action 'self' {target}"
 
     def signer(self) -> signing.TimestampSigner:
-        """Signs tickets that are good for this request alone."""
+        """Signs tickets that are valid for this request only."""
         bound = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
         return signing.TimestampSigner(salt=f"assistants.ticket {bound}")
 
     def ticket(self, user: User) -> str:
-        """Says that this user has just signed in, with a second factor or having none, and which
-        grant a consent makes: one sign-in makes one at most."""
+        """A ticket that says that the user has just signed in. It names the grant that a consent
+        creates, so one sign-in creates one at most."""
         state = [user.token_version, user.has_second_factor]
         return self.signer().sign_object([str(user.pk), *state, str(uuid.uuid4())])
 
     def open_ticket(self, ticket: str) -> tuple[User, str]:
-        """The user and the grant's id; OAuthError if the ticket is invalid, or the user's sessions
-        have ended since."""
+        """The user and the grant's id. Raises OAuthError if the ticket is invalid, or the user's
+        sessions have ended since."""
         try:
             signed = self.signer().unsign_object(ticket, max_age=TICKET_SECONDS)
             pk, version, factor, grant = signed
@@ -123,8 +123,8 @@ class AuthorizeView(CountedView):
     parser_classes = [FormParser]
 
     def get_throttles(self) -> list[BaseThrottle]:
-        """Who signs in guesses at a password. The URL tells that form before its body is read; a
-        password that comes to the other URL is ignored."""
+        """Sign-ins count in the credential tier. The URL tells the forms apart before the body is
+        read; a password sent to the other URL is ignored."""
         signs_in = self.request.method == "POST" and "step" not in self.request.GET
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 
@@ -160,7 +160,7 @@ class AuthorizeView(CountedView):
     def decide(self, asked: AuthorizationRequest, form: QueryDict) -> HttpResponse:
         user, grant_id = asked.open_ticket(form.get("ticket", ""))
         if form.get("decision") != "allow":
-            return asked.answer(error="access_denied", error_description="The user said no.")
+            return asked.answer(error="access_denied", error_description="The user denied access.")
         consent = {"user": user, "token_version": user.token_version, "client": asked.client}
         consent |= {"redirect_uri": asked.redirect_uri, "code_challenge": asked.challenge}
         grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=consent)
@@ -169,7 +169,7 @@ class AuthorizeView(CountedView):
         return asked.answer(code=grant.code)
 
     def page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
-        """A page in the language chosen on it, else of the language cookie or Accept-Language."""
+        """A page in the language that was chosen on it, else by cookie or Accept-Language."""
         request = self.request
         again = request.GET.copy()
         again.pop("step", None)
@@ -194,7 +194,7 @@ class AuthorizeView(CountedView):
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        """A page for a user, in place of the API's JSON."""
+        """A page instead of the API's JSON."""
         answer = super().handle_exception(exc)
         context = {"problem": type(exc).__name__, "wait": answer.headers.get("Retry-After")}
         if isinstance(exc, OAuthError):

@@ -1,7 +1,7 @@
-"""Client ID Metadata Documents: a client whose id is the https URL at which it describes itself.
+"""Client ID Metadata Documents: the client's id is the https URL of a document about it.
 
-The URL comes from a stranger. It is fetched from public addresses only, which are looked up once,
-checked, and then connected to; on port 443, without redirects, 5 KB at most, within 2 s.
+The URL is untrusted. It is fetched from public addresses only, which are looked up once, checked
+and then connected to; on port 443, without redirects, 5 KB at most, within 2 s.
 """
 
 import http.client
@@ -35,8 +35,8 @@ NOT_PUBLIC = [
 ]
 HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "consulting"}
 
-# How many requests of this process wait for a document. A thread that waits for a slow name server
-# outlives its request, so there are more of those.
+# Limits how many requests of this process wait for a document. A thread that waits for a slow name
+# server outlives its request, so there are more threads.
 waiting = threading.BoundedSemaphore(2)
 threads = ThreadPoolExecutor(8, "metadata")
 
@@ -71,7 +71,7 @@ def fetch(url: str) -> tuple[dict[str, object], timedelta]:
 
 
 def load(url: str, deadline: float) -> tuple[dict[str, object], timedelta]:
-    """Raises OSError, ValueError or HTTPException where there is no document."""
+    """Raises OSError, ValueError or HTTPException if there is no valid document."""
     parts = urlsplit(url)
     host, port = str(parts.hostname), parts.port or 443
     context = ssl.create_default_context(cafile=settings.METADATA_DOCUMENTS_TEST_AUTHORITY)
@@ -113,8 +113,8 @@ def connect(host: str, port: int, deadline: float) -> socket.socket:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is on the internet, rather than in a network of ours. No IPv6 address that
-    embeds an IPv4 one is."""
+    """Whether an address is on the public internet. IPv6 addresses that embed an IPv4 address don't
+    count as public."""
     ip = ip_address(address.partition("%")[0])
     if settings.METADATA_DOCUMENTS_TEST_AUTHORITY and ip.is_loopback:
         return True
@@ -124,7 +124,7 @@ def is_public(address: str) -> bool:
 
 
 def read(response: http.client.HTTPResponse) -> tuple[dict[str, object], timedelta]:
-    """The document of an answer, and how long to keep it; ValueError if there is none."""
+    """The document in a response, and how long to keep it. Raises ValueError if there is none."""
     body = response.read(MOST_BYTES + 1)
     document = json.loads(body) if response.status == 200 and len(body) <= MOST_BYTES else None
     if not isinstance(document, dict):

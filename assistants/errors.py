@@ -4,8 +4,8 @@ from rest_framework.exceptions import APIException
 
 
 class OAuthError(APIException):
-    """400 with `error`, a code of OAuth's, and a sentence for the client's developer, which never
-    repeats what was sent: RFC 6749 allows it few characters."""
+    """400 with an OAuth error code and a sentence for the client's developer. The sentence never
+    repeats what was sent, since RFC 6749 allows few characters in it."""
 
     status_code = 400
 
@@ -20,7 +20,7 @@ class InvalidClient(OAuthError):
 
 
 class UnusableMetadata(InvalidClient):
-    """A client's metadata document cannot be fetched, or does not say what it must."""
+    """A client's metadata document cannot be fetched or is invalid."""
 
     def __init__(self) -> None:
         super().__init__("The metadata document of this client_id is missing or invalid.")
@@ -30,21 +30,23 @@ class InvalidGrant(OAuthError):
     """A code or refresh token is unknown, expired, used, or another client's."""
 
     def __init__(self) -> None:
-        super().__init__("invalid_grant", "It is invalid, expired, used, or for another client.")
+        super().__init__(
+            "invalid_grant", "The token is invalid, expired, used, or not this client's."
+        )
 
 
 class TooManyTokenRequests(OAuthError):
-    """The credential tier is exhausted. After other codes some clients ask the user to authorise
-    them again, instead of waiting."""
+    """The credential tier is exhausted. With other error codes, some clients ask the user for
+    access again instead of waiting."""
 
     status_code = 429
 
     def __init__(self) -> None:
-        super().__init__("temporarily_unavailable", "Too many requests: wait for Retry-After.")
+        super().__init__("temporarily_unavailable", "Too many requests: see Retry-After.")
 
 
 class OriginNotAllowed(APIException):
-    """A script of another site calls the MCP endpoint; the specification asks for this 403."""
+    """A script of another site called the MCP endpoint; the specification asks for this 403."""
 
     status_code = 403
     default_detail = "origin not allowed"

@@ -1,4 +1,4 @@
-"""Client: a program that asks to act for users. Grant: a user's consent to one of them."""
+"""Client: an app that asks to act for users. Grant: a user's consent to one of them."""
 
 import base64
 import hashlib
@@ -37,7 +37,7 @@ ACCESS_TOKEN = "assistants.access_token"  # noqa: S105
 
 class ClientQuerySet(models.QuerySet["Client"]):
     def find(self, client_id: str) -> "Client":
-        """The client of an id as a request gives it; InvalidClient for an unknown one."""
+        """The client with this `client_id`. Raises InvalidClient for an unknown one."""
         try:
             if documents.is_url(client_id):
                 return self.get(url=client_id)
@@ -46,8 +46,8 @@ class ClientQuerySet(models.QuerySet["Client"]):
             raise InvalidClient from None
 
     def find_or_fetch(self, client_id: str) -> "Client":
-        """The same; a client with a metadata document is as that says now, or as it was last read
-        if it cannot be read again. UnusableMetadata if it was never read."""
+        """As `find`. A metadata document that is no longer fresh is fetched again; if that fails,
+        its last version counts. Raises UnusableMetadata if it was never fetched."""
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
             return self.find(client_id)
         same, now = self.filter(url=client_id), timezone.now()
@@ -66,28 +66,26 @@ class ClientQuerySet(models.QuerySet["Client"]):
         return self.update_or_create(url=client_id, defaults=values)[0]
 
     def register(self, name: str, redirect_uris: list[str]) -> "Client":
-        """A new client."""
         self.make_room()
         return self.create(name=name, redirect_uris=redirect_uris)
 
     def make_room(self) -> None:
-        """Keep MOST_UNUSED clients without a grant, since anyone can register them: the oldest go,
-        unless a user may be about to authorise them."""
+        """Delete the oldest clients without a grant beyond MOST_UNUSED, since anyone can register
+        clients; but none so new that a user may be about to authorise it."""
         unused = self.filter(grants=None).order_by("-created_at")
         for oldest in unused.values_list("created_at", flat=True)[MOST_UNUSED - 1 : MOST_UNUSED]:
             before = min(oldest, timezone.now() - SIGN_IN_LIFE)
             delete_in_batches(unused.filter(created_at__lte=before))
 
     def prune(self) -> int:
-        """Delete the clients that no user authorised within a day, or whose grants are gone."""
+        """Delete clients that no user authorised within a day, or whose grants were deleted."""
         old = self.filter(grants=None, created_at__lte=timezone.now() - UNUSED_LIFE)
         return delete_in_batches(old)
 
 
 class Client(models.Model):
-    """A program that registered itself (RFC 7591), or has a metadata document. It is public: it has
-    no secret, and its name is its own claim. Only two things are certain: where its answers go, and
-    which host serves its document."""
+    """An app that registered itself (RFC 7591) or has a metadata document. It has no secret, and
+    its name is its own claim. Only its redirect URIs and the host of its document are certain."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField("claimed name", max_length=100)
@@ -118,7 +116,7 @@ class Client(models.Model):
 
 
 def read_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
-    """The grant's id and the number in a token that we signed for this use; else zeros."""
+    """The grant's id and the number in a token signed with this salt; zeros if it is invalid."""
     try:
         pk, number = signing.Signer(salt=salt).unsign_object(token)
         return uuid.UUID(pk), number
@@ -128,8 +126,8 @@ def read_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
 
 class GrantQuerySet(models.QuerySet["Grant"]):
     def live(self) -> Self:
-        """Grants that a client can use: redeemed, not ended, not too old, of an active user whose
-        sessions have not been ended since."""
+        """Grants that a client can use: redeemed, not ended, not too old, and of an active user
+        whose sessions have not been ended since."""
         return self.filter(
             redeemed_at__isnull=False,
             ended_at=None,
@@ -139,14 +137,14 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         )
 
     def by_access_token(self, token: str) -> "Grant | None":
-        """The grant of an access token that has not expired, unless the grant has ended. Plain SQL
-        takes a tenth off a tool's call."""
+        """The grant of an access token; None if either has expired or ended. Plain SQL makes a
+        tool's call a tenth faster."""
         pk, expires = read_token(ACCESS_TOKEN, token)
         found = self.raw(LIVE_GRANT, [pk.hex]) if expires > time.time() else ()
         return next(iter(found), None)
 
     def by_token(self, client: Client, salt: str, token: str) -> tuple["Grant", int]:
-        """The grant of a client's CODE or REFRESH_TOKEN, and its generation; else InvalidGrant."""
+        """The grant of a client's CODE or REFRESH_TOKEN, and its generation, or InvalidGrant."""
         pk, generation = read_token(salt, token)
         grant = self.select_related("user", "client").filter(pk=pk, client=client).first()
         if grant is None:
@@ -154,11 +152,11 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         return grant, generation
 
     def end_all(self) -> int:
-        """End every live grant; how many. The caller records it, as one event for all of them."""
+        """End every live grant; returns their number. The caller records one event for all."""
         return self.live().update(ended_at=timezone.now())
 
     def prune(self) -> int:
-        """Delete the grants that ended or grew too old 30 days ago, and those never redeemed."""
+        """Delete grants that ended or expired 30 days ago, and those never redeemed."""
         then = timezone.now() - KEPT_FOR
         dead = Q(ended_at__lte=then) | Q(created_at__lte=then - Grant.life())
         unused = Q(redeemed_at=None, created_at__lte=timezone.now() - UNUSED_LIFE)
@@ -166,9 +164,9 @@ class GrantQuerySet(models.QuerySet["Grant"]):
 
 
 class Grant(models.Model):
-    """A user's consent to a client. No token is stored: code, access and refresh tokens name the
-    grant and are signed with SECRET_KEY. A refresh token names its generation, too, which each
-    refresh raises, so an older one is recognised."""
+    """A user's consent to a client. Code, access and refresh tokens are not stored: they name the
+    grant and are signed with SECRET_KEY. A refresh token also names its generation, which each
+    refresh increments, so older tokens are recognised."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
@@ -207,7 +205,7 @@ class Grant(models.Model):
 
     @property
     def host(self) -> str:
-        """Where the client gets its answers: the one certain thing about it."""
+        """The host that the user is sent back to, which a client cannot fake."""
         return redirects.host(self.redirect_uri)
 
     @property
@@ -233,7 +231,7 @@ class Grant(models.Model):
         }
 
     def is_live(self) -> bool:
-        """As `GrantQuerySet.live`, for a grant loaded with its user; or its unused code."""
+        """As `GrantQuerySet.live`, for a loaded `user`; also true before the code is redeemed."""
         return (
             self.ended_at is None
             and self.expires_at > timezone.now()
@@ -242,8 +240,8 @@ class Grant(models.Model):
         )
 
     def redeem(self, verifier: str) -> None:
-        """Use the code up, which a wrong PKCE verifier does not; else InvalidGrant. A second use
-        ends the grant (RFC 9700 §2.1.1). One conditional UPDATE decides races."""
+        """Use the code up. Raises InvalidGrant: for a wrong PKCE verifier, which leaves the code
+        valid, and for a second use, which ends the grant (RFC 9700 §2.1.1)."""
         digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
         answers = constant_time_compare(digest.rstrip(b"="), self.code_challenge)
         if not (answers and VERIFIER.fullmatch(verifier)):
@@ -264,8 +262,9 @@ class Grant(models.Model):
     def rotate(self, generation: int) -> None:
         """Replace the refresh token of this generation; one conditional UPDATE decides races.
 
-        For GRACE the preceding token gets the current one, since clients refresh in parallel and
-        lose answers. An older one is InvalidGrant and ends the grant (RFC 9700 §4.14.2).
+        For GRACE the preceding token is still exchanged for the current one, since clients refresh
+        in parallel and lose answers. An older one ends the grant (RFC 9700 §4.14.2). Raises
+        InvalidGrant.
         """
         now, address = timezone.now(), origin.current.get().address
         same = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
@@ -284,9 +283,9 @@ class Grant(models.Model):
             trail.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **elsewhere)
 
     def end(self, actor: User | None = None, **detail: str) -> bool:
-        """End the grant and record by whom or why; False if it had ended.
+        """End the grant and record the actor or reason. Returns False if it had already ended.
 
-        PermissionDenied for an actor who may not act on the grant's user.
+        Raises PermissionDenied for an actor who may not act on the grant's user.
         """
         user = self.user
         if actor is not None and actor != user:
@@ -301,7 +300,7 @@ class Grant(models.Model):
         return ended
 
     def detail(self) -> dict[str, Any]:
-        """What the audit log keeps of it."""
+        """The details of an audit event about the grant."""
         document = {"document": self.client.url} if self.client.url else {}
         claims = {"client": self.client.name}
         return {"grant": str(self.pk), "host": self.host, **document, "claims": claims}

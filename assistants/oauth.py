@@ -1,8 +1,8 @@
-"""How a client gets its tokens: OAuth 2.1 for public clients, as far as MCP asks for it.
+"""OAuth 2.1 for public clients, as far as MCP requires it.
 
 Metadata (RFC 9728, RFC 8414), registration (RFC 7591), the token endpoint (RFC 6749 §3.2) and
-revocation (RFC 7009). The page where a user decides is in `consent`; why this is not a library's is
-in `docs/decisions/oauth-server.md`.
+revocation (RFC 7009). The user's page is in `consent`. `docs/decisions/oauth-server.md` says why
+this does not use a library.
 """
 
 from collections.abc import Callable
@@ -27,14 +27,14 @@ RESOURCE = f"{BASE}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)
 
 
 def check_target(resource: str) -> None:
-    """Refuse a `resource` that is not ours. The scope does not matter: there is one, and the answer
-    says which (RFC 6749 §3.3)."""
+    """Raise OAuthError for a `resource` that is not ours. The requested scope is ignored: there is
+    only one, which the answer names (RFC 6749 §3.3)."""
     if resource.lower() != RESOURCE.lower():
         raise OAuthError("invalid_target", f"The resource must be {RESOURCE}")
 
 
 def protected_resource() -> dict[str, object]:
-    """Who authorises clients (RFC 9728)."""
+    """Metadata of the protected resource (RFC 9728)."""
     return {
         "resource": RESOURCE,
         "authorization_servers": [BASE],
@@ -45,7 +45,7 @@ def protected_resource() -> dict[str, object]:
 
 
 def authorization_server() -> dict[str, object]:
-    """What is where, and what is spoken (RFC 8414)."""
+    """Metadata of the authorization server (RFC 8414)."""
     return {
         "issuer": BASE,
         "authorization_endpoint": f"{BASE}/oauth/authorize",
@@ -66,7 +66,7 @@ def authorization_server() -> dict[str, object]:
 
 
 class MetadataView(CountedView):
-    """GET /.well-known/oauth-…: the document of these that the path is for."""
+    """GET /.well-known/oauth-…: the metadata documents."""
 
     schema = None
     document: Callable[[], dict[str, object]] | None = None
@@ -77,7 +77,7 @@ class MetadataView(CountedView):
 
 
 class RegisterView(CountedView):
-    """POST /oauth/register: a client says its name and where it gets its answers."""
+    """POST /oauth/register: a client registers its name and redirect URIs."""
 
     schema = None  # clients find it by the metadata
     throttle_classes = [CredentialThrottle]
@@ -94,8 +94,8 @@ class RegisterView(CountedView):
 
 
 class GrantThrottle(CredentialThrottle):
-    """By the grant that a code or refresh token of ours names, else by address: many users' clients
-    call from one address, and none may use up another's limit."""
+    """Counts by the grant that a valid code or refresh token names, else by address: clients of
+    many users call from one address, and must not use up each other's limit."""
 
     exceeded: ClassVar[type[APIException]] = TooManyTokenRequests
 
@@ -105,8 +105,8 @@ class GrantThrottle(CredentialThrottle):
 
 
 def grant_named(request: Request) -> str | None:
-    """The id of the grant whose code or refresh token the form brings, by its signature alone. The
-    one body that is read before it is counted: a form of 64 KiB at most."""
+    """The id of the grant that the form's code or refresh token names; only its signature is
+    checked. This is the one body that is read before the request is counted: 64 KiB at most."""
     try:
         check_body_size(request)
         form = request.POST
@@ -118,7 +118,7 @@ def grant_named(request: Request) -> str | None:
 
 
 class TokenView(CountedView):
-    """POST /oauth/token: a code, or a refresh token, for a pair of tokens."""
+    """POST /oauth/token: exchange a code or a refresh token for a pair of tokens."""
 
     schema = None
     parser_classes = [FormParser]
@@ -136,8 +136,8 @@ class TokenView(CountedView):
         return Response(call(form, client).tokens())
 
     def redeem(self, form: QueryDict, client: Client) -> Grant:
-        """All that the code is bound to is checked before it is used: whoever has only the code can
-        neither use nor spoil it."""
+        """Checks everything that the code is bound to before using it up, so that a stolen code
+        alone can be neither used nor spoilt."""
         grant, _ = Grant.objects.by_token(client, CODE, form.get("code", ""))
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             raise InvalidGrant
@@ -152,8 +152,8 @@ class TokenView(CountedView):
 
 
 class RevokeView(CountedView):
-    """POST /oauth/revoke: the client gives its grant back, by either token (RFC 7009). An invalid
-    token is no error (§2.2): there is nothing left to revoke."""
+    """POST /oauth/revoke: the client ends its grant, by either token (RFC 7009). An invalid token
+    is not an error (§2.2)."""
 
     schema = None
     parser_classes = [FormParser]

@@ -1,11 +1,11 @@
-"""The Model Context Protocol over HTTP, without sessions and streams: a message in, an answer out.
+"""The Model Context Protocol over HTTP, without sessions and streams: one message, one answer.
 
-Two eras are spoken. From revision 2026-07-28 on, each request says in its `_meta` which revision it
-speaks and who the client is, and repeats in headers what proxies may want to know; both have to
-agree. Before, an `initialize` came first; nothing of it is kept, as no later call needs it.
+From revision 2026-07-28 on, each request names its revision and client in `_meta`, and repeats some
+of its content in headers for proxies; headers and body must agree. Earlier revisions begin with
+`initialize`, of which nothing is kept, since no later call needs it.
 
-Messages are checked and written with `mcp_types`, the official models. They take a third of a
-second and 23 MB to load, so `assistants.views` imports this file when the first message comes.
+Messages are validated and serialised with `mcp_types`, the official models. Loading them takes a
+third of a second and 23 MB, so `assistants.views` imports this module with the first message.
 """
 
 import base64
@@ -45,7 +45,7 @@ Handler = Callable[["Message"], JSON]
 
 
 class Refused(Exception):
-    """A message that is answered with a JSON-RPC error."""
+    """The message is answered with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class Refused(Exception):
 
 @dataclass
 class Message:
-    """A request or notification, and the revision that it speaks."""
+    """A request or notification, and its protocol revision."""
 
     method: str
     id: str | int | None = None
@@ -69,7 +69,7 @@ class Message:
 
     @property
     def client(self) -> str:
-        """The client's name, which is its own claim; "" where it says none."""
+        """The name that the client claims, or ""."""
         info = self.meta.get(CLIENT_INFO_META_KEY)
         name = info.get("name") if isinstance(info, dict) else ""
         return name if isinstance(name, str) else ""
@@ -78,7 +78,7 @@ class Message:
 def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]) -> Answer:
     """The HTTP status and body that answer a message; no body for a notification.
 
-    `handlers` make the results of the methods that are served, without what every result has.
+    `handlers` return the results of the served methods, without the members that all results have.
     """
     message = None
     try:
@@ -90,17 +90,17 @@ def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
     except Refused as refusal:
         status = refusal.status
         if message is not None and message.version in LEGACY and message.id is not None:
-            status = 200  # earlier clients take any other for a failed transport
+            status = 200  # earlier clients treat any other as a failed transport
         said: JSON = {"jsonrpc": "2.0", "error": refusal.error}
         if message is not None and message.id is not None:
             said["id"] = message.id
         elif headers.get("MCP-Protocol-Version") != MODERN:
-            said["id"] = None  # earlier clients look for one
+            said["id"] = None  # earlier clients expect one
         return status, said
 
 
 def read(body: bytes) -> Message:
-    """The one JSON-RPC request or notification that the body has to be."""
+    """The JSON-RPC request or notification in the body. Raises Refused."""
     try:
         content = from_json(body, allow_inf_nan=False)
     except ValueError:
@@ -115,7 +115,7 @@ def read(body: bytes) -> Message:
 
 
 def revision(message: Message, headers: Mapping[str, str]) -> str:
-    """The revision that the message speaks, once its headers agree with its body."""
+    """The message's protocol revision. Raises Refused if headers and body disagree."""
     named = headers.get("MCP-Protocol-Version")
     said = message.meta.get(PROTOCOL_VERSION_META_KEY)
     if said is not None or named == MODERN:
@@ -130,9 +130,9 @@ def revision(message: Message, headers: Mapping[str, str]) -> str:
 
 
 def check_headers(message: Message, headers: Mapping[str, str]) -> None:
-    """Refuse a request whose headers say something else than its body, or too little.
+    """Raise Refused if headers are missing or differ from the body.
 
-    What stands between looks at the one and we at the other: they have to be the same request.
+    Proxies read the headers and we read the body, so both must describe the same request.
     """
     expected = {"MCP-Protocol-Version": message.meta.get(PROTOCOL_VERSION_META_KEY)}
     expected["Mcp-Method"] = message.method
@@ -144,11 +144,11 @@ def check_headers(message: Message, headers: Mapping[str, str]) -> None:
     for name, value in expected.items():
         given = headers.get(name)
         if (header_text(given) if name == "Mcp-Name" else given) != value:
-            raise Refused(HEADER_MISMATCH, f"The header {name} is missing or not what the body has")
+            raise Refused(HEADER_MISMATCH, f"The header {name} is missing or differs from the body")
 
 
 def header_text(value: str | None) -> str | None:
-    """What a header stands for: itself, or what is in `=?base64?…?=` (UTF-8); None if damaged."""
+    """A header's value, decoded if it is `=?base64?…?=` (UTF-8); None if that is invalid."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:
@@ -158,7 +158,7 @@ def header_text(value: str | None) -> str | None:
 
 
 def result(message: Message, handlers: dict[str, Handler]) -> JSON:
-    """The result of a request, in the shape of its revision."""
+    """The result of a request, in the form of its revision."""
     method, version = message.method, message.version
     handler = (BUILT_IN | handlers).get(method)
     if handler is None or (method, version) not in methods.CLIENT_REQUESTS:
@@ -170,27 +170,27 @@ def result(message: Message, handlers: dict[str, Handler]) -> JSON:
     made = handler(message)
     if version == MODERN:
         made |= {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: SERVER_INFO}}
-    # What else an earlier revision does not know, its models leave out.
+    # The models of earlier revisions leave out what those do not know.
     return methods.serialize_server_result(method, version, made)
 
 
 def first_of(problem: ValidationError) -> str:
-    """The first thing that is wrong, without repeating what was sent but the names of fields."""
+    """The first problem: it names fields, but never repeats their values."""
     detail = problem.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"[:200]
 
 
 INSTRUCTIONS = (
-    "Acts for the signed-in person in their company's account. Members can look at and change "
-    "their own profile; admins can also manage the company's users and invitations, and read what "
-    "has happened. Look up ids with list_users and list_invitations before you use them, and ask "
-    "the person before you change, sign out, mail or invite anybody else."
+    "Acts for the signed-in user in their company's account. Members can view and change their own "
+    "profile. Admins can also manage the company's users and invitations, and read the audit log. "
+    "Get ids from list_users and list_invitations. Ask the user before you change, sign out, mail "
+    "or invite anyone else."
 )
 CAPABILITIES: JSON = {"tools": {}}
 
 
 def discover(message: Message) -> JSON:
-    """server/discover: what is spoken here, and what there is."""
+    """server/discover: revisions, capabilities and instructions."""
     return {
         "supportedVersions": SUPPORTED,
         "capabilities": CAPABILITIES,
@@ -201,7 +201,7 @@ def discover(message: Message) -> JSON:
 
 
 def initialize(message: Message) -> JSON:
-    """initialize: the revision that the client asks for if it is one of that era, else our last."""
+    """initialize: the requested revision if it is one of LEGACY, else the newest of those."""
     asked = message.params["protocolVersion"]
     return {
         "protocolVersion": asked if asked in LEGACY else LEGACY[0],

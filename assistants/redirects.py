@@ -1,4 +1,4 @@
-"""Redirect URIs: which ones a client may register, and which it may then use (RFC 8252, 9700)."""
+"""Redirect URIs: which ones a client may register and use (RFC 8252, RFC 9700)."""
 
 import re
 from collections.abc import Collection
@@ -7,16 +7,16 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 from django.conf import settings
 
 LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
-# A host and a port, and nothing else: users judge by the host, and it stands in a header.
+# A host and a port only: users judge by the host, and it is put into a header.
 LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 NETLOC = re.compile(rf"(\[[0-9A-Fa-f:.]+\]|{LABEL}(?:\.{LABEL})*)(?::([0-9]{{1,5}}))?")
 
 
 def split(uri: str) -> SplitResult | None:
-    """The parts of a URI that a client may have; None for any other.
+    """The parts of a URI that a client may register; None for any other.
 
-    It is https, http to a loopback address, or of a scheme that the operator trusts. It has a plain
-    host (unless of such a scheme), no user, no fragment, and visible ASCII characters only.
+    Allowed are https, http to a loopback address, and ASSISTANT_REDIRECT_SCHEMES. The URI has a
+    plain host (unless of such a scheme), no user, no fragment, and visible ASCII characters only.
     """
     if "#" in uri or "\\" in uri or not all("!" <= character <= "~" for character in uri):
         return None
@@ -32,7 +32,7 @@ def split(uri: str) -> SplitResult | None:
 
 
 def host_of(parts: SplitResult) -> str:
-    """The host as the URI has it, without the port; "" for what is no plain host."""
+    """The host as written in the URI, without the port; "" if it is not a plain host."""
     found = NETLOC.fullmatch(parts.netloc)
     return found[1] if found and len(found[1]) <= 253 else ""
 
@@ -42,13 +42,13 @@ def is_loopback(parts: SplitResult) -> bool:
 
 
 def is_private_use(uri: str) -> bool:
-    """Whether the URI has a scheme of the client's own that the operator trusts (RFC 8252 §7.1)."""
+    """Whether the URI has a private-use scheme that the operator allows (RFC 8252 §7.1)."""
     return urlsplit(uri).scheme in settings.ASSISTANT_REDIRECT_SCHEMES
 
 
 def is_registered(uri: str, registered: Collection[str]) -> bool:
-    """Whether a request's URI is one of these, character by character; a program on the user's own
-    machine may come with any port (RFC 8252 §7.3)."""
+    """Whether a request's URI is exactly one of these. The port of loopback addresses does not
+    matter (RFC 8252 §7.3)."""
     asked = split(uri)
     if asked is None or not is_loopback(asked):
         return asked is not None and uri in registered
@@ -61,7 +61,7 @@ def without_port(parts: SplitResult) -> SplitResult:
 
 
 def host(uri: str) -> str:
-    """The host of a registered URI, for users to judge by; the scheme of a private-use one."""
+    """The host of a registered URI, as shown to users; the scheme of a private-use one."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)
 
@@ -73,6 +73,6 @@ def origin(uri: str) -> str:
 
 
 def with_query(uri: str, **parameters: str | None) -> str:
-    """The URI with these added to its query; those that are None are left out."""
+    """The URI with these added to its query, except those that are None."""
     added = urlencode({name: value for name, value in parameters.items() if value is not None})
     return f"{uri}{'&' if '?' in uri else '?'}{added}"

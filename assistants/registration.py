@@ -1,7 +1,7 @@
-"""What a client says of itself, when it registers (RFC 7591 §2) or in its metadata document.
+"""Metadata of clients, from a registration (RFC 7591 §2) or a metadata document.
 
-Registration is lenient: what a client asks for and cannot have is replaced or left out, and the
-answer says so (§3.2.1). A null member counts as absent: serializers of many languages write it so.
+Registration is lenient: unsupported values are replaced or left out, as the answer shows (§3.2.1).
+Null counts as absent, since serializers of many languages write it.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from assistants import redirects
 from assistants.errors import OAuthError, UnusableMetadata
 
-SCOPE = "mcp"  # the only one: to act for a user, as far as the user may
+SCOPE = "mcp"  # the only one: all that the user may do
 GRANT_TYPES = ["authorization_code", "refresh_token"]
 # What every client has. Clients are public: they have no secret.
 PUBLIC_CLIENT = {
@@ -23,7 +23,7 @@ LONGEST_URI = 1994  # a Grant holds 2,000 characters: the URI with any port, suc
 
 
 def read_metadata(metadata: object) -> dict[str, Any]:
-    """The `name` and `redirect_uris` of a client; OAuthError for metadata that cannot be used."""
+    """The `name` and `redirect_uris` of a client. Raises OAuthError for unusable metadata."""
     said = metadata if isinstance(metadata, dict) else {}
     listed = said.get("redirect_uris")
     texts = [uri for uri in listed if isinstance(uri, str)] if isinstance(listed, list) else []
@@ -38,13 +38,13 @@ def read_metadata(metadata: object) -> dict[str, Any]:
 
 
 def clean_name(name: str) -> str:
-    """A name that users are shown: cut, without invisible characters or ones that turn text."""
+    """The name as users see it: shortened, without invisible or direction-changing characters."""
     shown = "".join(character if character.isprintable() else " " for character in name)
     return " ".join(shown.split())[:LONGEST_NAME].strip()
 
 
 def read_document(url: str, document: dict[str, object]) -> dict[str, Any]:
-    """The same, by the metadata document at this URL; UnusableMetadata for an invalid one."""
+    """As `read_metadata`, for the document at this URL. Raises UnusableMetadata."""
     method = str(document.get("token_endpoint_auth_method"))
     secrets = {"client_secret", "client_secret_expires_at"} & document.keys()
     try:

@@ -1,8 +1,8 @@
 """One of the REST API's calls as a tool: its schemas, and how it is called.
 
-A tool has no rule of its own. Who may use it is what the view's `permission_classes` say, its
-schemas are cut from the OpenAPI description of the view, and a call of it is a call of the view's
-method, with the arguments where an HTTP request would have them.
+A tool has no rules of its own. The view's `permission_classes` decide who may use it, its schemas
+are taken from the view's OpenAPI description, and calling it calls the view's method, with the
+arguments where an HTTP request would have them.
 """
 
 import functools
@@ -30,15 +30,14 @@ KEPT = {"type", "properties", "items", "enum", "required"}
 
 @functools.cache
 def document() -> JSON:
-    """The OpenAPI description of the calls that tools may be."""
+    """The OpenAPI description of the calls that tools are made from."""
     generator = SchemaGenerator(patterns=[*accounts, *invitations, *passwords])
     found: JSON = generator.get_schema(request=None, public=True)
     return found
 
 
 def inlined(schema: JSON) -> JSON:
-    """The schema with its `$ref`s resolved, and without what an assistant need not know: users pay
-    for each word."""
+    """The schema with its `$ref`s resolved, reduced to KEPT: each word costs the user tokens."""
     if "$ref" in schema:
         found = document()
         for name in schema["$ref"].split("/")[1:]:
@@ -105,7 +104,7 @@ class Tool:
         return schema | ({"required": required} if required else {})
 
     def definition(self) -> JSON:
-        """What tools/list says of it."""
+        """The tool's entry in tools/list."""
         return {
             "name": self.name,
             "title": self.title,
@@ -120,14 +119,14 @@ class Tool:
         }
 
     def is_for(self, request: CountedRequest) -> bool:
-        """Whether the view's permissions allow it to the caller."""
+        """Whether the view's permissions allow the call."""
         view = self.view()
         return all(allows.has_permission(request, view) for allows in view.get_permissions())
 
     def problems(self, arguments: JSON) -> dict[str, list[str]]:
-        """What the REST call cannot check: names of arguments, and the ids in its path."""
+        """What the REST call cannot check: unknown arguments, and invalid ids in the path."""
         known = self.input_schema["properties"].keys()
-        found = {name: ["There is no such argument."] for name in arguments.keys() - known}
+        found = {name: ["Unknown argument."] for name in arguments.keys() - known}
         for name, item in self.parameters.items():
             if item["in"] == "path" and as_id(arguments.get(name)) is None:
                 found[name] = [f"Not a valid id. Get ids from {self.ids_from}."]
@@ -156,7 +155,7 @@ class Tool:
         return {name: as_id(arguments[name]) for name in inside}
 
     def query(self, arguments: JSON) -> QueryDict:
-        """The arguments in the query; some assistants send null for those that they leave out."""
+        """The arguments in the query. Some assistants send null for omitted ones."""
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
             value = arguments.get(name)
@@ -166,7 +165,7 @@ class Tool:
 
 
 class ToolRequest(CountedRequest):
-    """What a REST view's method gets in a tool's call: the caller, a query and a body."""
+    """The request of a REST view's method in a tool's call: caller, query and body."""
 
     def __init__(self, request: CountedRequest, query: QueryDict, body: JSON) -> None:
         plain = HttpRequest()

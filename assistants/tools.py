@@ -1,4 +1,4 @@
-"""The tools: calls of the REST API under names and descriptions that an assistant can act on."""
+"""The tools: calls of the REST API, with names and descriptions for assistants."""
 
 import functools
 from dataclasses import replace
@@ -34,7 +34,7 @@ def list_tools(request: CountedRequest, message: Message) -> JSON:
 
 
 def call_tool(request: CountedRequest, message: Message) -> JSON:
-    """tools/call. What it records in the audit log says through what and whom it came."""
+    """tools/call. Its audit events name the acting app."""
     tool = TOOLS.get(message.params["name"])
     if tool is None or not tool.is_for(request):
         raise Refused(INVALID_PARAMS, "Unknown tool")
@@ -49,7 +49,7 @@ def call_tool(request: CountedRequest, message: Message) -> JSON:
 
 
 def acting_client(request: CountedRequest, message: Message) -> origin.Origin:
-    """What acts for the person: the client that was let in, or any other. Either names itself."""
+    """The origin, with the app that acts for the user: a connected app, or any other client."""
     grant = request.auth
     through, name = {"via": "mcp"}, message.client
     if isinstance(grant, Grant):
@@ -169,8 +169,7 @@ TOOLS = {
             "Mail a user a link to a new password",
             SendPasswordLinkView,
             "POST /users/{user_id}/password-change",
-            "Mails a link like the log-in page does. Mails over the hourly limit are dropped. "
-            f"{ASK}",
+            f"Mails a password reset link. Mails over the hourly limit are dropped. {ASK}",
             ids_from="list_users",
         ),
         Tool(

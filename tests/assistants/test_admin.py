@@ -25,7 +25,7 @@ def test_operator_ends_a_grant(operator, assistant, model, action):
 
     page = operator.post(f"/admin/assistants/{model._meta.model_name}/", form, follow=True)
 
-    assert "access ended." in page.content.decode()
+    assert "Ended access: " in page.content.decode()
     assert send(assistant, "tools/list").status_code == 401
     assert Record.objects.get(kind=Kind.ASSISTANT_ENDED).actor_email == "op@example.com"
 

@@ -224,7 +224,7 @@ def test_invitations_of_others_are_not_found(as_eve, invitation, tool):
 @pytest.mark.parametrize(
     ("tool", "arguments", "fields"),
     [
-        ("whoami", {"verbose": True}, {"verbose": ["There is no such argument."]}),
+        ("whoami", {"verbose": True}, {"verbose": ["Unknown argument."]}),
         ("get_user", {}, {"user_id": ["Not a valid id. Get ids from list_users."]}),
         ("get_user", {"user_id": 5}, {"user_id": ["Not a valid id. Get ids from list_users."]}),
     ],
