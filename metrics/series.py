@@ -1,8 +1,8 @@
-"""Every series that the service counts, for Prometheus; each app counts what happens in it.
+"""All Prometheus series of the service; each app counts its own events.
 
-Labels take a few known values: no address, e-mail, id or path of a caller's goes into one. Over
-several processes the official client adds the counts up (`PROMETHEUS_MULTIPROC_DIR`, which
-gunicorn.conf.py sets); elsewhere they stand in the process's memory and cost a microsecond.
+Labels have few, known values: never a caller's address, e-mail, id or path. With several processes
+the official client adds the counts up (`PROMETHEUS_MULTIPROC_DIR`, set by gunicorn.conf.py);
+otherwise they are kept in memory, and counting takes a microsecond.
 """
 
 import functools
@@ -24,7 +24,7 @@ decisions = Counter(
     ["tier", "outcome"],
 )
 callers_refused = Counter(
-    "limiter_callers_refused", "Callers that were refused, each counted once a window.", ["tier"]
+    "limiter_callers_refused", "Refused callers, each counted once a window.", ["tier"]
 )
 for tier in ("authenticated", "public", "credential"):  # from zero on, or alerts miss the first
     callers_refused.labels(tier)
@@ -32,24 +32,24 @@ for tier in ("authenticated", "public", "credential"):  # from zero on, or alert
 request = functools.cache(requests.labels)
 decision = functools.cache(decisions.labels)
 store_failures = Counter(
-    "limiter_store_failures", "Questions that the limiter's store left unanswered.", ["reason"]
+    "limiter_store_failures", "Failed calls of the limiter's store, by error.", ["reason"]
 )
 store_lost = Gauge(
-    "limiter_store_lost", "1 while the limiter's store is lost.", multiprocess_mode="livemax"
+    "limiter_store_lost", "1 while the limiter's store is unavailable.", multiprocess_mode="livemax"
 )
 events = Counter("audit_events", "Events of the audit log.", ["kind"])
-sign_ins = Counter("sign_ins", "Sign-ins by method: what was shown.", ["method"])
+sign_ins = Counter("sign_ins", "Sign-ins by method.", ["method"])
 wrong_codes = Counter(
     "wrong_second_factors", "Right passwords with a wrong code or passkey.", ["method"]
 )
 for shown in ("totp", "recovery_code", "passkey"):  # from zero on, or alerts miss the first ones
     wrong_codes.labels(shown)
 log_lines_dropped = Counter(
-    "log_lines_dropped", "Log lines that were dropped because the reader of the log is too slow."
+    "log_lines_dropped", "Log lines dropped because the reader of the log is too slow."
 )
 hashing = Gauge(
     "password_hashes",
-    "Hashes being made now, and callers waiting for a turn.",
+    "Passwords being hashed now, and requests waiting for a slot.",
     ["state"],
     multiprocess_mode="livesum",
 )

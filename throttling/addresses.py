@@ -1,4 +1,4 @@
-"""Who is calling: the client's address, behind any number of trusted proxies."""
+"""The client's address, behind any number of trusted proxies."""
 
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
@@ -14,9 +14,9 @@ LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has fe
 def client_address(request: HttpRequest | Request) -> str:
     """The address to count by: an IPv4 address, an IPv6 /64 network, or `UNKNOWN`.
 
-    Behind n proxies it is the n-th entry of X-Forwarded-For from the right: each proxy appends
-    the peer it saw, and what is further left is the client's own claim. Where there is no such
-    entry, the request did not come through all the proxies, and its peer counts.
+    Behind n proxies it is the n-th entry of X-Forwarded-For from the right: each proxy appends its
+    peer, and everything further left is the client's own claim. Without such an entry the request
+    bypassed a proxy, and its peer counts.
     """
     headers, proxies = request.META, settings.TRUSTED_PROXY_COUNT
     hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []
@@ -29,10 +29,11 @@ def client_address(request: HttpRequest | Request) -> str:
 
 @lru_cache(maxsize=4096)
 def canonical(text: str) -> str | None:
-    """One spelling for each caller, short and ASCII, or None for an invalid address, which may have
-    port, brackets and zone (`[fe80::1%eth0]:443`).
+    """The canonical form of an address, or None if it is invalid. The address may have a port,
+    brackets and a zone (`[fe80::1%eth0]:443`).
 
-    A site is given a /64 at least (RFC 6177), so an IPv6 caller can change the rest at will.
+    IPv6 addresses are reduced to their /64, since a site gets at least that much (RFC 6177) and can
+    change the rest at will.
     """
     text = text.strip()
     if text.startswith("["):

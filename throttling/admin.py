@@ -1,4 +1,4 @@
-"""The lockouts in the admin site."""
+"""Lockouts in the admin site."""
 
 from typing import Any, cast
 

@@ -1,5 +1,3 @@
-"""The app's Django application."""
-
 from django.apps import AppConfig
 
 

@@ -1,9 +1,9 @@
-"""System checks of the limits' settings."""
+"""System checks of the rate limits' settings."""
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004
 
-Row = tuple[str, bool, str, str]  # number, whether it is due, what is wrong, what to do
+Row = tuple[str, bool, str, str]  # number, condition, message, hint
 
 
 @register(Tags.security)
@@ -14,14 +14,14 @@ def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
         (
             "W001",
             settings.WEB_CONCURRENCY > 1 and not settings.REDIS_URL,
-            "Each of several processes counts requests on its own.",
+            "Each process counts requests on its own, and limits apply per process.",
             "Set REDIS_URL, or serve with WEB_CONCURRENCY=1 and more WEB_THREADS.",
         ),
         (
             "W003",
             max([settings.RATE_LIMIT_CREDENTIAL, *networks]) > settings.RATE_LIMIT_PUBLIC,
             "A credential limit is higher than the public limit.",
-            "Set no credential limit above RATE_LIMIT_PUBLIC.",
+            "Lower the credential limits to RATE_LIMIT_PUBLIC or less.",
         ),
     )
 
@@ -42,20 +42,20 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
         (
             "W002",
             bool(has_proxy) and not settings.TRUSTED_PROXY_COUNT,
-            "There seems to be a proxy, but none is trusted: all clients share one count.",
-            "Set TRUSTED_PROXY_COUNT to the number of reverse proxies in front.",
+            "There seems to be a proxy, but none is trusted, so all clients share one limit.",
+            "Set TRUSTED_PROXY_COUNT to the number of reverse proxies in front of the service.",
         ),
         (
             "W006",
             not settings.REDIS_URL and not is_local(host),
-            "The database is on another host, and limits are counted by this process alone.",
+            "The database is on another host, but this host counts requests on its own.",
             "Set REDIS_URL to the Redis that all hosts share.",
         ),
         (
             "W007",
             not settings.BIND.is_private or settings.BIND.is_unspecified,
-            "Clients may reach gunicorn past the proxy.",
-            "Set BIND to 127.0.0.1, or to an address that only the proxy reaches.",
+            "Clients may reach gunicorn without passing the proxy.",
+            "Set BIND to 127.0.0.1, or to an address that only the proxy can reach.",
         ),
         (
             "W008",  # several hosts may serve, and only operators know how many
@@ -73,13 +73,13 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
 
 
 def is_local(host: str) -> bool:
-    """Whether this is one host, with or without a port, and it is this one."""
+    """Whether this names only this host, with or without a port."""
     here = ("/", "localhost", "127.0.0.1", "::1", "[::1]")
     return not host or (host.startswith(here) and "," not in host)
 
 
 def due(app: str, *rows: Row) -> list[CheckMessage]:
-    """A warning for each row that is due."""
+    """Warnings for the rows whose condition holds."""
     return [
         Warning(text, hint=hint, id=f"{app}.{number}")
         for number, is_due, text, hint in rows

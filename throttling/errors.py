@@ -1,10 +1,10 @@
-"""Errors of requests that are too many (RFC 6585, 429) or too large (RFC 9110)."""
+"""Errors for too many (RFC 6585) and too large requests (RFC 9110)."""
 
 from rest_framework.exceptions import APIException
 
 
 class RateLimited(APIException):
-    """The authenticated or the public tier is exhausted; the answer says so in a `message`."""
+    """The authenticated or the public tier is exhausted."""
 
     status_code = 429
     default_detail = "rate_limited"
@@ -16,8 +16,8 @@ class RateLimited(APIException):
 class TooManyAttempts(APIException):
     """The credential tier is exhausted, or the e-mail address is locked.
 
-    One class, one body and one set of headers for both, so that a guesser cannot tell a lock from
-    a throttle. Its Retry-After is always that of the caller's own credential window.
+    Both have the same body and headers, so that an attacker cannot tell a lockout from a limit.
+    Retry-After is always that of the caller's own credential window.
     """
 
     status_code = 429

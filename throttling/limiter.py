@@ -1,7 +1,7 @@
-"""How many requests a caller has made: counted in Redis, or in process while Redis is unavailable.
+"""Counting a caller's requests: in Redis, or in process while Redis is unavailable.
 
-A window is fixed and begins with its first request. In Redis a request is one script, one key and
-one round trip. Whatever happens to Redis, a count never fails the request.
+A window is fixed and begins with its first request. In Redis, counting is one script, one key and
+one round trip. A failure of Redis never fails the request.
 """
 
 import functools
@@ -29,8 +29,8 @@ logger = logging.getLogger("throttling")
 
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
-# A request waits at most so long for a Cluster. Few threads, since each makes connections of its
-# own to every node, and over TLS each new one takes some 50 ms of CPU.
+# How long a request waits for a Cluster. Few threads, since each opens its own connections to every
+# node, and over TLS a new one takes about 50 ms of CPU.
 CLUSTER_SECONDS, CLUSTER_THREADS = 0.25, 2
 Count = tuple[int, float]  # requests in the window, this one included; seconds until it ends
 
@@ -62,8 +62,8 @@ class ProcessCounter:
         self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()  # end, requests
 
     def count(self, key: str, seconds: int) -> Count:
-        """Count a request. Windows that have ended are dropped from the front, where the oldest
-        is, and so is the oldest of too many."""
+        """Count a request. Ended windows are dropped from the front, where the oldest are; beyond
+        `capacity` the oldest is dropped, too."""
         now = time.monotonic()
         with self.lock:
             while self.windows and next(iter(self.windows.values()))[0] <= now:
@@ -82,7 +82,7 @@ class Limiter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the counts in process, the client and any outage."""
+        """Forget the counts in process, the Redis client and any outage."""
         self.process = ProcessCounter()
         self.lock = threading.Lock()
         self.unavailable_until: float | None = None  # on the monotonic clock
@@ -91,7 +91,7 @@ class Limiter:
 
     @functools.cached_property
     def client(self) -> "Redis | RedisCluster":
-        """Made at the first count, since gunicorn loads the application before it forks."""
+        """Created at the first count, since gunicorn loads the application before it forks."""
         return connect()
 
     @functools.cached_property
@@ -105,8 +105,8 @@ class Limiter:
     def count(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
         """Count a request of the caller in the tier; `limit` is in requests a window.
 
-        While Redis is unavailable, a strict tier is counted in process, each process with its share
-        of the limit, so that an outage does not multiply it; any other tier is let through.
+        While Redis is unavailable, strict tiers are counted in process, each process with its share
+        of the limit, so that an outage does not multiply it. Requests in other tiers are allowed.
         """
         key, seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
         counted = self.count_in_redis(key, seconds * 1000) if settings.REDIS_URL else None
@@ -135,8 +135,7 @@ class Limiter:
         return Decision(allowed, limit, max(0, limit - used), reset)
 
     def count_in_redis(self, key: str, milliseconds: int) -> Count | None:
-        """Count a request in a window of so many milliseconds, or None while Redis is
-        unavailable."""
+        """Count a request in a window of this length. None while Redis is unavailable."""
         retries = self.unavailable_until is not None
         if retries and not self.may_retry():
             return None
@@ -145,7 +144,7 @@ class Limiter:
             run = self.run_in_time if servers and not servers["service"] else self.window
             used, left = run(keys=[key], args=[milliseconds])
             counted = int(used), int(left) / 1000
-        except Exception as error:  # whatever it is, a limiter must not be what fails a request
+        except Exception as error:  # whatever the error, the limiter must not fail the request
             self.record_failure(error)
             return None
         if retries:  # an answer to an earlier request says nothing about the outage
@@ -155,14 +154,14 @@ class Limiter:
     def run_in_time(self, **options: Any) -> Any:
         """Run the script on a Cluster, for CLUSTER_SECONDS at most, connecting included.
 
-        When a node fails, redis-py asks all others in turn, and holds a lock meanwhile: while the
-        whole Cluster hangs, requests would queue up for many seconds.
+        When a node fails, redis-py asks all others in turn while it holds a lock. If the whole
+        Cluster hangs, requests would queue for many seconds.
         """
         answer = self.threads.submit(lambda: self.window(**options))
         try:
             return answer.result(timeout=CLUSTER_SECONDS)
         finally:
-            answer.cancel()  # where it has not begun
+            answer.cancel()  # if it has not begun
 
     def may_retry(self) -> bool:
         """Whether this request tries Redis again: during an outage one per RETRY_SECONDS does."""
@@ -182,7 +181,7 @@ class Limiter:
             self.unavailable_until = time.monotonic() + RETRY_SECONDS
         client = self.__dict__.get("client")
         if isinstance(client, Redis):
-            # What one connection has met, the idle ones would meet, each at its own 0.1 s.
+            # The idle connections would fail as well, each after 0.1 s.
             client.connection_pool.disconnect(inuse_connections=False)
         if begins:
             series.store_lost.set(1)
@@ -202,9 +201,9 @@ class Limiter:
             logger.warning("Redis is available again")
 
     def state(self) -> Literal["ok", "fallback"]:
-        """Whether counting works as configured; `fallback` while Redis is unavailable. Asks Redis,
-        so that an idle process knows, too."""
-        # A millisecond's count: Redis may be full or read-only, and still answer a PING.
+        """`ok` if counting works as configured, `fallback` while Redis is unavailable. Asks Redis,
+        so that an idle process notices an outage."""
+        # Counts for a millisecond, since a full or read-only Redis still answers a PING.
         if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
             return "fallback"
         return "ok"
@@ -222,7 +221,7 @@ def network_limit(caller: str) -> int | None:
 
 
 def connect() -> "Redis | RedisCluster":
-    """A client for the server, Sentinels or Cluster of REDIS_URL; it finds a new master itself."""
+    """A client for the server, Sentinels or Cluster of REDIS_URL, which follows failovers."""
     servers = settings.REDIS_SERVERS
     if servers is None:
         single: Redis = get_redis_connection("default")
@@ -242,5 +241,5 @@ def connect() -> "Redis | RedisCluster":
 
 limiter = Limiter()
 
-# A child process must not share its parent's counts, nor a lock that a thread held at the fork.
+# A child process must not inherit counts, or a lock that a thread held at the fork.
 os.register_at_fork(after_in_child=limiter.reset)

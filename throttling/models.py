@@ -1,7 +1,7 @@
-"""Lockout: the consecutive failures to sign in as one e-mail address, known or not.
+"""Lockout: the consecutive failed sign-in attempts for one e-mail address, registered or not.
 
-With DEVICE_LOCKOUT each device that is known for an address has a record of its own, by the
-device's id; strangers share the record whose device is "". Without it there is no other."""
+With DEVICE_LOCKOUT each known device of an address has a record of its own, by the device's id.
+All other devices share the record whose device is ""."""
 
 from datetime import datetime, timedelta
 from typing import NoReturn
@@ -17,8 +17,8 @@ from audit.pruning import delete_in_batches
 from throttling.errors import TooManyAttempts
 
 MOST_DEVICES = 20  # of one e-mail address that have a record at a time
-MOST_LOCKS_COUNTED = 10_000  # a table that an attacker fills is counted no further
-FORGOTTEN_AFTER = timedelta(hours=24)  # a count without a failure for so long says nothing any more
+MOST_LOCKS_COUNTED = 10_000  # an attacker could fill the table
+FORGOTTEN_AFTER = timedelta(hours=24)  # after the last failure
 
 
 def is_over(now: datetime) -> Q:
@@ -27,20 +27,20 @@ def is_over(now: datetime) -> Q:
 
 
 class LockoutQuerySet(models.QuerySet["Lockout"]):
-    """Lockouts. `email` is a canonical one, of at most 254 characters; `device`
-    the id of a device that is known for it, or "" for strangers."""
+    """`email` is a canonical address of at most 254 characters; `device` is the id of one of its
+    known devices, or "" for unknown devices."""
 
     def locked(self) -> "LockoutQuerySet":
         """Records whose address is locked now."""
         return self.filter(locked_until__gt=timezone.now())
 
     def is_locked(self, email: str, device: str = "") -> bool:
-        """Whether every way to sign in as this address is closed now, to strangers or a device."""
+        """Whether the address is locked now, for unknown devices or for this one."""
         return self.locked().filter(email=email, device=device).exists()
 
     def has_room(self, email: str, device: str) -> bool:
-        """Whether a failure of the device may have a record of its own: an address has at most
-        MOST_DEVICES. A device without room counts as a stranger."""
+        """Whether the device may have its own record: an address has at most MOST_DEVICES. A device
+        without room counts as unknown."""
         devices = self.filter(email=email).exclude(device="")
         others = devices.exclude(device=device)[:MOST_DEVICES].count()
         return others < MOST_DEVICES or devices.filter(device=device).exists()
@@ -49,9 +49,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         """Count a failure. False if the address was locked already, and nothing changed.
         The failure that locks is recorded in the audit log.
 
-        One statement, so that of any number of parallel guesses precisely LOCKOUT_THRESHOLD are
-        counted, however they interleave: PostgreSQL and SQLite both decide the WHERE on the row
-        as its last writer left it. Call it in no transaction that the 401 may roll back.
+        One statement, so that exactly LOCKOUT_THRESHOLD of any number of parallel guesses are
+        counted: PostgreSQL and SQLite both evaluate the WHERE on the row's latest version. Never
+        call it in a transaction that the 401 may roll back.
         """
         now = timezone.now()
         moment = connection.ops.adapt_datetimefield_value
@@ -92,8 +92,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
     def clear(self, email: str, device: str = "") -> None:
         """Forget the failures after a success. Raises TooManyAttempts if the address is locked now.
 
-        Few addresses have a record, so we look first: one query, and no write. If there is one
-        the DELETE's own condition decides, since a lock may fall at any moment.
+        Few addresses have a record, so it looks first, which takes one query and no write. The
+        DELETE has its own condition, since a lock may begin at any moment.
         """
         records = self.filter(email=email, device=device)
         if records.exists():
@@ -104,9 +104,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
     def unlock(
         self, email: str, actor: trail.Actor | None = None, kind: Kind = Kind.LOCK_CLEARED
     ) -> bool:
-        """Delete the address's records in this queryset, strangers' and devices', and tell the
-        audit log; whether there was any. PermissionDenied where `actor` may not clear it, as
-        nobody may by rank alone: a thief of the session could guess the password on and on."""
+        """Delete the address's records in this queryset, of all devices, and record it in the audit
+        log. Returns whether there were any. Raises PermissionDenied if `actor` may not act on the
+        address's user."""
         if actor is not None and kind == Kind.LOCK_CLEARED:
             actor.require_can_manage_email(email)
         with transaction.atomic():
@@ -153,8 +153,8 @@ class Lockout(models.Model):
         return self.email
 
     def sources(self) -> dict[str, int]:
-        """From which client addresses the failures of the last 24 hours came, and how many: the
-        ten that failed most often, from the audit log."""
+        """The ten client addresses with the most failed attempts in the last 24 hours, and their
+        numbers; from the audit log."""
         failures = Record.objects.filter(
             kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=timezone.now() - FORGOTTEN_AFTER
         )
@@ -165,8 +165,8 @@ class Lockout(models.Model):
         return self.locked_until is not None and self.locked_until > timezone.now()
 
 
-# A forgotten count begins anew, and so does one that has locked: its lock must be over, since the
-# WHERE excludes records with a lock that lasts.
+# The count begins anew after FORGOTTEN_AFTER, and after a lock. That lock must be over, since the
+# WHERE excludes records that are still locked.
 RECORD_FAILURE = """
 INSERT INTO throttling_lockout AS record
     (email, device, failures, failed_at, locked_until, met, refusals)

@@ -17,13 +17,13 @@ JSON = dict[str, Any]  # an object as JSON has it: of the document, of a body
 
 
 def example(value: JSON) -> Callable[[SerializerClass], SerializerClass]:
-    """A class decorator: an example of what a serializer takes or makes."""
+    """Class decorator that adds an example to a serializer."""
     return extend_schema_serializer(examples=[OpenApiExample("example", value)])
 
 
 class Raises(OpenApiResponse):
-    """Among the `responses` of `extend_schema`: the error answer that `config.errors` makes of
-    these exceptions, which have one status."""
+    """For the `responses` of `extend_schema`: the answer that `config.errors` makes of these
+    exceptions, which share a status."""
 
     def __init__(self, *kinds: type[APIException]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The three tiers as DRF throttles, and the base of every API view: it counts a request first."""
+"""The three tiers as DRF throttles, and the base of every API view, which counts requests first."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from throttling.limiter import Decision, limiter, network_limit
 class TierThrottle(BaseThrottle):
     """One counter for each caller, shared by all calls of the tier.
 
-    It raises instead of returning False: DRF would make one exception and one answer of all tiers.
+    It raises instead of returning False, for which DRF has only one exception.
     """
 
     tier: ClassVar[str]
@@ -32,7 +32,7 @@ class TierThrottle(BaseThrottle):
 
         The `limiter.Decision` stays on the request as `rate_limit`, with its tier as
         `rate_limit_tier`. A request that has one is not counted again, except by the strict tier,
-        which counts guesses by whatever view they come.
+        which counts every attempt at a credential.
         """
         counted: Any = request
         tier = getattr(counted, "rate_limit_tier", None)
@@ -58,7 +58,7 @@ class PublicThrottle(TierThrottle):
 
 
 class CredentialThrottle(TierThrottle):
-    """Every call that takes or sends a credential, by address."""
+    """Calls that take or send a credential, by address."""
 
     tier = "credential"
     exceeded: ClassVar[type[APIException]] = TooManyAttempts
@@ -66,8 +66,8 @@ class CredentialThrottle(TierThrottle):
 
 
 class AuthenticatedThrottle(TierThrottle):
-    """Protected calls, by the user in the token that the view's `bearer_token(request)` has found
-    valid, or by address without one."""
+    """Protected calls, by the user of the token if the view's `bearer_token(request)` finds it
+    valid, otherwise by address."""
 
     tier = "authenticated"
 
@@ -79,7 +79,7 @@ class AuthenticatedThrottle(TierThrottle):
 
 
 class CountedRequest(Request):
-    """For type checkers: what a CountedView's request has once it is counted."""
+    """For type checkers: the request of a CountedView, after it was counted."""
 
     rate_limit: Decision
     rate_limit_tier: str | None
@@ -103,7 +103,7 @@ class JSONView(APIView):
 class CountedView(JSONView):
     """An APIView that throttles before it negotiates, authenticates or parses.
 
-    DRF's own `initial` throttles last, so that bad tokens and odd Accept headers escape the count.
+    DRF's own `initial` throttles last, so invalid tokens and Accept headers would not be counted.
     The outcome is kept on the request as `rate_limit` (a `throttling.limiter.Decision`); every
     answer of the view carries its headers, except a 429.
     """
@@ -111,7 +111,7 @@ class CountedView(JSONView):
     throttle_classes: Sequence[type[TierThrottle]] = [PublicThrottle]
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """DRF's steps, the throttles first; refuse a foreign host and a body that is too large."""
+        """DRF's steps, throttles first; also refuse unknown hosts and bodies that are too large."""
         self.check_throttles(request)
         request.get_host()  # raises DisallowedHost, which is a 400
         check_body_size(request)
@@ -119,7 +119,7 @@ class CountedView(JSONView):
         self.check_permissions(request)
 
     def count_one_more(self, request: CountedRequest) -> None:
-        """Count one more request for an item of a list. Raises as `initial` does."""
+        """Count one more request, for an item of a list. Raises as `initial` does."""
         request.rate_limit_tier = None
         self.check_throttles(request)
 

@@ -1,4 +1,4 @@
-"""manage.py locks: the e-mail addresses that are locked now."""
+"""`manage.py locks`: list the locked e-mail addresses."""
 
 import json
 from typing import Any
@@ -11,13 +11,17 @@ from throttling.models import Lockout
 
 class Command(BaseCommand):
     help = (
-        "List the locked e-mail addresses, the longest lock first, with the client addresses of "
-        "the failures of the last 24 hours."
+        "List the locked e-mail addresses, the longest lockout first, with the client addresses of "
+        "failed attempts in the last 24 hours."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--all", action="store_true", help="also addresses without a lock")
-        parser.add_argument("--json", action="store_true", help="one JSON object a line")
+        parser.add_argument(
+            "--all",
+            action="store_true",
+            help="also list addresses that are not locked",
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *args: object, **options: Any) -> None:
         lockouts = Lockout.objects.all() if options["all"] else Lockout.objects.locked()

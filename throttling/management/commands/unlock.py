@@ -1,4 +1,4 @@
-"""manage.py unlock ada@example.com: let an address sign in again before its lock is over."""
+"""`manage.py unlock ada@example.com`: end an address's lockout."""
 
 from typing import Any
 
@@ -18,4 +18,4 @@ class Command(BaseCommand):
         if Lockout.objects.unlock(email):
             self.stdout.write(f"{email} can sign in again.")
         else:
-            self.stdout.write(f"{email} has no failures on record.")
+            self.stdout.write(f"{email} has no failed attempts.")
