@@ -1,4 +1,4 @@
-"""gunicorn's settings: `gunicorn config.wsgi` reads them from here."""
+"""gunicorn's settings, which `gunicorn config.wsgi` reads."""
 
 import gc
 import os
@@ -15,7 +15,7 @@ bind = f"[{settings.BIND}]:{settings.PORT}"  # the brackets are for IPv6
 workers = settings.WEB_CONCURRENCY
 worker_class = "gthread"
 threads = settings.WEB_THREADS
-preload_app = True  # keys, settings and URLs are read once; a bad one ends the start
+preload_app = True  # settings and URLs are loaded once, and an error stops the start
 keepalive = 5
 graceful_timeout = 10
 logconfig_dict = settings.LOGGING
@@ -25,7 +25,7 @@ forwarded_allow_ips = ""  # Django decides which proxies to believe (TRUSTED_PRO
 
 def when_ready(server: Any) -> None:
     server.log.info("consulting-management %s, commit %s", settings.VERSION, settings.COMMIT)
-    gc.freeze()  # keeps each worker's garbage collector off what was loaded before the fork
+    gc.freeze()  # workers' garbage collection skips what was loaded before the fork
 
 
 def post_worker_init(worker: Any) -> None:

@@ -1,4 +1,4 @@
-"""The links of changes of e-mail addresses, in the admin site."""
+"""Links that change e-mail addresses, in the admin site."""
 
 from django.contrib import admin
 

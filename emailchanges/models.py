@@ -1,7 +1,7 @@
-"""A new e-mail address: a link to the new one makes the change, a link to the old one undoes it.
+"""Changing an e-mail address: a link to the new one makes the change, one to the old one undoes it.
 
-Code that changes a user's address or these links locks the user's row first, so that changes,
-undoings and erasures come one after another and never wait for each other in a circle.
+Code that changes a user's address or these links locks the user's row first, so that changes and
+erasures run one after another, without deadlocks.
 """
 
 from datetime import timedelta
@@ -27,7 +27,7 @@ from throttling.models import Lockout
 
 
 def lock_user(user_id: UUID) -> User:
-    """The user, with the row locked until the transaction ends; InvalidLink if gone."""
+    """The user, locked until the transaction ends. Raises InvalidLink if they were erased."""
     user: User | None = User.objects.select_for_update().filter(pk=user_id).first()
     if user is None:
         raise InvalidLink
@@ -35,10 +35,10 @@ def lock_user(user_id: UUID) -> User:
 
 
 def set_email(user: User, email: str, **changes: object) -> None:
-    """Give the user another address: known devices, locks and open links of the old one end.
+    """Give the user another address, and end known devices, locks and open links of the old one.
     Sessions go on, since tokens carry no address. Raises EmailTaken.
 
-    In a transaction that holds the user; it cannot go on after EmailTaken.
+    Call it in a transaction that has locked the user. EmailTaken breaks that transaction.
     """
     old = str(user.email)
     try:
@@ -51,8 +51,8 @@ def set_email(user: User, email: str, **changes: object) -> None:
 
 
 def end_links(email: str) -> None:
-    """End the open links that were mailed to an address whose owner has another now. One that is
-    just being used is left to its use, which finds that the owner has another address."""
+    """End the open links that were mailed to a former address. Links that are being used at this
+    moment are skipped: their use fails, since the user has another address."""
     for model in EmailedLink.kinds():
         if model.ends_with_the_email:
             links = model._default_manager.live().filter(email=email)
@@ -61,11 +61,10 @@ def end_links(email: str) -> None:
 
 
 def change_by_operator(user: User, email: str, actor: User | None) -> None:
-    """Give the user another address at once, and tell both; `actor` is a superuser, None a command.
+    """Change the address at once, and notify both; `actor` is a superuser, or None for a command.
 
-    Their sessions and all their links end, also those that would undo an earlier change: that the
-    old mailbox is no longer the person's may be why it is done.
-    Raises EmailTaken, or ValidationError for what is no address.
+    Ends the user's sessions and all links, including those that undo an earlier change, since the
+    user may have lost the old mailbox. Raises EmailTaken, or ValidationError for a bad address.
     """
     email = canonical_email(email)
     with transaction.atomic():
@@ -84,8 +83,8 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
 
 
 class EmailChange(EmailedLink):
-    """A person's way to a new address; `email` is the new one. It ends with the sessions of when it
-    was asked for: a new password keeps out whoever has asked with the old one."""
+    """A link that changes a user's address to `email`. It ends with the session that requested it:
+    a new password also ends links that were requested with the old one."""
 
     page = "change-email"
     mail_name = "email_change"
@@ -107,8 +106,8 @@ class EmailChange(EmailedLink):
 
     @classmethod
     def request(cls, user: User, email: str) -> None:
-        """Ask for a link to the new address, and tell the old one. Whether the new one is taken is
-        found out by the worker, so that nothing here depends on it."""
+        """Queue a link to the new address and a notice to the old one. The mail worker finds out
+        whether the address is taken, so the answer does not depend on it."""
         with transaction.atomic():
             version = user.token_version
             same = User.objects.filter(pk=user.pk, email=user.email, token_version=version)
@@ -121,7 +120,7 @@ class EmailChange(EmailedLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "EmailChange | None":
-        """A link to the new address, unless it is taken or the person has changed meanwhile."""
+        """A new link; None if the address is taken or the user has changed meanwhile."""
         about = mail.context or {}
         user = User.objects.filter(pk=about["user"], email=about["old"], is_active=True).first()
         if user is None or User.objects.filter(email=mail.email).exists():
@@ -143,15 +142,15 @@ class EmailChange(EmailedLink):
         requests.filter(context__user__in=[str(user.pk) for user in users]).delete()
 
     def is_outlived_by(self, user: User) -> bool:
-        """Whether every session of when it was asked for has been ended since."""
+        """Whether the sessions from the time of the request have been ended since."""
         return self.token_version not in {None, user.token_version}
 
     def redeem(self, actor: User) -> None:
-        """Use the link up and change the address; both are told, the old one with a link that
-        undoes it. Raises InvalidLink, or EmailTaken, and changes nothing then.
+        """Use the link up, change the address and notify both; the old one gets a link that undoes
+        it. Raises InvalidLink or EmailTaken, and then changes nothing.
 
-        LinkOfAnotherUser for an actor who is not the person who asked: a stranger who asks for your
-        address must not get it by your opening the link.
+        Raises LinkOfAnotherUser unless the actor requested it: a stranger who requests your address
+        must not get it because you open the link.
         """
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
@@ -173,8 +172,8 @@ class EmailChange(EmailedLink):
 
 
 class UndoEmailChange(EmailedLink):
-    """The way back to an address, mailed to it. It outlives every later change: a thief who has
-    taken an account over may change the address twice."""
+    """A link that restores the address that it was mailed to. Later changes don't end it, since an
+    attacker may change the address twice."""
 
     page = "undo-email-change"
     mail_name = "email_changed"
@@ -199,8 +198,8 @@ class UndoEmailChange(EmailedLink):
         return self.user.is_protected
 
     def redeem(self) -> None:
-        """Use the link up, give the user this address again, and end every session and the links
-        of all that came after. Raises InvalidLink, also if another user has the address now."""
+        """Use the link up, restore the address, and end every session and all later links. Raises
+        InvalidLink, also if another user has the address now."""
         with transaction.atomic():
             user = lock_user(self.user_id)
             self.use()

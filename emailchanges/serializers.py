@@ -1,4 +1,4 @@
-"""What a person who changes an e-mail address may send."""
+"""Request bodies of the calls that change an e-mail address."""
 
 from accounts.fields import EmailField
 from signin.factors.serializers import ProofSerializer

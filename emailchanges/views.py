@@ -16,8 +16,8 @@ from throttling.views import CredentialThrottle
 
 
 class EmailChangesView(ProofView):
-    """POST /auth/email-changes: record that the caller wants another address. Whether it is taken
-    is found out by the mail worker, so that nothing here depends on it."""
+    """POST /auth/email-changes: queue a link to the new address. The mail worker finds out whether
+    it is taken, so the answer does not depend on it."""
 
     serializer_class = EmailChangeSerializer
 
@@ -36,7 +36,7 @@ class EmailChangesView(ProofView):
 
 
 class RedeemView(ProtectedView):
-    """POST /email-changes/redeem: the caller's new address, from now on."""
+    """POST /email-changes/redeem: change the caller's address."""
 
     throttle_classes = [CredentialThrottle]
 
@@ -60,7 +60,7 @@ class RedeemView(ProtectedView):
 
 
 class UndoView(CredentialView):
-    """POST /email-changes/undo: the address before, again, and an end to every session."""
+    """POST /email-changes/undo: restore the old address, and end every session."""
 
     @extend_schema(
         operation_id="undoEmailChange",

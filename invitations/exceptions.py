@@ -1,4 +1,4 @@
-"""Errors of inviting; config.errors shapes them."""
+"""Errors of invitations; config.errors makes the answers."""
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException, ValidationError
@@ -41,6 +41,6 @@ class InvitationLimitReached(InvitationRefused):
 
 
 class UnknownConsultant(ValidationError):
-    """No consultant of the company, or one who has a user already."""
+    """The id is not one of the company's consultants, or that one already has a user."""
 
     default_detail = {"consultant_id": ["No consultant without a user has this id."]}

@@ -1,4 +1,4 @@
-"""Invitations: a company's admin brings a colleague in by an e-mailed link."""
+"""Invitations: e-mailed links with which a company's admins add users."""
 
 from datetime import datetime
 from typing import ClassVar, Self
@@ -32,7 +32,7 @@ from mail.words import harmless
 
 
 class Status(models.TextChoices):
-    """Stored nowhere: what `used_at`, `revoked_at` and `expires_at` say at the moment."""
+    """Not stored: follows from `used_at`, `revoked_at`, `expires_at` and the current time."""
 
     PENDING = "pending", _("pending")
     ACCEPTED = "accepted", _("accepted")
@@ -42,14 +42,14 @@ class Status(models.TextChoices):
 
 class InvitationQuerySet(LinkQuerySet):
     def open(self) -> Self:
-        """Neither accepted nor revoked; an expired one is open, since it can be sent again."""
+        """Neither accepted nor revoked. Expired ones are open, since they can be sent again."""
         return self.filter(used_at=None, revoked_at=None)
 
     def live(self) -> Self:
         return super().live().filter(revoked_at=None)
 
     def in_status(self, status: str) -> Self:
-        """The rows whose `Invitation.status` is this one, found by the database."""
+        """Invitations whose `status` is this one, filtered by the database."""
         now = timezone.now()
         facts = {
             Status.PENDING: Q(used_at=None, revoked_at=None, expires_at__gt=now),
@@ -64,7 +64,7 @@ class InvitationQuerySet(LinkQuerySet):
         return self.annotate(mail=Subquery(OutgoingMail.objects.deliveries(OuterRef("pk"))))
 
     def search(self, text: str) -> Self:
-        """Invitations in whose address each word of the text occurs; of a long one, the first."""
+        """Invitations whose address contains each of the text's first words."""
         found = self
         for word in dict.fromkeys(shorten_search(text).split()):
             found = found.filter(email__icontains=word)
@@ -78,7 +78,7 @@ class InvitationQuerySet(LinkQuerySet):
         consultant_id: UUID | None = None,
         language: str | None = None,
     ) -> "Invitation":
-        """Invite an address into the inviter's company, and ask for the mail; raises as `add`."""
+        """Invite an address to the inviter's company, and queue the mail. Raises as `add`."""
         invitation = Invitation(
             account_id=inviter.account_id,
             invited_by=inviter,
@@ -91,30 +91,30 @@ class InvitationQuerySet(LinkQuerySet):
         return invitation
 
     def add(self, invitation: "Invitation", actor: User | None) -> None:
-        """Save a new invitation, and ask for its mail; raises what `check_and_count` raises."""
+        """Save a new invitation, and queue its mail. Raises as `check_and_count`."""
         with transaction.atomic():
             self.check_and_count(invitation, actor)
             self.save_and_mail(invitation, actor)
 
     def save_and_mail(self, invitation: "Invitation", actor: User | None) -> None:
-        """Save an invitation that `check_and_count` let pass in this transaction, and mail it."""
+        """Save and mail an invitation that `check_and_count` accepted in this transaction."""
         invitation.save(force_insert=True)
         invitation.record(Kind.INVITATION_CREATED, actor)
         OutgoingMail.objects.queue_link(invitation)
 
     def check_and_count(self, invitation: "Invitation", actor: User | None) -> None:
-        """Raise PermissionDenied for a company into which the actor may not invite (None is a
-        command), and UnknownConsultant, AlreadyMember, AlreadyInvited, MailLimitReached or
-        InvitationLimitReached for what may not be added; else it is counted as sent.
+        """Check that the invitation may be added, and count it as sent. Raises PermissionDenied if
+        the actor may not invite to this company (None is a command), UnknownConsultant,
+        AlreadyMember, AlreadyInvited, MailLimitReached or InvitationLimitReached.
 
-        Of requests that race for one address one succeeds, since they hold the company's row one
-        after another until their transactions end.
+        Locks the company's row until the transaction ends, so that one of several requests that
+        race for an address succeeds.
         """
         account_id, consultant_id = invitation.account_id, invitation.consultant_id
         account = Account.objects.lock(account_id)
         if actor is not None:
             actor.require_can_manage(account)
-        sender = invitation.invited_by_id  # who may have lost the right, or be gone, just now
+        sender = invitation.invited_by_id  # may have just lost the right, or been erased
         if sender and not User.objects.filter(pk=sender).may_invite().exists():
             raise PermissionDenied
         if consultant_id and not free_consultants(account_id, consultant_id).exists():
@@ -126,7 +126,7 @@ class InvitationQuerySet(LinkQuerySet):
         """Revoke the open invitations of `inviter`; returns their addresses.
 
         Runs in the transaction that ends the right to invite: a racing acceptance has either used
-        the link before, or finds it revoked.
+        the link already or finds it revoked.
         """
         sent = self.open().filter(invited_by=inviter).order_by("email")
         revoked = []
@@ -151,15 +151,15 @@ class InvitationQuerySet(LinkQuerySet):
 
 
 def expiry() -> datetime:
-    """When an invitation that is created or resent now expires."""
+    """The expiry of an invitation that is created or resent now."""
     return timezone.now() + Invitation.life()
 
 
 def count_mail(account_id: UUID, email: str) -> None:
     """Raise MailLimitReached or InvitationLimitReached when the company may not mail the address.
 
-    Its own mails are all that is counted: what strangers and other companies ask for must change
-    nothing that an admin sees.
+    Only the company's own mails count, so that admins learn nothing about mails that others asked
+    for.
     """
     to_email = MailBudget.objects.take(f"invitations {account_id} {canonical_email(email)}", HOUR)
     if to_email > settings.MAIL_PER_ADDRESS_PER_HOUR:
@@ -174,17 +174,17 @@ def free_consultants(account_id: UUID, consultant_id: UUID) -> models.QuerySet[C
 
 
 class Invitation(EmailedLink):
-    """Lets an address become a user of a company, in a role.
+    """A link with which an address becomes a user of a company, in a role.
 
-    It belongs to the company: any admin can revoke or resend it. It is revoked when its inviter
-    loses the right to invite. It expires a fixed time after it is created or resent, whether or
-    not its mail was sent. Thirty days after its end it is pruned, like every link.
+    Any of the company's admins can revoke or resend it. It is revoked when its inviter loses the
+    right to invite. It expires a fixed time after it is created or resent, whether or not its mail
+    was sent. Like every link it is pruned thirty days after its end.
     """
 
     page = "accept-invitation"
     mail_name = "invitation"
     seconds_setting = "INVITATION_SECONDS"
-    ends_with_the_email = False  # it is the company's
+    ends_with_the_email = False  # it belongs to the company
 
     account = models.ForeignKey(
         Account,
@@ -243,11 +243,10 @@ class Invitation(EmailedLink):
         )
 
     def resend(self, actor: User) -> None:
-        """Make a new link with a new expiry, which ends the old one, and ask for its mail.
+        """Make a new link with a new expiry, which ends the old one, and queue its mail.
 
-        Raises PermissionDenied; InvitationClosed; AlreadyMember or AlreadyInvited when the address
-        has got another way in since; MailLimitReached or InvitationLimitReached. The older link
-        works on then.
+        Raises PermissionDenied, InvitationClosed, AlreadyMember, AlreadyInvited, MailLimitReached
+        or InvitationLimitReached. The old link then keeps working.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
@@ -274,14 +273,13 @@ class Invitation(EmailedLink):
             self.record(Kind.INVITATION_REVOKED, actor)
 
     def accept(self, first_name: str, last_name: str, password: str, language: str) -> User:
-        """Use the link up and make the user; `password` is a hash. In the caller's transaction.
+        """Use the link up and create the user; `password` is a hash. In the caller's transaction.
 
-        Raises InvalidLink, also where the sender may invite nobody any more, or EmailTaken: it is
-        here that a user of another company is found out.
-        A consultant who has been given a user meanwhile keeps that one: the new user, who can do
-        nothing about it, comes in without a profile, and an admin may put it right.
+        Raises InvalidLink, also if the inviter may no longer invite, or EmailTaken if the address
+        belongs to a user of another company. If the consultant has been linked to another user
+        meanwhile, the new user is created without a profile.
         """
-        account = Account.objects.lock(self.account_id)  # Account.change_second_factor tells why
+        account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()
         sender = self.invited_by
         if sender and not (sender.may_invite and sender.can_manage(account)):

@@ -1,4 +1,4 @@
-"""The signing keys as a process holds them: read every two seconds, each loaded once."""
+"""A process's copy of the signing keys: read every two seconds, each loaded once."""
 
 import logging
 import time
@@ -25,7 +25,7 @@ class SigningKeys:
         self.seconds_ahead = 0.0  # this host's clock, of the database's
 
     def current(self) -> dict[str, SigningKey]:
-        """The keys; OperationalError (503) where the database has never answered."""
+        """The keys. Raises OperationalError (503) if they have never been read."""
         if not self.keys:
             raise OperationalError("the signing keys have not been read yet")
         return self.keys
@@ -57,7 +57,7 @@ class SigningKeys:
                 if not self.keys:
                     SigningKey.objects.make_first()
                 self.refresh()
-            except Error:  # an outage, of which every request tells
+            except Error:  # an outage, which every request reports
                 pass
             except Exception:
                 logger.exception("the signing keys could not be read")

@@ -54,7 +54,7 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         return len(found)
 
     def encrypt_anew(self) -> None:
-        """Encrypt every key by SECRET_KEY, so that its fallbacks may go."""
+        """Encrypt every key with SECRET_KEY, so that SECRET_KEY_FALLBACKS are no longer needed."""
         for key in self.all():
             if key.private:
                 new = fernet(PURPOSE).rotate(key.private_key).decode()

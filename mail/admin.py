@@ -1,4 +1,4 @@
-"""The outbox in the admin site."""
+"""The mail outbox in the admin site."""
 
 from typing import cast
 
@@ -38,6 +38,6 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=PREFIX)
             states = [State.READY, State.FAILED, State.REFUSED]
             mails = queryset.filter(decided, state__in=states)
-            unsent = mails.select_for_update(skip_locked=True)  # not what is just being sent
+            unsent = mails.select_for_update(skip_locked=True)  # except mails that are being sent
             said = "{} will be tried again."
             self.take(request, unsent, lambda mail: mail.try_again(actor), said)

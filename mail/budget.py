@@ -20,7 +20,7 @@ RETURNING used
 
 
 def budget_key(name: str) -> str:
-    """The name as it is stored: a keyed hash, so that nothing is left of users who are erased."""
+    """The name as it is stored: a keyed hash, so that no addresses of erased users are kept."""
     return mac("mail.budget", name).hex()
 
 
@@ -28,8 +28,8 @@ class MailBudgetManager(models.Manager["MailBudget"]):
     def take(self, name: str, window: timedelta) -> int:
         """Count one more; returns its number in the window: 1, 2, 3 and so on.
 
-        A window begins with its first. One statement, so that parallel calls are counted one by
-        one; a transaction that is rolled back has taken nothing.
+        A window begins with its first mail. One statement, so that parallel calls are counted
+        exactly; a transaction that is rolled back does not count.
         """
         connection, now = connections[self.db], timezone.now()
         moment = connection.ops.adapt_datetimefield_value

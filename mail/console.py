@@ -10,12 +10,12 @@ RULE = "-" * 72
 
 
 class EmailBackend(BaseEmailBackend):
-    """Django's own prints the message as it travels: encoded, with the HTML beside the text."""
+    """Django's own prints the encoded message, with both text and HTML."""
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         for mail in email_messages:
             head = f"To: {', '.join(mail.to)}\nSubject: {mail.subject}"
-            # At once: the log's lines come from other processes.
+            # In one write, since other processes write to the terminal as well.
             sys.stdout.write(f"\n{RULE}\n{head}\n\n{str(mail.body).strip()}\n{RULE}\n\n")
             sys.stdout.flush()
         return len(email_messages)

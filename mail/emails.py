@@ -1,4 +1,4 @@
-"""E-mail addresses: one canonical form, by which they are stored, compared, locked and mailed."""
+"""The canonical form of e-mail addresses, which is stored, compared, locked and mailed."""
 
 import unicodedata
 from typing import Any
@@ -9,8 +9,8 @@ from django.db import models
 
 MAX_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
 
-# What mails and pages put into an address so that no link or line break comes of it: word joiner,
-# zero-width space, soft hyphen. An address that is copied from there carries them along.
+# Mails and pages put these into addresses to prevent links and line breaks: word joiner, zero-width
+# space, soft hyphen. An address that is copied from there contains them.
 INVISIBLE = dict.fromkeys(map(ord, "\u2060\u200b\u00ad"))
 
 validate = EmailValidator()
@@ -20,14 +20,13 @@ def canonical_email(value: str) -> str:
     """The address without surrounding spaces and INVISIBLE characters, in lower case, its domain in
     ASCII (RFC 5890).
 
-    Raises ValidationError for what is no address, and for compatibility characters and letters
-    outside ASCII before the @: two spellings that look or fold alike must never become one
-    person, or one of them could ask for the other's mail or lock the other out. The same goes for
-    quoted local parts, which spell one mailbox in many ways.
+    Raises ValidationError for an invalid address, and for compatibility or non-ASCII characters
+    before the @: if two spellings became one user, one person could request another's mail or lock
+    them out. The same applies to quoted local parts, which can spell one mailbox in many ways.
     """
     value = value.translate(INVISIBLE).strip(" ")
     local, _, domain = value.rpartition("@")
-    # The length first: the time that NFKC takes grows with its square.
+    # The length first, since NFKC takes quadratic time.
     is_plain = len(value) <= MAX_LENGTH and local.isascii() and '"' not in local
     if not is_plain or unicodedata.normalize("NFKC", domain) != domain:
         raise ValidationError(validate.message, code="invalid")
@@ -57,7 +56,7 @@ class CanonicalEmailField(models.EmailField):
         try:
             return canonical_email(value)
         except ValidationError:
-            return value.lower()  # finds nothing in a look-up; refused by the row's constraints
+            return value.lower()  # matches no row; constraints prevent storing it
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str | None:
         value = self.get_prep_value(getattr(model_instance, self.attname))

@@ -1,4 +1,4 @@
-"""The errors of e-mailed links; config.errors shapes them."""
+"""Errors of e-mailed links; config.errors makes the answers."""
 
 from rest_framework.exceptions import APIException
 
@@ -11,7 +11,7 @@ class InvalidLink(APIException):
 
 
 class LinkOfAnotherUser(APIException):
-    """A link that works only for another user than the one who is signed in."""
+    """The link belongs to another user than the one who is signed in."""
 
     status_code = 403
     default_detail = "link of another user"

@@ -10,7 +10,7 @@ SILENT_AFTER = timedelta(minutes=10)  # one mail to a server that hangs takes le
 
 class HeartbeatManager(models.Manager["Heartbeat"]):
     def beat(self, name: str) -> None:
-        """Record that this was done now."""
+        """Record that this work was done now."""
         self.update_or_create(name=name, defaults={"at": timezone.now()})
 
     def beat_round(self) -> None:
@@ -19,7 +19,7 @@ class HeartbeatManager(models.Manager["Heartbeat"]):
             self.beat("round")
 
     def age(self, name: str) -> timedelta:
-        """Time since it was last done; timedelta.max if never."""
+        """Time since the work was last done; timedelta.max if never."""
         at = self.filter(name=name).values_list("at", flat=True).first()
         return timezone.now() - at if at else timedelta.max
 

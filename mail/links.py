@@ -1,4 +1,4 @@
-"""E-mailed one-time links: an unstored token, an expiry, and exactly one use."""
+"""E-mailed one-time links, whose tokens are not stored."""
 
 import base64
 import re
@@ -18,7 +18,7 @@ from audit.secret_key import is_mac, mac
 from mail.emails import CanonicalEmailField
 from mail.exceptions import InvalidLink
 
-KEPT_FOR = timedelta(days=30)  # after a link's death, so that support can see what became of it
+KEPT_FOR = timedelta(days=30)  # after a link ends, so that support can look it up
 TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # 16 octets of row id, 32 of HMAC-SHA256, in base64url
 
 
@@ -29,18 +29,18 @@ class LinkQuerySet(models.QuerySet[Any]):
         return self.filter(alive, used_at=None)
 
     def end_all(self) -> int:
-        """End every usable link; returns their number. Waiting mails of them are dropped."""
+        """End every usable link; returns their number. Their waiting mails will be dropped."""
         return self.live().update(expires_at=timezone.now())
 
     def prune(self) -> int:
-        """Delete the links that ended 30 days ago; returns their number. One without an expiry is
-        dead by then, too: its mail was given up long before."""
+        """Delete the links that ended 30 days ago; returns their number. Links that old without an
+        expiry are also dead: their mails were given up long before."""
         then = timezone.now() - KEPT_FOR
         never_sent = Q(expires_at=None, created_at__lte=then)
         return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=then)))
 
     def find(self, token: str) -> Any:
-        """The live link that a token belongs to; InvalidLink for any other token."""
+        """The live link of a token. Raises InvalidLink for any other token."""
         if not TOKEN.fullmatch(token):
             raise InvalidLink
         octets = base64.urlsafe_b64decode(token)
@@ -51,18 +51,18 @@ class LinkQuerySet(models.QuerySet[Any]):
 
 
 class EmailedLink(models.Model):
-    """A link mailed to one address; subclasses say what it is for.
+    """A link mailed to one address, with a subclass for each purpose.
 
-    The token is an HMAC of the row's id and generation under SECRET_KEY: a mail that is sent again
-    carries the same link, a reader of the database learns none, a raised generation ends the old
-    one, and a token of one kind of link never fits another.
+    The token is an HMAC of the row's id and generation under SECRET_KEY. So a mail that is sent
+    again has the same link, the database reveals no links, a new generation ends the old link, and
+    a token is valid for one kind of link only.
     """
 
     page: ClassVar[str]  # the front-end's path, under FRONTEND_URL
     mail_name: ClassVar[str]  # templates/emails/<mail_name>.txt
-    seconds_setting: ClassVar[str]  # how long it lives, from when its mail is sent
-    per_hour: ClassVar[int | None] = None  # requests for an address; None: as the settings say
-    ends_with_the_email: ClassVar[bool] = True  # once its address is no longer the person's
+    seconds_setting: ClassVar[str]  # its lifetime, from the time its mail is sent
+    per_hour: ClassVar[int | None] = None  # None: MAIL_PER_ADDRESS_PER_HOUR
+    ends_with_the_email: ClassVar[bool] = True  # when the user gets another address
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = CanonicalEmailField("e-mail address")
@@ -82,12 +82,12 @@ class EmailedLink(models.Model):
 
     @property
     def is_protected(self) -> bool:
-        """Whether only a superuser may act on it; links of a user know."""
+        """Whether only a superuser may act on it; overridden by links of a user."""
         return False
 
     @property
     def signed(self) -> tuple[str, str]:
-        """What the token's MAC is of: a salt and a text."""
+        """The input of the token's MAC: a salt and a text."""
         return f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}"
 
     @property
@@ -96,7 +96,7 @@ class EmailedLink(models.Model):
 
     @property
     def url(self) -> str:
-        """The token is in the fragment, which browsers send to no server."""
+        """The link. Its token is in the fragment, which browsers don't send to servers."""
         return f"{settings.FRONTEND_URL}/{self.page}#token={self.token}"
 
     @staticmethod
@@ -106,8 +106,8 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_of(user_id: UUID) -> None:
-        """End every open link of a user, in the transaction of what makes their mailbox, or whoever
-        reads it, no proof of them. One that is just being used is waited for."""
+        """End every open link of a user, for changes after which access to the mailbox proves
+        nothing any more. In the caller's transaction; waits for links that are being used."""
         for model in EmailedLink.kinds():
             if any(field.name == "user" for field in model._meta.fields):
                 links: Any = model._default_manager
@@ -123,9 +123,9 @@ class EmailedLink(models.Model):
         )
 
     def use(self) -> None:
-        """Use the link up, in the transaction of what it is used for.
+        """Use the link up, in the transaction of its effect.
 
-        One conditional UPDATE decides between requests that race; the losers get InvalidLink.
+        One conditional UPDATE decides races; all but one request get InvalidLink.
         """
         now = timezone.now()
         same = type(self)._default_manager.live().filter(pk=self.pk, generation=self.generation)
@@ -134,16 +134,16 @@ class EmailedLink(models.Model):
         self.used_at = now
 
     def mail_was_sent(self, now: datetime) -> None:
-        """The link's life begins, unless it already has."""
+        """Start the link's life, unless it has already begun."""
         unsent = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
         unsent.update(expires_at=now + self.life())
 
     @classmethod
     def for_mail(cls, mail: Any) -> Self | None:
-        """The link for a requested mail (OutgoingMail), made now, in the transaction that decides
-        on it; None when there is nothing to send. For the kinds that can be requested."""
+        """Create the link for a requested OutgoingMail, in the transaction that decides on the
+        mail; None if there is nothing to send. Implemented by the kinds that can be requested."""
         raise NotImplementedError
 
     def mail_context(self) -> dict[str, object]:
-        """What the mail's templates see besides `url`, `days`, `hours` and `minutes`."""
+        """The templates' context besides `url`, `days`, `hours` and `minutes`."""
         return {}

@@ -1,4 +1,4 @@
-"""How a mail reads: its subject, text and HTML, made from the templates of what it is about."""
+"""Rendering a mail: subject, text and HTML from its templates."""
 
 import math
 import re
@@ -17,8 +17,8 @@ from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.words import harmless
 
-# Of a User-Agent header, which the client chooses. The first that occurs counts: most browsers call
-# themselves by older ones' names, too.
+# Parts of a User-Agent header. The first match counts, since most browsers also name older ones.
+# The client chooses the header.
 BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"}
 BROWSERS |= {"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari", "curl/": "curl"}
 SYSTEMS = {"Windows": "Windows", "Android": "Android", "iPhone": "iOS", "iPad": "iPadOS"}
@@ -27,21 +27,21 @@ BLANK_LINES = re.compile(r"\n{3,}")  # where a block of the layout is empty
 
 
 def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
-    """When and from where a mail was asked for, as its templates may show it: `when`, and
-    `address`, `browser` and `system`, "" where they are not known. `origin` is the outbox's."""
+    """When and from where a mail was requested, for its templates: `when`, `address`, `browser` and
+    `system`, "" if unknown. `origin` is that of the OutgoingMail."""
     browser, system = browser_and_system(origin.get("agent", ""))
     address = harmless(origin.get("address", ""))
     return {"when": when, "address": address, "browser": browser, "system": system}
 
 
 def browser_and_system(agent: str) -> list[str]:
-    """["Firefox", "Windows"] of a User-Agent header; "" for what is not known."""
+    """["Firefox", "Windows"] of a User-Agent header; "" if unknown."""
     marks = (BROWSERS, SYSTEMS)
     return [next((names[mark] for mark in names if mark in agent), "") for names in marks]
 
 
 def link_context(link: EmailedLink) -> dict[str, object]:
-    """What every template of a mail with a link sees."""
+    """The context of every template of a mail with a link."""
     life = link.expires_at - timezone.now() if link.expires_at else link.life()
     minutes = math.ceil(life / timedelta(minutes=1))
     days = minutes // (24 * 60)
@@ -50,7 +50,7 @@ def link_context(link: EmailedLink) -> dict[str, object]:
 
 
 def preheader(text: str) -> str:
-    """What an inbox shows beside the subject: the first sentences after the greeting, if any."""
+    """The preview that an inbox shows next to the subject: the text after the greeting."""
     greeting, _, rest = text.partition("\n\n")
     said = textwrap.shorten(rest.partition("\n\n")[0] or greeting, 140, placeholder="…")
     return said[:1].upper() + said[1:]
@@ -65,8 +65,7 @@ def render(matter: EmailedLink | Notice, layout: str, context: Mapping[str, obje
 def compose(
     mail_id: UUID, matter: EmailedLink | Notice, language: str, told: Mapping[str, object]
 ) -> EmailMultiAlternatives:
-    """Subject, text and HTML from the templates of what the mail is about, in `language`; `told`
-    is of `origin_context`."""
+    """A message with subject, text and HTML in `language`. `told` comes from `origin_context`."""
     context = {**told, **(link_context(matter) if isinstance(matter, EmailedLink) else {})}
     context |= {"links": settings.LINKS} | matter.mail_context()
     with translation.override(language):
@@ -77,7 +76,7 @@ def compose(
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     message = EmailMultiAlternatives(subject, text, to=[matter.email])
     message.attach_alternative(html, "text/html")
-    # RFC 3834: no out-of-office replies. The same id again lets a mail system see a repeat.
+    # RFC 3834: no out-of-office replies. The same id lets mail systems recognise a repeat.
     message.extra_headers = {
         "Auto-Submitted": "auto-generated",
         "Message-ID": f"<{mail_id}@{domain}>",

@@ -1,4 +1,4 @@
-"""The models of the app, each of which stands in the file of its noun."""
+"""Imports the app's models, each of which has a module of its own."""
 
 from mail.budget import MailBudget
 from mail.heartbeat import Heartbeat

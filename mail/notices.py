@@ -1,4 +1,4 @@
-"""Notice: a mail that tells of what was done, and holds no link."""
+"""Notice: a mail without a link about something that happened."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,18 +7,17 @@ from datetime import datetime
 from mail.words import harmless
 
 PREFIX = "notice."
-# Kinds whose mails are deleted once they have ended, sent or not: they would tell who the user was.
+# Mails of these kinds are deleted once sent or given up: they name users who were erased.
 FORGOTTEN = {PREFIX + "erased"}
 
 
 @dataclass(frozen=True)
 class Notice:
-    """A mail to whom it concerns, asked for in the transaction of what it tells of:
+    """A mail to a user, queued in the transaction of the change that it reports:
     `OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))`.
 
-    Its template is templates/emails/<kind>.txt. It sees `context`, which is what JSON can hold,
-    each text in it made harmless, and of where it was done from what every mail is told
-    (`mail.message.origin_context`).
+    Its template is templates/emails/<kind>.txt. The template's context is `context`, which must be
+    JSON-serialisable and whose texts are made harmless, and `mail.message.origin_context`.
     """
 
     kind: str
@@ -34,11 +33,11 @@ class Notice:
         return {name: shown(value) for name, value in self.context.items()}
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Nothing begins."""
+        """Does nothing: a notice has no link."""
 
 
 def shown(value: object) -> object:
-    """A value of a context as templates may show it."""
+    """A value of a context, with its texts made harmless."""
     if isinstance(value, list):
         return [shown(item) for item in value]
     return harmless(value) if isinstance(value, str) else value

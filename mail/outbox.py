@@ -1,10 +1,10 @@
 """The outbox: requested mails, and the state of each.
 
-A mail that a stranger asks for is *requested*: the worker decides whether there is a link to send.
-The mail of an existing link is *queued* in the transaction that makes the link. A *notice* has no
-link: it tells a user what was done, and is queued in the transaction that does it. The worker
-can be killed at any point: the mail is due again when its lease ends. Only a kill between the mail
-server's acceptance and our note of it sends a mail twice, with the same link and Message-ID.
+A mail that anyone can ask for is *requested*: the worker decides whether there is a link to send.
+The mail of an existing link is *queued* in the transaction that creates the link. A *notice* has no
+link: it reports a change, and is queued in the transaction of the change. The worker can be killed
+at any point: the mail is due again when its lease ends. Only if it is killed after the mail server
+accepted the mail and before that is stored is a mail sent twice, with the same link and Message-ID.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from mail.notices import FORGOTTEN, PREFIX, Notice
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=5)  # so long one worker has a mail to itself
+LEASE = timedelta(minutes=5)  # for one worker to process a mail
 LONGEST_PAUSE = timedelta(minutes=15)
 GIVE_UP_AFTER = timedelta(days=3)
 PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
@@ -45,7 +45,7 @@ OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender
 
 
 def pause(attempts: int) -> timedelta:
-    """The pause after so many failed attempts: 1 s, 2 s, 4 s … 15 min."""
+    """The pause after this many failed attempts: 1 s, 2 s, 4 s … 15 min."""
     return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_PAUSE)
 
 
@@ -59,7 +59,7 @@ class State(models.TextChoices):
 
 
 def states() -> list[tuple[str, Any]]:
-    """The choices, which are no part of the database: a new state needs no migration."""
+    """The choices, as a function so that a new state needs no migration."""
     return State.choices
 
 
@@ -70,24 +70,24 @@ STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wai
 # Problems, as they are stored.
 NOTHING_TO_SEND = "nothing to send"
 LINK_IS_DEAD = "its link is no longer valid"
-MAILBOX_IS_FULL = "waiting: this mailbox has had enough mails for now"
+MAILBOX_IS_FULL = "waiting: hourly limit of this mailbox reached"
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
 
 class UnknownKind(LookupError):
-    """This release makes no mails of the kind."""
+    """This release does not know the kind of mail."""
 
 
 class Queue(NamedTuple):
-    """What waits in the outbox."""
+    """The mails that wait in the outbox."""
 
     due: int  # mails that could be sent now
-    longest: timedelta  # for how long the first of them has; zero when there is none
-    put_off: int  # mails that have failed, and are tried again later
+    longest: timedelta  # how long the first of them has been due; zero if there is none
+    put_off: int  # mails that failed and will be tried again later
 
 
 def present_origin() -> dict[str, object]:
-    """Where the work in hand comes from, as JSON can hold it."""
+    """The origin of the current work, for JSON."""
     return asdict(current.get().bounded())
 
 
@@ -100,13 +100,12 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         context: dict[str, object] | None = None,
         asked_by: str = "",
     ) -> bool:
-        """Ask for a mail with a link of this kind to a canonical address, for a stranger; False
-        where it is dropped. `context` is for the kind's `for_mail`.
+        """Request a mail with a link of this kind to a canonical address. Returns False if it is
+        dropped. `context` is for the kind's `for_mail`.
 
-        MAIL_PER_ADDRESS_PER_HOUR of each kind are taken for each address, and more are dropped.
-        `asked_by` is the id of a signed-in user, whose budget is their own.
-        They count whether or not a mail comes of them: if only the mails that were sent did, the
-        budget would tell who has a user here.
+        Requests beyond MAIL_PER_ADDRESS_PER_HOUR of a kind and address are dropped. `asked_by` is
+        the id of a signed-in user, who has a limit of their own. Requests count whether or not a
+        mail is sent: otherwise the limit would reveal which addresses are registered.
         """
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.take(f"{label} {asked_by}{email}", HOUR)
@@ -118,7 +117,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return number <= limit
 
     def queue_link(self, link: EmailedLink) -> None:
-        """Queue the mail of a link, in the transaction that makes or renews it."""
+        """Queue the mail of a link, in the transaction that creates or renews the link."""
         self.create(
             kind=link._meta.label_lower,
             email=link.email,
@@ -128,15 +127,15 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         )
 
     def queue_notice(self, notice: Notice) -> None:
-        """Queue a notice of what is done in this transaction; beyond NOTICES_PER_HOUR for the
-        address it is dropped."""
+        """Queue a notice about a change in this transaction. Beyond NOTICES_PER_HOUR of a kind for
+        an address it is dropped."""
         kind = PREFIX + notice.kind
         if MailBudget.objects.take(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
             return
         self.of_notice(notice).save()
 
     def queue_notices(self, notices: Iterable[Notice]) -> None:
-        """Queue many notices at once, each the last to its address."""
+        """Queue many notices at once, without the hourly limit."""
         self.bulk_create(map(self.of_notice, notices), batch_size=500)
 
     def of_notice(self, notice: Notice) -> "OutgoingMail":
@@ -150,8 +149,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         )
 
     def deliveries(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
-        """The state of a link's newest mail, as a query of at most one value: `sent`; `refused` if
-        dropped, given up or refused for good; or `waiting`."""
+        """The state of a link's newest mail, as a query of one value at most: `sent`, `waiting`, or
+        `refused`, which includes dropped and given up."""
         never = Q(state__in=[State.FAILED, State.DROPPED, State.REFUSED])
         delivery = Case(
             When(state=State.SENT, then=Value("sent")),
@@ -162,12 +161,11 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return mails.values_list("delivery", flat=True)[:1]
 
     def unended(self) -> models.QuerySet["OutgoingMail"]:
-        """Mails still to be decided or sent."""
+        """Mails that are not yet decided or sent."""
         return self.filter(state__in=WAITING)
 
     def due(self, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
-        """Mails that could be sent since then, by default now; those due longest come
-        first."""
+        """Mails that have been due since then (default: now), the longest first."""
         return self.unended().filter(due_at__lte=by or timezone.now()).order_by("due_at")
 
     def queue(self) -> Queue:
@@ -187,12 +185,12 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return Queue(**found, longest=max(now - first, timedelta()) if first else timedelta())
 
     def count_of_last_hour(self) -> dict[str, int]:
-        """How many of the mails that were asked for in the last hour are in which state."""
+        """The mails of the last hour, counted by state."""
         recent = self.filter(created_at__gt=timezone.now() - HOUR).order_by()
         return dict(recent.values_list("state").annotate(Count("pk")))
 
     def count_given_up(self) -> int:
-        """Mails that were given up in the last hour or so; a refused one is not among them."""
+        """The mails given up in about the last hour, without refused ones."""
         until = timezone.now() - GIVE_UP_AFTER
         asked = (until - HOUR - LONGEST_PAUSE, until)
         return self.filter(state=State.FAILED, created_at__range=asked).count()
@@ -200,7 +198,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def prune(self) -> int:
         """Delete mails dropped a day ago, and mails that ended otherwise 30 days ago.
 
-        Anybody can ask for mails that come to nothing, so those go sooner.
+        Dropped mails go sooner, since anyone can request them.
         """
         now = timezone.now()
         dropped = Q(state=State.DROPPED, created_at__lte=now - DAY)
@@ -209,7 +207,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
 
 
 class OutgoingMail(models.Model):
-    """A requested mail and its state. Its text is made when it is sent."""
+    """A mail and its state. Its text is rendered when it is sent."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=60)  # the label of the link's model, or notice.<kind>
@@ -248,8 +246,8 @@ class OutgoingMail(models.Model):
 
     @property
     def kind_name(self) -> str:
-        """What the mail is about, in words: "invitation", "password changed"; the kind itself where
-        only another release knows it."""
+        """The kind in words: "invitation", "password changed". The kind itself if this release does
+        not know it."""
         if self.kind.startswith(PREFIX):
             return self.kind.removeprefix(PREFIX).replace("_", " ")
         try:
@@ -259,8 +257,8 @@ class OutgoingMail(models.Model):
 
     @property
     def link_model(self) -> type[EmailedLink]:
-        """UnknownKind for one that only another release knows. Such a mail is tried again later, so
-        that a worker of that release can take it while a release is rolled out or back."""
+        """Raises UnknownKind for a kind of another release. Such mails are tried again later, so
+        that a worker of that release can send them during an upgrade or rollback."""
         for model in EmailedLink.kinds():
             if model._meta.label_lower == self.kind:
                 return model
@@ -272,7 +270,7 @@ class OutgoingMail(models.Model):
         return self.link_model._default_manager.filter(pk=self.link_id).first()
 
     def content_to_send(self) -> EmailedLink | Notice | None:
-        """What to send: a notice, or a link that still works."""
+        """The notice, or a link that still works."""
         if self.kind.startswith(PREFIX):
             kind = self.kind.removeprefix(PREFIX)
             return Notice(kind, self.email, self.language, self.context or {})
@@ -281,7 +279,7 @@ class OutgoingMail(models.Model):
 
     def set_state(self, state: State, **fields: object) -> None:
         if state in {State.SENT, State.DROPPED}:
-            fields["context"] = None  # the people it named
+            fields["context"] = None  # it may name people
         self.state = state
         for name, value in fields.items():
             setattr(self, name, value)
@@ -292,9 +290,9 @@ class OutgoingMail(models.Model):
             row.update(state=state, **fields)
 
     def lease(self) -> bool:
-        """Take the mail for LEASE by one committed statement; False if another worker has it.
+        """Take the mail for LEASE by one committed statement. False if another worker has it.
 
-        A worker that is killed lets go of it when the lease ends: the mail is due again.
+        If the worker is killed, the mail is due again when the lease ends.
         """
         free = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
         self.due_at, self.attempts = timezone.now() + LEASE, self.attempts + 1
@@ -302,9 +300,9 @@ class OutgoingMail(models.Model):
 
     def process(self, server: BaseEmailBackend) -> bool:
         """Decide on the mail if it is only requested, and send it through an open connection.
-        Errors are recorded on this mail; only the loss of the database is raised.
+        Errors are recorded on the mail; only those of the database are raised.
 
-        False when the mail server itself, rather than this mail, seems to be in trouble.
+        Returns False if the mail server itself seems to have failed.
         """
         state = self.state
         try:
@@ -352,7 +350,7 @@ class OutgoingMail(models.Model):
         """Count the mail against the hour of its mailbox, however the address is spelled; False
         beyond twice MAIL_PER_ADDRESS_PER_HOUR.
 
-        A notice counts but never waits: a flood must not delay the word of a changed password.
+        Notices count but never wait: a flood must not delay a warning about a changed password.
         """
         used = MailBudget.objects.take(f"mailbox {mailbox_of(self.email)}", HOUR)
         limit = 2 * settings.MAIL_PER_ADDRESS_PER_HOUR
@@ -360,15 +358,15 @@ class OutgoingMail(models.Model):
 
     def try_again(self, actor: trail.Actor) -> None:
         """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may
-        not act on the recipient, or on what its link leads to."""
+        not act on the recipient, or on its link."""
         actor.require_can_manage_email(self.email)
         actor.require_can_manage(self.link())
         self.set_state(State.READY, due_at=timezone.now())
         trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
 
     def note_failure(self, error: Exception) -> None:
-        """Try again later; give up after three days, or at once where there is no such mailbox.
-        Only the error's kind and code are kept: a server's words may repeat what we sent."""
+        """Try again later. Give up after three days, or at once if the mailbox does not exist. Only
+        the error's type and code are kept, since a server's text may repeat the mail."""
         now = timezone.now()
         attempts, problem = self.attempts, failure_summary(error)
         late = now - self.created_at >= GIVE_UP_AFTER
@@ -388,7 +386,7 @@ def reply(error: Exception) -> tuple[int, bytes]:
 
 
 def failure_summary(error: Exception) -> str:
-    """The kind of an error, and the mail server's reply code, if it gave one."""
+    """The type of an error, and the mail server's reply code, if any."""
     code, _ = reply(error)
     return type(error).__name__ + (f" {code}" if code else "")
 
@@ -396,8 +394,8 @@ def failure_summary(error: Exception) -> str:
 def is_final(error: Exception) -> bool:
     """Whether the mail server says that the mailbox will never accept mail.
 
-    Other refusals (5.7.x, 554) may be of us: credentials that are wrong for a quarter of an hour
-    must not cost the mails of that time.
+    Other refusals (5.7.x, 554) may be due to this service: credentials that are wrong for a while
+    must not lose the mails of that time.
     """
     code, words = reply(error)
     if status := STATUS.match(words):

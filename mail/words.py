@@ -1,19 +1,19 @@
-"""Words of others, as a mail may repeat them."""
+"""Names chosen by users, as mails may repeat them."""
 
 import re
 
 LONGEST_NAME = 60  # characters
 QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')
-# Mail clients make links of `evil.test`, of addresses and of telephone numbers, with no scheme
-# before them. With a word joiner (invisible, no break) on both sides they see no such thing.
+# Mail clients make links of host names, addresses and telephone numbers, even without a scheme. An
+# invisible word joiner on both sides of these characters prevents that.
 LINKABLE = re.compile(r"[.:/@\d]")
 
 
 def harmless(name: str) -> str:
-    """A name as a mail may show it in quotation marks: it passes for none of the mail's own words,
-    links or headers.
+    """The name for display in quotation marks: it can't pass for the mail's own text, links or
+    headers.
 
-    On one line, without controls or signs that turn the reading direction, at most 60 characters.
+    On one line, without control or direction-changing characters, 60 characters at most.
     """
     line = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     if len(line) > LONGEST_NAME:

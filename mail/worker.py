@@ -1,4 +1,4 @@
-"""The worker that empties the outbox: decides on what was requested, and sends what is due."""
+"""The mail worker: decides on requested mails, and sends what is due."""
 
 import contextlib
 import logging
@@ -18,11 +18,11 @@ logger = logging.getLogger(__name__)
 
 
 def process_next(server: BaseEmailBackend, by: datetime | None = None) -> bool:
-    """Process the mail that has been due longest; False when there is none, or the mail server is
-    in trouble. Raises its PROBLEMS when it cannot be reached.
+    """Process the mail that has been due longest. False if there is none, or the mail server fails.
+    Raises one of PROBLEMS if the server cannot be reached.
 
-    Several workers may run: a mail is leased before it is processed. No transaction and no row
-    lock is held while the mail server takes its time.
+    Several workers may run, since each leases a mail before processing it. No transaction or row
+    lock is held while the mail server answers.
     """
     due = OutgoingMail.objects.due(by)
     while (mail := due.first()) is not None:
@@ -33,18 +33,18 @@ def process_next(server: BaseEmailBackend, by: datetime | None = None) -> bool:
 
 
 class Worker:
-    """Empties the outbox until stopped, does other waiting work in batches, and prunes hourly."""
+    """Empties the outbox, does other waiting work in batches and prunes hourly, until stopped."""
 
     POLL_SECONDS = 0.5
 
     def __init__(self) -> None:
         self.is_stopping = False
-        self.refusals = 0  # of the mail server, one after another
+        self.refusals = 0  # consecutive failures of the mail server
         self.next_pruning = time.monotonic()
 
     def stop(self, *_: object) -> None:
-        """End after the mail in hand; a signal handler, which another signal may interrupt, so it
-        takes no lock (an Event has one)."""
+        """End after the current mail. A signal handler, which another signal may interrupt, so it
+        must not take a lock, as an Event does."""
         self.is_stopping = True
 
     def run(self) -> None:
@@ -68,19 +68,19 @@ class Worker:
             time.sleep(min(seconds, self.POLL_SECONDS))
 
     def run_safely(self, work: Callable[[], object]) -> object:
-        """The work's answer; None where it failed, which is logged."""
+        """The work's result; None if it failed, which is logged."""
         try:
             return work()
         except DatabaseError as error:
             logger.error("mail worker: the database failed (%s)", type(error).__name__)
         except Exception:
-            logger.exception("mail worker: it goes on")
+            logger.exception("mail worker: unexpected error, continuing")
         connection.close()
         return None
 
     def round(self, by: datetime | None = None) -> bool:
-        """Decide on what was requested and send what is due; False if the mail server could not be
-        reached. Goes on for as long as more comes in, but for what falls due after `by`."""
+        """Decide on requested mails and send what is due, including mails that come in meanwhile,
+        but none that falls due after `by`. False if the mail server could not be reached."""
         server = get_connection()
         try:
             while not self.is_stopping and process_next(server, by):

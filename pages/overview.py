@@ -1,4 +1,4 @@
-"""How a company stands, in figures: for the people page of its admins."""
+"""A company's figures on the people page."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,9 +13,9 @@ from invitations.models import Invitation, Status
 
 
 class OverviewView(AdminView):
-    """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations}: how many
-    are active; of those admins, without a second factor, last signed in 90 days ago or before,
-    never signed in; and how many invitations are open. Two statements."""
+    """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations}: the
+    numbers of active users; of admins, users without a second factor, not signed in for 90 days and
+    never signed in among them; and of open invitations. Two statements."""
 
     schema = None
 

@@ -1,4 +1,4 @@
-"""Paths of what a person looks at: the API's documentation, and the pages of a small front-end."""
+"""Paths of the API's documentation and the built-in pages."""
 
 from django.conf import settings
 from django.urls import path, register_converter
@@ -23,7 +23,7 @@ PAGE_NAMES = [
 
 
 class PageConverter(StringConverter):
-    """One of the pages' names: one pattern for all of them."""
+    """Matches any of the pages' names."""
 
     regex = "|".join(PAGE_NAMES)
 

@@ -1,5 +1,5 @@
-"""The pages: each a template, counted in the public tier. All else is done by their script, with
-the API's calls and two of the pages' own."""
+"""The built-in pages: templates, counted in the public tier. Their script calls the API, and two
+calls of this module and `overview`."""
 
 from typing import NoReturn
 
@@ -21,7 +21,7 @@ from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
-# What pages.js imports: named in the page, so that the browser need not find out one by one.
+# What pages.js imports: listed in each page, so that browsers load them at once.
 SCRIPTS = ["client", "company", "email", "factors", "forms", "lists", "navigation", "passkeys"]
 SCRIPTS = [f"pages/{script}" for script in [*SCRIPTS, "people", "screen"]] + ["signin/show"]
 MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
@@ -29,7 +29,7 @@ LINKS = {kind.page: kind for kind in MAILED}
 
 
 def page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
-    """A page in the language of Django's language cookie, else of Accept-Language."""
+    """A page in the language of Django's language cookie, or else Accept-Language."""
     language = translation.get_language_from_request(request)
     with translation.override(language):
         context = {
@@ -47,7 +47,7 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
 
 
 def error_page(request: Request, answer: Response) -> HttpResponse:
-    """An error answer as a page: its status and its headers."""
+    """An error answer as a page, with the answer's status and headers."""
     status, wait = answer.status_code, answer.headers.get("Retry-After")
     response = page(request, "error", status, wait=wait, missing=status == 404)
     for name, value in answer.headers.items():
@@ -56,15 +56,15 @@ def error_page(request: Request, answer: Response) -> HttpResponse:
 
 
 def asks_for_a_page(request: Request) -> bool:
-    """Whether a person's browser opens a URL, where it may find a page: programs say nothing
-    of HTML, nor does a browser on behalf of a script or a picture."""
+    """Whether a browser navigates to the URL, and may be answered with a page. Programs don't
+    accept HTML, nor do browsers that load a script or an image."""
     opens = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
     html = "text/html" in request.headers.get("Accept", "")
     return settings.SERVES_PAGES and request.method in {"GET", "HEAD"} and opens and html
 
 
 class PageView(CountedView):
-    """GET of one page; its errors are pages as well."""
+    """GET of a page. Its errors are pages as well."""
 
     schema = None  # no part of the API
 
@@ -77,7 +77,7 @@ class PageView(CountedView):
 
 
 class UnknownPageView(PageView):
-    """GET of a URL below a page's: mistyped addresses are answered with a page."""
+    """GET of an unknown URL below a page's: a 404 as a page."""
 
     def get(self, request: Request, name: str = "", rest: str = "") -> NoReturn:
         raise Http404
@@ -97,12 +97,11 @@ class LinkSerializer(serializers.Serializer):
 
 
 class LinkView(CredentialView):
-    """POST /pages/link {token, page} -> {email, company, account}: what a mailed link is for.
+    """POST /pages/link {token, page} -> {email, company, account}: details of an e-mailed link.
 
-    The link is not used up, and the answer tells no more than its mail: the address it went to,
-    an invitation's company, and the address of the account that will get a new one. A dead or
-    forged token is the 400 that its use would be, and counts as the same guess. Whether the address
-    is locked makes no difference.
+    The link is not used up. The answer reveals no more than the mail: the address that it was sent
+    to, an invitation's company, and the current address of an account that will get a new one. An
+    invalid token is the same 400 as for its use, and counts as an attempt. Lockouts don't matter.
     """
 
     schema = None

@@ -1,4 +1,4 @@
-"""What the pages' script says, by the key it looks up: its own words, and the API's errors."""
+"""Texts of the pages' script, by key: its own, and those for the API's errors."""
 
 import math
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.passwords import Breached, Common, Personal
 
 WORDS = {
-    # True of a limit and of a lock alike. What <a> and </a> enclose leads to a new password.
+    # Fits limits and lockouts alike. <a> becomes a link to a new password.
     "too many attempts": _("Too many attempts: wait {lock} minutes or <a>reset your password</a>."),
     "too many attempts: link": _("Too many attempts: wait {lock} minutes. Your link still works."),
     "goes on by itself": _("Too many requests. This continues automatically in a moment."),
@@ -183,7 +183,7 @@ WORDS = {
         "Set up two-factor authentication for your own account first."
     ),
     "not found": _("This no longer exists. Start again."),
-    "NotAllowedError": _("No passkey was used."),  # WebAuthn's words, by which browsers say it
+    "NotAllowedError": _("No passkey was used."),  # a DOMException of WebAuthn
     "InvalidStateError": _("You already have a passkey on this device."),
     "service unavailable": _("The service is unavailable. Try again in a moment."),
     "internal error": _("Something went wrong on our side. Try again."),
@@ -200,6 +200,6 @@ WORDS = {
 
 
 def in_language() -> dict[str, str]:
-    """The words in the language that is active, with a lock's minutes filled in: `{lock}`."""
+    """The texts in the active language, with the minutes of a lockout for `{lock}`."""
     minutes = str(math.ceil(settings.LOCKOUT_SECONDS / 60))
     return {key: str(text).replace("{lock}", minutes) for key, text in WORDS.items()}

@@ -1,4 +1,4 @@
-"""The links of password changes, in the admin site."""
+"""Links that set a new password, in the admin site."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""Password changes: an e-mailed link with which a user sets a new password."""
+"""Password changes: e-mailed links with which users set a new password."""
 
 from datetime import datetime
 from typing import ClassVar, cast
@@ -19,10 +19,10 @@ from mail.outbox import OutgoingMail
 
 class PasswordChangeQuerySet(LinkQuerySet):
     def find(self, token: str) -> "PasswordChange":
-        """The live link of an active user who still has the address it was mailed to.
+        """The live link of an active user who still has the address that it was mailed to.
 
-        InvalidLink otherwise. `live` knows the link alone: a condition on the user there would
-        make `use` look at a row that another request has just changed as it was before.
+        Raises InvalidLink. `live` has no condition on the user: `use` would then evaluate it on an
+        outdated version of a row that another request has just changed.
         """
         link: PasswordChange = super().find(token)
         user = link.of_user().first()
@@ -32,8 +32,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
         return link
 
     def mail_to(self, user: User, actor: User) -> None:
-        """Mail a link to an active user. `actor` asked for it: the user, or somebody else, who may
-        have to be refused (PermissionDenied)."""
+        """Mail a link to an active user. Raises PermissionDenied if the actor may not act on the
+        user."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -41,8 +41,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: User) -> None:
-        """Ask for the mail that the user could ask for, out of the same budget: what is beyond it
-        is dropped without a word, since a stranger may have used it up. PermissionDenied as above.
+        """Request the mail that the user could request, within the same limit. Mails beyond it are
+        dropped silently, since strangers may have used it up. Raises as `mail_to`.
         """
         if actor != user:
             actor.require_can_manage(user)
@@ -51,7 +51,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def make(self, user: User) -> "PasswordChange":
-        """A new link, instead of those whose mail has not been sent yet."""
+        """A new link, which replaces those whose mail has not been sent yet."""
         unsent = self.live().filter(user=user, expires_at=None)
         unsent.update(expires_at=timezone.now())
         link: PasswordChange = self.create(user=user, email=user.email, language=user.language)
@@ -59,7 +59,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
 
 
 class PasswordChange(EmailedLink):
-    """A user's way to a new password. The one in the last mail that was sent works."""
+    """A link that sets a user's password. Only the one in the last sent mail works."""
 
     page = "change-password"
     mail_name = "password_change"
@@ -79,7 +79,7 @@ class PasswordChange(EmailedLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """A new link; nothing for an address without an active user."""
+        """A new link; None for an address without an active user."""
         user = User.objects.filter(email=mail.email, is_active=True).first()
         if user is None:
             return None
@@ -88,23 +88,23 @@ class PasswordChange(EmailedLink):
         return cls.objects.make(user)
 
     def mail_was_sent(self, now: datetime) -> None:
-        """The link's life begins, and the user's older ones end only now: while this mail waits,
-        the one before it holds a link that works."""
+        """Start the link's life, and end the user's older links. Until now, the link in the
+        previous mail works."""
         same = PasswordChange.objects.filter(pk=self.pk, used_at=None)
         older = PasswordChange.objects.live().filter(user=self.user_id, expires_at__isnull=False)
         older.exclude(pk=self.pk).update(expires_at=now)
         same.update(expires_at=now + self.life())
 
     def of_user(self) -> models.QuerySet[User]:
-        """The user, as long as the link is theirs."""
+        """The link's user, if still active and with the same address."""
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         return cast(models.QuerySet[User], users)
 
     def redeem(self, password: str) -> User:
         """Use the link up and set the password, a hash; every earlier session of the user ends.
 
-        In the caller's transaction. Raises InvalidLink. The person's row is locked first, as by
-        whatever changes both.
+        In the caller's transaction. Raises InvalidLink. Locks the user's row first, as all code
+        does that changes users and links.
         """
         if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink

@@ -1,4 +1,4 @@
-"""What a person who changes a password by link may send."""
+"""The request body of a password change by link."""
 
 from accounts.fields import NewPasswordField, TextField
 from signin.factors.serializers import ProofFields

@@ -21,8 +21,8 @@ from throttling.openapi import Raises
 
 
 class PasswordChangesView(CredentialView):
-    """POST /password-changes: record that a link is wanted. Whether the address has a user is found
-    out by the mail worker, so that nothing here depends on it."""
+    """POST /password-changes: queue a link. The mail worker finds out whether the address has a
+    user, so the answer does not depend on it."""
 
     @extend_schema(
         operation_id="requestPasswordChange",
@@ -41,7 +41,7 @@ class PasswordChangesView(CredentialView):
 
 
 class SendPasswordLinkView(AdminView):
-    """POST /users/{id}/password-change: mail a colleague the link that they could ask for."""
+    """POST /users/{id}/password-change: mail a user of the company a link."""
 
     @extend_schema(
         operation_id="mailPasswordChange",

@@ -1,4 +1,4 @@
-"""Erasures in the back office: which are under way, and which are done."""
+"""Erasures in the back office, under way and done."""
 
 from django.contrib import admin
 

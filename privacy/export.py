@@ -1,4 +1,4 @@
-"""All that is stored about a user, as JSON: for the user and for data requests."""
+"""All data stored about a user, as JSON: for the user and for data requests."""
 
 from typing import Any
 
@@ -38,8 +38,8 @@ def rows(found: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
 def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
     """The user's data, by what it is, but for events.
 
-    Of e-mail changes only those that were made: the worker makes a link, and drops a mail, by
-    whether the new address is taken, which is nobody's business. The log has what was asked for.
+    Only completed e-mail changes are included: whether the worker created a link would reveal
+    whether the requested address is taken. The audit log has the requests.
     """
     own, mailed = {"user": user}, {"email__in": emails}
     changes = EmailChange.objects.filter(**own, used_at__isnull=False)

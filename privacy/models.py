@@ -1,4 +1,4 @@
-"""Erasure: a user or company that is gone, and whose events are still being pseudonymised."""
+"""Erasure: an erased user or company whose events are being pseudonymised."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -21,19 +21,19 @@ from mail.notices import FORGOTTEN, Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
-# A request that was under way at the erasure, a log-in that waits for its hash, say, may still
-# write about the user. By then it has ended.
+# A request that was under way at the erasure, such as a sign-in that waits to hash a password, may
+# still write about the user. After this time it has ended.
 SETTLED = timedelta(seconds=30)
 USERS_AT_ONCE = 100
 
 
 def without_users(emails: Iterable[str]) -> set[str]:
-    """The emails that no user has: a former address may belong to another user by now."""
+    """The emails that no user has. A former address may belong to another user by now."""
     return set(emails) - set(User.objects.filter(email__in=emails).values_list("email", flat=True))
 
 
 def forget_emails(emails: set[str]) -> None:
-    """Delete what bears one of the emails and no foreign key: links, lockouts, mails."""
+    """Delete rows with these emails that have no foreign key: links, lockouts, mails."""
     for model in EmailedLink.kinds():
         model._default_manager.filter(email__in=emails).delete()
     Lockout.objects.filter(email__in=emails).delete()
@@ -85,23 +85,23 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         return erasure
 
     def work_off(self, *, wait: bool = False) -> int:
-        """Erase a batch of a company's users, or pseudonymise one of events; how many. Several
-        processes may do so at once: they take different erasures, or `wait` for each other."""
+        """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
+        number. Several processes take different erasures, or `wait` for each other."""
         with transaction.atomic():
             pending = self.filter(done_at=None).order_by("erased_at")
             free = pending.select_for_update(skip_locked=not wait)
             return next((count for one in free if (count := one.work_off())), 0)
 
     def prune(self) -> int:
-        """Delete those that were done 30 days ago; how many."""
+        """Delete erasures that were done 30 days ago; returns their number."""
         return delete_in_batches(self.filter(done_at__lte=timezone.now() - KEPT_FOR))
 
 
 class Erasure(models.Model):
-    """Who was erased, by pseudonym; until it is done also by what the log knows them.
+    """An erased user or company, by pseudonym; until it is done, also by ids and addresses.
 
-    `ids` are of the user and the consultant's profile, or of the company and its users, as they are
-    erased: a company's users share its pseudonym.
+    `ids` are those of the user and the consultant profile, or of the company and its erased users,
+    who share its pseudonym.
     """
 
     pseudonym = models.CharField(max_length=60, primary_key=True)
@@ -162,7 +162,7 @@ class Erasure(models.Model):
         return Account.objects.filter(pk=self.account_id).delete()[0]
 
     def events_of_company(self) -> models.QuerySet[Record]:
-        """The company's events, but those about users who exist, by id or address."""
+        """The company's events, except those about existing users, by id or address."""
         if self.account_id is None:
             return Record.objects.none()
         return Record.objects.filter(

@@ -1,4 +1,4 @@
-"""GET /auth/me/data: all that is stored on the caller."""
+"""GET /auth/me/data: all data stored about the caller."""
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema

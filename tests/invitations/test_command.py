@@ -31,7 +31,7 @@ def test_invited_address_becomes_a_user_of_the_company(ada, api, capsys, by):
         ("Analytical Engines", "ada@example.com", "already a member"),
         ("Analytical Engines", "charles@example.com", "already invited"),
         ("Nobody's", "b@example.com", "No company"),
-        ("Twins", "b@example.com", "give the id"),
+        ("Twins", "b@example.com", "Give the id"),
     ],
 )
 def test_refuses_in_words(invitation, company, email, problem):

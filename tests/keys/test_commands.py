@@ -58,7 +58,7 @@ def test_last_key_that_is_withdrawn_has_a_successor(first, capsys):
     look()
 
     assert len(published()) == 1
-    with pytest.raises(CommandError, match="is unknown, or withdrawn already"):
+    with pytest.raises(CommandError, match="is unknown, or was already withdrawn"):
         call_command("withdrawkey", "--", first.kid)
 
 

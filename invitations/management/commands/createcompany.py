@@ -1,4 +1,4 @@
-"""`manage.py createcompany`: a company, and the invitation of its first admin."""
+"""`manage.py createcompany`: create a company, and invite its first admin."""
 
 import json
 from typing import Any
@@ -43,7 +43,7 @@ class Command(BaseCommand):
             words = (f"{field}: {' '.join(said)}" for field, said in error.message_dict.items())
             raise CommandError(" ".join(words)) from None
         if User.objects.filter(email=invitation.email).exists():
-            raise CommandError(f"{invitation.email} is registered already.")
+            raise CommandError(f"{invitation.email} is already registered.")
         create(account, invitation)
         if options["json"]:
             made = {"account_id": str(account.pk), "invitation_id": str(invitation.pk)}

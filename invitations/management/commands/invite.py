@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
 
 def company(words: str) -> Account:
-    """The company with this id or name; CommandError unless it is exactly one."""
+    """The company with this id or name. Raises CommandError unless there is exactly one."""
     try:
         found = Account.objects.filter(pk=UUID(words))
     except ValueError:
@@ -59,4 +59,4 @@ def company(words: str) -> Account:
     except Account.DoesNotExist:
         raise CommandError(f"No company has the name or id {words}.") from None
     except Account.MultipleObjectsReturned:
-        raise CommandError(f"Several companies are named {words}: give the id.") from None
+        raise CommandError(f"Several companies are named {words}. Give the id instead.") from None

@@ -1,4 +1,4 @@
-"""`manage.py importkeys`: the signing keys of 1.0.0, which were files."""
+"""`manage.py importkeys`: import the signing keys of 1.0.0, which were files."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`manage.py listkeys`: the signing keys and their states."""
+"""`manage.py listkeys`: list the signing keys and their states."""
 
 from django.core.management.base import BaseCommand
 
@@ -6,7 +6,7 @@ from keys.cache import signing_keys
 
 
 class Command(BaseCommand):
-    help = "List the signing keys: kid, state, and from when each signs."
+    help = "List the signing keys: kid, state, and the time from which each one signs."
 
     def handle(self, *args: object, **options: object) -> None:
         self.stdout.write(f"{'kid':43}  {'state':10}  signs from")

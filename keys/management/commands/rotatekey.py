@@ -1,4 +1,4 @@
-"""`manage.py rotatekey`: a new signing key, which every host takes over by itself."""
+"""`manage.py rotatekey`: add a new signing key, which every host reads within seconds."""
 
 from typing import Any
 

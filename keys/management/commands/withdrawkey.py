@@ -1,4 +1,4 @@
-"""`manage.py withdrawkey`: the answer to a signing key that has leaked."""
+"""`manage.py withdrawkey`: withdraw a signing key that has leaked."""
 
 from typing import Any
 
@@ -18,5 +18,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, kid: str, **options: Any) -> None:
         if not SigningKey.objects.withdraw(kid):
-            raise CommandError(f"{kid} is unknown, or withdrawn already.")
+            raise CommandError(f"{kid} is unknown, or was already withdrawn.")
         self.stdout.write(f"{kid} is withdrawn.")

@@ -1,4 +1,4 @@
-"""`manage.py prune`: delete what is kept no longer."""
+"""`manage.py prune`: delete old data."""
 
 from typing import Any
 

@@ -20,7 +20,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--once", action="store_true", help="do what is due now; exit with 1 if mail fails"
+            "--once",
+            action="store_true",
+            help="do what is due, then stop; exit with 1 if mail fails",
         )
         parser.add_argument(
             "--check", action="store_true", help="exit with 1 if no worker has run for ten minutes"

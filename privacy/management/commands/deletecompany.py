@@ -1,4 +1,4 @@
-"""`manage.py deletecompany`: a company goes for good, with everybody in it."""
+"""`manage.py deletecompany`: delete a company and erase its users."""
 
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         if account.is_operators:
             raise CommandError("The operators' company cannot be deleted.")
         people = account.users.count()
-        asked = f"Erase {account.name} and {people} people for good? Type the company's name: "
+        asked = f"Erase {account.name} and its {people} users for good? Type the company's name: "
         with prompting():
             if not options["yes"] and input(asked).strip() != account.name:
                 raise CommandError("Nothing was deleted.")

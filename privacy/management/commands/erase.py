@@ -1,4 +1,4 @@
-"""`manage.py erase`: a person goes for good."""
+"""`manage.py erase`: erase a user."""
 
 from typing import Any
 
@@ -36,9 +36,9 @@ class Command(BaseCommand):
 
 
 def show_progress(out: OutputWrapper) -> None:
-    """Do here and now what the mail worker would. Stopping it does no harm: the worker goes on, and
-    looks once more for what was written at the same moment."""
+    """Do the mail worker's part now. It is safe to stop: the worker goes on, and looks once more
+    for events that were written meanwhile."""
     total = 0
     while count := Erasure.objects.work_off(wait=True):
         total += count
-        out.write(f"{total} users and events done.")
+        out.write(f"{total} users and events processed.")

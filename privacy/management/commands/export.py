@@ -1,4 +1,4 @@
-"""`manage.py export`: all that is stored about a user, for a data request."""
+"""`manage.py export`: write all data about a user, for a data request."""
 
 import json
 from typing import Any
