@@ -1,4 +1,4 @@
-"""The links of signing in, in the admin site."""
+"""Sign-up and unlock links in the admin site."""
 
 from django.contrib import admin
 

@@ -7,8 +7,8 @@ from django.contrib.auth.backends import ModelBackend
 
 
 class EmailBackend(ModelBackend):
-    """Loads users and their permissions. `authenticate()` finds nobody: it could tell its callers
-    neither a lock nor a missing second factor, so every log-in calls `check_credentials` instead.
+    """Loads users and their permissions. `authenticate()` always fails: it could not report a
+    lockout or a missing second factor, so every sign-in calls `check_credentials` instead.
     """
 
     def authenticate(self, *args: object, **options: object) -> None:

@@ -1,5 +1,5 @@
-"""Cookies: which ones are trusted, and the refresh cookie. It is set and cleared with the same
-attributes, or browsers would keep it.
+"""Which cookies are trusted, and the refresh cookie. It must be set and cleared with the same
+attributes, or browsers keep it.
 
 The contract: interface §5.
 """
@@ -19,7 +19,7 @@ DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 def drop_untrusted_cookies(request: HttpRequest) -> None:
-    """Leave in `request.COOKIES` only what can be trusted, whatever a cookie is for.
+    """Leave only trusted cookies in `request.COOKIES`.
 
     An attacker on a neighbouring host can plant cookies of our names in a browser ("cookie
     tossing"). Of several with one name it is unknown which is ours: they become an empty one, which
@@ -36,16 +36,16 @@ def drop_untrusted_cookies(request: HttpRequest) -> None:
 
 
 def repeated(header: str) -> list[str]:
-    """The names that a Cookie header holds more than once (RFC 6265 §5.4 allows it). It is decoded
-    as Django does: a name may have spaces around it that are not ASCII, which Django strips."""
+    """The names that occur more than once in a Cookie header (RFC 6265 §5.4 allows it). Decoded as
+    by Django, which strips non-ASCII spaces around names."""
     header = header.encode("latin-1").decode(errors="replace")
     names = Counter(pair.partition("=")[0].strip() for pair in header.split(";"))
     return [name for name, times in names.items() if times > 1]
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Whether a foreign page sent this request (by its Origin, RFC 6454 §7). Ours are the pages of
-    this service, of the front-end, and of the origins that CORS allows."""
+    """Whether a foreign page sent this request, by its Origin (RFC 6454 §7). Pages of this service,
+    of the front-end and of CORS_ALLOWED_ORIGINS are not foreign."""
     origin = request.META.get("HTTP_ORIGIN")
     if origin is None:
         return False
@@ -60,7 +60,7 @@ def origin_of(url: str) -> str:
 
 
 def own_origin(request: HttpRequest) -> str | None:
-    """The origin by which the browser called us; None where the host is not one of ours."""
+    """The origin under which the browser called this service; None for an unknown host."""
     try:
         return origin_of(f"{request.scheme}://{request.get_host()}")
     except DisallowedHost:
@@ -68,7 +68,7 @@ def own_origin(request: HttpRequest) -> str | None:
 
 
 def set_refresh_cookie(response: HttpResponseBase, encoded: str, expires: int) -> None:
-    """Hand the browser the token until it expires, in epoch seconds; no script can read it."""
+    """Set the token as an HttpOnly cookie until it expires, in epoch seconds."""
     response.set_cookie(
         NAME,
         encoded,
@@ -81,6 +81,6 @@ def set_refresh_cookie(response: HttpResponseBase, encoded: str, expires: int) -
 
 
 def clear_refresh_cookie(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Make the browser forget the token, unless a foreign page asks."""
+    """Clear the cookie, unless the request comes from a foreign page."""
     if not is_foreign(request):
         set_refresh_cookie(response, "", 0)

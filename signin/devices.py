@@ -1,9 +1,9 @@
 """Known devices: browsers in which a user has signed in before, recognised by a cookie.
 
-With DEVICE_LOCKOUT a known device has failed attempts and a lock of its own, so that strangers who
-guess passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Attacks with Device
-Cookies"). The cookie alone doesn't sign in. It holds a random secret for each of the users who have
-signed in with the browser, and the database a digest of it.
+With DEVICE_LOCKOUT a known device has its own failed attempts and lock, so that strangers who guess
+passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Attacks with Device Cookies").
+The cookie doesn't sign in by itself. It holds a random secret for each user who has signed in with
+the browser; the database has a digest of it.
 """
 
 import hashlib
@@ -40,17 +40,17 @@ def digest(secret: str) -> str:
 
 class DeviceQuerySet(models.QuerySet["Device"]):
     def live(self) -> Self:
-        """Devices that are known still: they end with the user's sessions."""
+        """Devices that are still known; they end with the user's sessions."""
         since = timezone.now() - LIFE
         return self.filter(used_at__gt=since, token_version=F("user__token_version"))
 
     def of_browser(self, user: User | None, known: list[str]) -> Self:
-        """The device of a browser that shows these secrets, if the user knows it."""
+        """The user's known device with one of these secrets, if any."""
         owner = user.pk if user else NOBODY
         return self.live().filter(user=owner, digest__in=[digest(secret) for secret in known])
 
     def prune(self) -> int:
-        """Delete those that are known no longer; returns their number."""
+        """Delete devices that are no longer known; returns their number."""
         return delete_in_batches(self.exclude(pk__in=Device.objects.live().values("pk")))
 
 
@@ -75,28 +75,28 @@ class Device(models.Model):
         return self.name
 
     def forget(self) -> None:
-        """Delete the device: at the next sign-in it is a stranger's. Of parallel calls one does."""
+        """Delete the device, which then counts as unknown. One of several parallel calls does."""
         deleted, _ = Device.objects.filter(pk=self.pk).delete()
         if deleted:
             trail.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
 
 
 def read_secrets(request: HttpRequest | Request | None) -> list[str]:
-    """What the request's cookie holds."""
+    """The secrets in the request's cookie."""
     cookie = request.COOKIES.get(NAME, "") if request is not None else ""
     return [part for part in cookie.split(".")[:MOST_SECRETS] if part]
 
 
 def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
-    """The id of the browser's device if the user knows it, else UNKNOWN_DEVICE."""
+    """The id of the browser's device if it is known for the user, else UNKNOWN_DEVICE."""
     known = read_secrets(request) if settings.DEVICE_LOCKOUT else []
     device = Device.objects.of_browser(user, known).first() if known else None
     return device.pk.hex if device else UNKNOWN_DEVICE
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
-    """Make the browser known to the user, after a sign-in or by an e-mailed link. A new secret is
-    made for it, since one that the browser brings may be an attacker's ("cookie tossing")."""
+    """Make the browser a known device, after a sign-in or by an e-mailed link. It gets a new
+    secret, since an attacker may have planted the one that it sends ("cookie tossing")."""
     if not settings.DEVICE_LOCKOUT:
         return
     known = read_secrets(request)

@@ -1,7 +1,7 @@
-"""Errors of signing in and of second factors: a status and the words of the contract.
+"""Errors of signing in and of second factors: status and text are the contract's.
 
-`config.errors` shapes the answers. Where a call carries a bearer token, `ProofView` answers
-`FactorNeeded` and `WrongPasskey` with 403: a 401 would have the client refresh and guess again.
+`config.errors` makes the answers. For calls with a bearer token, `ProofView` answers `FactorNeeded`
+and `WrongPasskey` with 403: after a 401 clients would refresh their token and guess again.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ class WrongCredentials(APIException):
 
 
 class WrongPassword(APIException):
-    """For calls with a bearer token, which answer 403 for the reason above."""
+    """For calls with a bearer token, which answer 403 (see above)."""
 
     status_code = 403
     default_detail = "wrong password"
@@ -27,15 +27,15 @@ class InvalidRefreshToken(APIException):
 
 
 class TooManyHashes(APIException):
-    """Too many callers wait for a password to be hashed. Nothing was looked up or counted."""
+    """Too many requests wait to hash a password. Nothing was looked up or counted."""
 
     status_code = 503
     default_detail = "service unavailable"
-    wait = 2  # seconds until it is worth another try
+    wait = 2  # seconds, for Retry-After
 
 
 class FactorNeeded(APIException):
-    """The password is right, but not sufficient. `extra` stands in the answer beside the error."""
+    """The password is right, but not sufficient. `extra` is added to the answer's body."""
 
     status_code = 401
 
@@ -45,15 +45,15 @@ class FactorNeeded(APIException):
 
 
 class SecondFactorRequired(FactorNeeded):
-    """The call has neither a code nor a passkey. Counts as neither failure nor success. `methods`
-    are those that the user has."""
+    """The request has neither a code nor a passkey. Counts as neither failure nor success.
+    `methods` are those that the user has set up."""
 
     default_detail = "second factor required"
 
 
 class WrongCode(FactorNeeded):
-    """The code or the passkey is wrong, which counts like a wrong password. `cause` tells the user,
-    who has shown the password, what to do about it."""
+    """The code or the passkey is wrong, which counts like a wrong password. `cause` tells the user
+    what to do."""
 
     default_detail = "wrong code"
 
@@ -69,14 +69,14 @@ FACTOR_ERRORS = (SecondFactorRequired, WrongCode, FactorMustBeSetUp)
 
 
 class WrongPasskey(APIException):
-    """Anything wrong about a passkey: a precise answer would help a forger."""
+    """The passkey is invalid. A reason would help an attacker."""
 
     status_code = 401
     default_detail = "wrong passkey"
 
 
 class NoSuchFactor(APIException):
-    """Also the answer of all passkey calls where this service's host does not allow passkeys."""
+    """Also raised by all passkey calls if the service's host does not allow passkeys."""
 
     status_code = 404
     default_detail = "not found"

@@ -1,4 +1,4 @@
-"""The bases of views that take a password besides the log-in: re-authentication and e-mailed
+"""Base classes of views that take a password, other than sign-in: re-authentication and e-mailed
 links."""
 
 from typing import Any, ClassVar
@@ -38,14 +38,14 @@ PROOF_NEEDED = Raises(WrongPassword, *FACTOR_ERRORS)
 
 
 class ProofView(ProtectedView):
-    """A call for which a signed-in user shows the password again, and the second factor if they
-    have one. Counted in the credential tier."""
+    """A call that needs re-authentication: the password again, and the second factor if the user
+    has one. Counted in the credential tier."""
 
     throttle_classes = [CredentialThrottle]
     serializer_class: ClassVar[type[Serializer]] = ProofSerializer
 
     def prove(self) -> Data:
-        """Check the caller's password and factor as a log-in does, lockout included; the body.
+        """Check the caller's password and factor as for a sign-in, lockout included; the body.
         Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
         data = valid(self.serializer_class, self.request)
         shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
@@ -56,8 +56,8 @@ class ProofView(ProtectedView):
         return data
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Answer 403 where a log-in answers 401, which would have the client refresh its token and
-        send the guess again."""
+        """Answer 403 instead of the 401 of a sign-in, after which the client would refresh its
+        token and send the guess again."""
         if isinstance(exc, (FactorNeeded, WrongPasskey)):
             exc.status_code = 403
         return super().handle_exception(exc)
@@ -74,9 +74,9 @@ class LinkSignInView(CredentialView):
     kind: ClassVar[Kind]
 
     def sign_in_by_link(self, request: Request) -> Response:
-        """AuthResponse. Raises InvalidLink, TooManyAttempts, or what `check_factor` and `redeem`
-        raise, and the link is not used up. FactorMustBeSetUp is also raised when all is done: to a
-        new user of a company that requires a second factor."""
+        """AuthResponse. Raises InvalidLink, TooManyAttempts, or as `check_factor` and `redeem`; the
+        link is then not used up. For a new user of a company that requires a second factor it
+        raises FactorMustBeSetUp after everything is done."""
         user, method = self.use_link(request, valid(self.serializer_class, request))
         return session_response(request, user, method)
 
@@ -92,8 +92,8 @@ class LinkSignInView(CredentialView):
         except ValidationError as error:
             raise ValidationError({"password": error.detail}) from None
         data["password"] = make_password(data["password"])
-        # A mailbox alone signs in no user with a second factor. A user who has to set one up does
-        # so after the link is used, so that the set-up alone can't sign anyone in quietly.
+        # Access to a mailbox is not enough for users with a second factor. Users who must set one
+        # up do so after the link is used, so that the set-up cannot sign anyone in unnoticed.
         has_factor = person.has_second_factor
         method = check_factor(person, proof, device) if has_factor else Method.PASSWORD
         with transaction.atomic():
@@ -108,12 +108,12 @@ class LinkSignInView(CredentialView):
         return user, method
 
     def person(self, link: Any, data: Data) -> User:
-        """The link's user, or who will be: what is known of them must not be their password."""
+        """The link's user or future user, whose data must not be used as the password."""
         raise NotImplementedError
 
     def redeem(self, link: Any, data: Data) -> User:
-        """Use the link up, in the caller's transaction, with the body; its password is a hash. The
-        user whom this makes or changes."""
+        """Use the link up, in the caller's transaction; the body's password is a hash. Returns the
+        user that is created or changed."""
         raise NotImplementedError
 
     def record(self, link: Any, user: User) -> None:

@@ -1,8 +1,8 @@
-"""How passwords are hashed, and how many at a time.
+"""The password hasher, and a limit of how many passwords are hashed at a time.
 
-A hash takes a core and 19 MiB for 20 ms, so a crowd at the log-in would take every thread and core
-from all other calls. A process makes as many hashes at a time as it has cores to itself, and lets
-some callers wait; a quarter of its threads stays free for calls that hash nothing.
+A hash takes a core and 19 MiB for 20 ms, so many sign-ins at once would leave no thread or core for
+other calls. A process computes as many hashes at a time as it has cores to itself, and lets some
+callers wait; a quarter of its threads stays free for other calls.
 """
 
 import contextlib
@@ -30,14 +30,14 @@ hashing = threading.BoundedSemaphore(AT_A_TIME)
 
 @contextlib.contextmanager
 def hash_slot() -> Iterator[None]:
-    """Wait for a turn to hash a password, and keep it for the length of the block.
+    """Wait for a slot to hash a password, and keep it for the length of the block.
 
-    Enter it once a call, outside transactions, before anything is looked up: what a lookup has
-    found would be old after the wait, and every caller has to wait alike, whatever the address.
-    The block also holds the queries that belong to the check, so that a slow database keeps no more
-    connections busy than there are turns. A thread that has to wait gives its connection back.
+    Enter it once per request, outside transactions, before any lookup: results would be outdated
+    after the wait, and all callers must wait alike, whatever the address. The block includes the
+    queries of the check, so that a slow database keeps no more connections busy than there are
+    slots. A waiting thread gives its connection back.
 
-    Raises TooManyHashes (503 with Retry-After) at once if too many callers wait already, or after
+    Raises TooManyHashes (503 with Retry-After) at once if too many callers are waiting, or after
     PATIENCE.
     """
     if not admitted.acquire(blocking=False):
@@ -76,11 +76,11 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     salt_entropy = 95
 
     def salt(self) -> str:
-        """Empty: libsodium draws the salt."""
+        """Empty, since libsodium generates the salt."""
         return ""
 
     def encode(self, password: str, salt: str) -> str:
-        """`argon2$argon2id$v=19$…`; a hash with a given salt is made by Django's hasher."""
+        """`argon2$argon2id$v=19$…`. With a given salt, Django's hasher computes it."""
         if salt:
             return super().encode(password, salt)
         hashed = argon2id.str(password.encode(), self.time_cost, self.memory_cost * 1024)

@@ -1,4 +1,4 @@
-"""The log-in from top to bottom: `POST /auth/login`, and the check that all ways to sign in share.
+"""Signing in: `POST /auth/login`, and the check that all ways to sign in with a password share.
 
 REST, the consent page, the admin site and re-authentication call `check_credentials`. Neither the
 bytes, the headers nor the time of its refusals tell whether an address is registered.
@@ -60,7 +60,7 @@ class LoginView(CredentialView):
         return session_response(request, user, method)
 
 
-@hash_slot()  # first of all, so that a thread that waits holds no database connection
+@hash_slot()  # first, so that a waiting thread holds no database connection
 def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the caller's)
     request: HttpRequest | Request | None,
     email: str,
@@ -71,15 +71,15 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     staff: bool = False,
     signs_in: bool = True,
 ) -> tuple[User, Method]:
-    """The user with this canonical address and password, and by which method they have signed in.
+    """The user with this canonical address and password, and the method of the sign-in.
 
     The calling view has counted the request in the credential tier. `staff` admits staff only.
-    Users who are signed in already are checked without `signs_in`, which records it.
+    `signs_in` records the sign-in; re-authentication does without.
 
     `code` is as typed, `passkey` an AuthenticationResponseJSON. Raises TooManyHashes (nothing was
-    looked at), TooManyAttempts while the address is locked, WrongCredentials, or what
-    `check_factor` raises. An unknown address, an inactive user and one without a password cost one
-    hash and one failed attempt, exactly as a wrong password does.
+    looked up), TooManyAttempts while the address is locked, WrongCredentials, or as `check_factor`.
+    Unknown addresses, inactive users and users without a password cost one hash and one failed
+    attempt, exactly like a wrong password.
     """
     user = User.objects.find_by_email(email=email)
     device = device_of(request, user)
@@ -95,7 +95,7 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
         trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
     method = check_factor(user, Proof(code, passkey), device, staff=staff)
-    # Looked at again: of many guesses made at once, some may have failed during the hash.
+    # Checked again: parallel guesses may have failed during the hash.
     Lockout.objects.clear(email, device)
     if signs_in:
         detail: Data = {} if method is Method.PASSWORD else {"method": method.value}
@@ -105,12 +105,12 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
 
 @functools.cache
 def dummy_hash() -> str:
-    """The hash of an unknown password, with the parameters of a new one."""
+    """A hash of a random password, with the current parameters."""
     return make_password(get_random_string(32))
 
 
 def renew_hash(user: User | None, password: str) -> None:
-    """Replace a hash of older parameters, unless the password was changed meanwhile."""
+    """Replace a hash with old parameters, unless the password was changed meanwhile."""
     if user is not None:
         same = User.objects.filter(pk=user.pk, password=user.password)
         same.update(password=make_password(password))
@@ -119,9 +119,9 @@ def renew_hash(user: User | None, password: str) -> None:
 def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> None:
     """Count and record a failed attempt. Raises TooManyAttempts if the address is locked by now.
 
-    The owner of an address that strangers have locked is mailed a link past the lock. The mail
-    worker finds out whether there is an owner, so that the queries are the same for every address.
-    So the audit log gets the address only.
+    If unknown devices have locked the address, its owner is mailed an unlock link. The mail worker
+    finds out whether there is an owner, so that the queries are the same for every address. For the
+    same reason the audit log gets only the address.
     """
     if device and not Lockout.objects.has_room(email, device):
         device = UNKNOWN_DEVICE

@@ -1,5 +1,5 @@
-"""E-mailed links to complete a sign-up and to unlock an address. Second factors have a file of
-their own."""
+"""E-mailed links to complete a sign-up and to unlock an address. The models of second factors are
+in `factors.models`."""
 
 from datetime import timedelta
 from ipaddress import ip_network
@@ -40,11 +40,11 @@ class SignupLink(EmailedLink):
 
 
 class UnlockLink(EmailedLink):
-    """A link past the lock, mailed to the owner of an address that strangers have locked."""
+    """An unlock link, mailed to the owner of an address that unknown devices have locked."""
 
     page = "unlock"
     mail_name = "unlock"
-    seconds_setting = "PASSWORD_CHANGE_SECONDS"  # as short a life as a password-change link's
+    seconds_setting = "PASSWORD_CHANGE_SECONDS"  # the lifetime of password-change links
     per_hour = 1
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
@@ -74,9 +74,9 @@ class UnlockLink(EmailedLink):
         )
 
     def redeem(self) -> User:
-        """Use the link up, in the caller's transaction, and clear the strangers' lock of its
-        address; the link's user. Raises InvalidLink, also if the user is inactive or has another
-        address by now."""
+        """Use the link up, in the caller's transaction, and end the lock of the address for unknown
+        devices. Returns the user. Raises InvalidLink, also if the user is inactive or has another
+        address now."""
         self.use()
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         user: User | None = users.first()
@@ -95,7 +95,7 @@ class UnlockLink(EmailedLink):
 
 
 def network_of(address: str) -> str:
-    """The network to name in a mail: the /24 of an IPv4 address; IPv6 ones already are a /64."""
+    """The network to name in a mail: the /24 of an IPv4 address; IPv6 is already a /64."""
     try:
         return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
     except ValueError:

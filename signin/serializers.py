@@ -59,8 +59,8 @@ class RefreshSerializer(serializers.Serializer):
 
 @example(SIGN_IN_RESPONSE)
 class AuthResponse(serializers.Serializer):
-    access_token = serializers.CharField(help_text="JWT, RS256; sent as a bearer token.")
-    refresh_token = serializers.CharField(help_text="JWT, RS256; good for a new pair.")
+    access_token = serializers.CharField(help_text="JWT (RS256), to be sent as a bearer token.")
+    refresh_token = serializers.CharField(help_text="JWT (RS256), for `POST /auth/refresh`.")
     token_type = serializers.ChoiceField(["Bearer"])
     user = UserResponse()
 

@@ -1,4 +1,4 @@
-"""Sign-up, refresh, log-out and unlocking.
+"""Sign-up, refresh, sign-out, unlocking and known devices.
 
 The contract: interface §4.
 """
@@ -47,7 +47,7 @@ from throttling.openapi import Raises, sets_cookie
 
 class SignupView(CredentialView):
     """POST /auth/signup: request a sign-up link. The mail worker finds out whether the address is
-    free, so that nothing here depends on it."""
+    free, so the answer does not depend on it."""
 
     @extend_schema(
         operation_id="signUp",
@@ -75,7 +75,7 @@ class CompleteSignupView(LinkSignInView):
     @extend_schema(
         summary="Complete a sign-up",
         description="Creates the company and its admin, uses up the token, and signs the admin in. "
-        "`/auth/register` and `/auth/complete-signup` are two names of this call.",
+        "`/auth/register` and `/auth/complete-signup` are the same call.",
         request=CompleteSignupSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
         parameters=[COOKIE],
@@ -101,10 +101,10 @@ class CompleteSignupView(LinkSignInView):
 
 
 class RefreshView(CredentialView):
-    """POST /auth/refresh: a fresh pair for a refresh token, from the cookie or else the body.
+    """POST /auth/refresh: a new pair for a refresh token from the cookie, or else the body.
 
-    Stateless: a token may be used any number of times while it is valid, since the tabs of a
-    browser refresh at the same moment.
+    Stateless: a token may be used any number of times while it is valid, since several tabs of a
+    browser may refresh at the same moment.
     """
 
     @extend_schema(
@@ -148,8 +148,8 @@ class RefreshView(CredentialView):
 
 
 class UnlockView(CredentialView):
-    """POST /lockouts/redeem: clear the strangers' lock of an address by the link mailed to it. With
-    DEVICE_LOCKOUT this browser becomes a known device. Signs nobody in."""
+    """POST /lockouts/redeem: end the lock of an address for unknown devices, by the link mailed to
+    it. With DEVICE_LOCKOUT this browser becomes a known device. It does not sign in."""
 
     @extend_schema(
         operation_id="redeemUnlock",
@@ -177,7 +177,7 @@ class UnlockView(CredentialView):
     )
 )
 class DevicesView(ProtectedView, ListAPIView):
-    """GET /auth/devices: the browsers that count as the caller's own, with DEVICE_LOCKOUT."""
+    """GET /auth/devices: the caller's known devices (DEVICE_LOCKOUT)."""
 
     serializer_class = DeviceSerializer
 
@@ -186,7 +186,7 @@ class DevicesView(ProtectedView, ListAPIView):
 
 
 class DeviceView(ProtectedView):
-    """DELETE /auth/devices/{id}: this browser is a stranger's at the next sign-in."""
+    """DELETE /auth/devices/{id}: forget a known device."""
 
     @extend_schema(
         operation_id="forgetDevice",
@@ -201,7 +201,7 @@ class DeviceView(ProtectedView):
 
 
 class LogoutView(ProtectedView):
-    """POST /auth/logout: make the browser forget the refresh token."""
+    """POST /auth/logout: clear the refresh cookie."""
 
     @extend_schema(
         operation_id="logOut",

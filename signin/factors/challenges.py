@@ -1,5 +1,5 @@
-"""Challenges for passkeys to sign (WebAuthn Level 3, §13.4.3). We sign them ourselves, so that
-asking for one stores nothing. They live for five minutes; `UsedChallenge` makes them single-use."""
+"""Challenges for passkeys to sign (WebAuthn Level 3, §13.4.3). The service signs them itself, so
+that none is stored. They are valid for five minutes; `UsedChallenge` makes them single-use."""
 
 import secrets
 import time

@@ -1,5 +1,5 @@
 """Enrolment tokens, for users who have shown a password or a link but lack the second factor that
-their company requires. They open the calls that add a factor, and nothing else."""
+their company requires. They are valid only for the calls that add a factor."""
 
 from django.core import signing
 from rest_framework.request import Request
@@ -13,7 +13,7 @@ ENROLMENT = "enrolment"  # as `request.auth`, in place of an access token
 
 
 def enrolment_for(user: User) -> str:
-    """A token for ten minutes, or until the user has a factor or their sessions are ended."""
+    """A token for ten minutes, or until the user has a factor or their sessions end."""
     return signing.TimestampSigner(salt=SALT).sign_object([str(user.pk), user.token_version])
 
 

@@ -1,7 +1,7 @@
 """Second factors on pages with plain forms: the consent page and the admin site's log-in.
 
-The first page takes address and password, the second one the code. No half-finished sign-in is kept
-in between: the second page sends both again, encrypted, and everything is checked at once.
+The first page takes address and password, the second one the code. Nothing is stored in between:
+the second page sends both again, encrypted, and everything is checked at once.
 """
 
 import json
@@ -22,20 +22,20 @@ PURPOSE = "signin.form"
 
 
 def passkey_options(request: HttpRequest | Request) -> str:
-    """What the browser asks for a passkey with, as JSON; "" if the host by which it called us
-    allows no passkeys."""
+    """The browser's options to use a passkey, as JSON; "" if the request's host allows no
+    passkeys."""
     here = own_origin(request) in settings.PASSKEYS_ORIGINS
     return json.dumps(request_options()) if here else ""
 
 
 def second_page(request: HttpRequest | Request, email: str, password: str) -> dict[str, str]:
-    """For the page that asks for a factor: `sealed`, and `passkey`, the options for its button."""
+    """The second page's context: `sealed`, and `passkey`, the options for its button."""
     sealed = fernet(PURPOSE).encrypt(json.dumps([email, password]).encode()).decode()
     return {"sealed": sealed, "passkey": passkey_options(request)}
 
 
 def unseal(text: str) -> tuple[str, str]:
-    """Address and password from a page that is less than five minutes old; else both ""."""
+    """Address and password from a page less than five minutes old; otherwise both ""."""
     try:
         email, password = json.loads(fernet(PURPOSE).decrypt(text, ttl=LIFE))
     except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
@@ -44,7 +44,7 @@ def unseal(text: str) -> tuple[str, str]:
 
 
 def shown_factor(form: Mapping[str, Any]) -> dict[str, Any]:
-    """`code` and `passkey` in the second page's form; a passkey that is not JSON is a wrong one."""
+    """`code` and `passkey` in the second page's form; a passkey that is not JSON counts as wrong."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):

@@ -1,5 +1,5 @@
-"""Second factors of users. The step of a code, a recovery code and a challenge are used up by one
-statement each, which decides between requests that race."""
+"""Second factors of users. One statement each uses up a code's step, a recovery code or a
+challenge, which decides races."""
 
 import base64
 import hashlib
@@ -52,7 +52,7 @@ class App(NamedTuple):
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_for(self, user: User) -> Self:
-        """The user's row, if there is one. No other request changes their factors until the
+        """The user's row, if any, locked: no other request changes their factors until the
         transaction ends. Raises NotAuthenticated if their sessions have ended."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
         if not users.filter(token_version=user.token_version).exists():
@@ -60,10 +60,10 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         return self.filter(user=user)
 
     def open(self, user: User) -> "tuple[Factors, list[str] | None]":
-        """The user's row to add a factor to; with the first one the recovery codes, in clear.
+        """The user's row for adding a factor, and for the first one the recovery codes in clear.
 
         In the caller's transaction. The first factor ends all sessions and enrolments, since they
-        were begun without one; the caller begins a new session of `user`.
+        were begun without one; the caller must begin a new session of `user`.
         """
         factors = self.lock_for(user).first()
         if factors is not None:
@@ -75,16 +75,16 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         return factors, RecoveryCode.objects.renew(factors)
 
     def use_up_codes(self) -> int:
-        """Refuse every code that any app can have shown by now; of how many apps. A restored backup
-        does not know which were used."""
+        """Refuse all codes that apps have shown until now, since a restored backup does not know
+        which were used; returns the number of apps."""
         last = totp.last_step()
         return self.filter(totp_id__isnull=False, totp_step__lt=last).update(totp_step=last)
 
     def reset(self, user: User, actor: User | None = None) -> bool:
-        """Remove all factors and codes of a user; whether there were any. Their sessions end, and
-        they are mailed. `actor` is None for a command. Raises CannotResetOwnFactors, since removing
-        one's own takes the password and a factor, and PermissionDenied if the actor may not act
-        on them."""
+        """Remove all factors and codes of a user, end their sessions, and notify them. Returns
+        whether there were any. `actor` is None for a command. Raises CannotResetOwnFactors, since
+        removing one's own takes the password and a factor, and PermissionDenied if the actor may
+        not act on the user."""
         if actor == user:
             raise CannotResetOwnFactors
         with transaction.atomic():
@@ -102,8 +102,8 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
 
 class Factors(models.Model):
-    """A user's app and their count of wrong codes; passkeys and recovery codes point here. There is
-    a row from the user's first factor to their last."""
+    """A user's app and count of wrong codes; passkeys and recovery codes refer to it. Exists while
+    the user has a factor."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="factors"
@@ -126,7 +126,7 @@ class Factors(models.Model):
         return f"second factors of {self.user_id}"
 
     def methods(self) -> list[str]:
-        """What the user can show, in the words of the API."""
+        """The user's methods, as the API names them."""
         app = ["totp"] if self.totp_id else []
         passkeys = ["passkey"] if self.passkeys.exists() else []
         codes = ["recovery_code"] if self.recovery_codes.exists() else []
@@ -154,8 +154,8 @@ class Factors(models.Model):
         return self.app()
 
     def add_passkey(self, **fields: object) -> "Passkey":
-        """Add a passkey, in the transaction of `open`. Raises TooManyFactors, or WrongPasskey for
-        one that is registered already."""
+        """Add a passkey, in the transaction of `open`. Raises TooManyFactors, or WrongPasskey if it
+        is already registered."""
         if self.passkeys.count() >= MOST_PASSKEYS:
             raise TooManyFactors
         try:
@@ -180,10 +180,10 @@ class Factors(models.Model):
         return named[0]
 
     def remove(self, factor_id: UUID) -> None:
-        """Remove the app or a passkey, and with the last of them the recovery codes.
+        """Remove the app or a passkey; with the last one also the recovery codes.
 
         Raises NoSuchFactor, or FactorStillRequired if the last one must stay. The company's row is
-        locked, so that it cannot begin to require a factor at the same moment.
+        locked, so that it cannot start requiring a factor at the same moment.
         """
         with transaction.atomic():
             Account.objects.lock(self.user.account_id)
@@ -205,17 +205,17 @@ class Factors(models.Model):
             self.record(Kind.FACTOR_REMOVED, going[0].kind, going[0].name)
 
     def record(self, kind: Kind, factor: str, name: str) -> None:
-        """Record what the user did, and mail it to them."""
+        """Record what the user did, and notify them."""
         trail.record(kind, actor=self.user, factor=factor)
         is_first = kind == Kind.FACTOR_ADDED and len(self.items()) == 1  # which ends all sessions
         self.user.send_notice(kind.name.lower(), factor=factor, name=name, is_first=is_first)
 
     def take_totp(self, code: str) -> str:
-        """Use up the step of the app's code, and all earlier ones: "" for a valid code, else why it
-        is refused, in the API's words. None is valid after MOST_WRONG_CODES.
+        """Use up the step of the app's code, and all earlier ones. Returns "" for a valid code,
+        else the cause in the API's words. After MOST_WRONG_CODES no code is valid.
 
-        One conditional UPDATE decides between requests that race. It also resets the count of wrong
-        codes, and encrypts the secret again in case SECRET_KEY has changed.
+        One conditional UPDATE decides races. It also resets the count of wrong codes, and encrypts
+        the secret again in case SECRET_KEY has changed.
         """
         secret = totp.decrypted(self.user_id, self.totp_secret) if self.totp_id else None
         step = totp.step_of(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
@@ -233,8 +233,7 @@ class Factors(models.Model):
         return "" if taken else "used_code"
 
     def take_recovery_code(self, code: str) -> bool:
-        """Whether this is a valid recovery code; uses it up. One DELETE decides between requests
-        that race."""
+        """Use up a recovery code; returns whether it was valid. One DELETE decides races."""
         with transaction.atomic():
             used = self.recovery_codes.filter(digest=digest(self.user_id, code)).delete()[0]
             if used:
@@ -264,8 +263,8 @@ class Factors(models.Model):
 
 
 class Passkey(models.Model):
-    """A WebAuthn credential: public data, which is useless to a thief. `handle` is the random user
-    handle that it was made with, and returns at each use."""
+    """A WebAuthn credential, which is public data. `handle` is the random user handle that it was
+    made with and returns at each use."""
 
     kind = "passkey"
 
@@ -303,7 +302,7 @@ class Passkey(models.Model):
 
 class RecoveryCodeManager(models.Manager["RecoveryCode"]):
     def renew(self, factors: Factors) -> list[str]:
-        """Replace the codes with ten new ones, in clear: the only time that they are shown."""
+        """Replace the codes with ten new ones; returns them in clear, for the only time."""
         codes = [base64.b32encode(secrets.token_bytes(10)).decode() for _ in range(RECOVERY_CODES)]
         factors.recovery_codes.all().delete()
         self.bulk_create(
@@ -313,8 +312,8 @@ class RecoveryCodeManager(models.Manager["RecoveryCode"]):
 
 
 class RecoveryCode(models.Model):
-    """A code for the loss of app and passkeys. It has 80 random bits, so a plain hash is enough; it
-    doesn't depend on SECRET_KEY, and survives its loss."""
+    """A code for users who have lost their app and passkeys. It has 80 random bits, so a plain hash
+    is enough, which doesn't depend on SECRET_KEY."""
 
     factors = models.ForeignKey(
         Factors, models.CASCADE, related_name="recovery_codes", editable=False
@@ -345,18 +344,18 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
             raise WrongPasskey from None
 
     def use_up(self) -> None:
-        """Refuse every challenge made before now: a restored backup does not know which were
+        """Refuse all challenges made until now, since a restored backup does not know which were
         used."""
         self.update_or_create(nonce=ALL, defaults={"used_at": timezone.now()})
 
     def prune(self) -> int:
-        """Delete those that are too old to be used again; how many."""
+        """Delete challenges that have expired anyway; returns their number."""
         too_old = timezone.now() - timedelta(seconds=2 * challenges.LIFE)
         return delete_in_batches(self.filter(used_at__lte=too_old))
 
 
 class UsedChallenge(models.Model):
-    """A challenge that was answered. The row ALL stands for all that were made before it."""
+    """A challenge that was answered. The row ALL stands for all challenges made before it."""
 
     nonce = models.CharField(max_length=32, primary_key=True)
     used_at = models.DateTimeField(default=timezone.now, db_index=True)

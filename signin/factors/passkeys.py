@@ -1,6 +1,5 @@
-"""Passkeys (WebAuthn Level 3) by python-fido2, which checks no sign count, as synced passkeys need.
-
-No attestation is asked for.
+"""Passkeys (WebAuthn Level 3) with python-fido2. It ignores sign counts, as synced passkeys
+require. Attestation is not requested.
 """
 
 import secrets
@@ -76,8 +75,8 @@ def creation_options(user: User) -> dict[str, object]:
 
 
 def to_add(user: User) -> str:
-    """The purpose of a challenge to add a passkey. It ends with the user's sessions, so one
-    that was given for the password alone is void once the user has a factor."""
+    """The purpose of a challenge to add a passkey. It becomes invalid with the user's sessions: a
+    challenge that took only the password does so once the user has a factor."""
     return f"add to {user.pk}:{user.token_version}"
 
 
@@ -121,8 +120,8 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
 
 
 def take_passkey(response: Any, user: User | None = None) -> Passkey:
-    """The passkey, of this user or of any, that gave this AuthenticationResponseJSON. Uses the
-    challenge up and notes the use. Raises WrongPasskey."""
+    """The passkey, of this user or any, that made this AuthenticationResponseJSON. Uses the
+    challenge up and records the use. Raises WrongPasskey."""
     with checking():
         answer = AuthenticationResponse.from_dict(response)
     passkeys = Passkey.objects.select_related("factors__user")

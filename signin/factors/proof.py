@@ -1,4 +1,4 @@
-"""What users show besides the password, and how a sign-in was made."""
+"""Second factors in requests, and the methods of sign-ins."""
 
 import enum
 import re
@@ -17,9 +17,9 @@ SIX_DIGITS = re.compile(r"[0-9]{6}")
 
 
 class Method(enum.StrEnum):
-    """How a user has signed in."""
+    """The method of a sign-in."""
 
-    PASSWORD = enum.auto()  # or a mailed link
+    PASSWORD = enum.auto()  # or an e-mailed link
     TOTP = enum.auto()
     RECOVERY_CODE = enum.auto()
     PASSKEY = enum.auto()  # besides the password
@@ -47,7 +47,7 @@ class Proof:
 
     @property
     def method(self) -> Method:
-        """The method that this claims to be."""
+        """The claimed method."""
         if self.passkey:
             return Method.PASSKEY
         return Method.TOTP if SIX_DIGITS.fullmatch(self.plain_code) else Method.RECOVERY_CODE
@@ -58,7 +58,7 @@ class Proof:
         return SEPARATORS.sub("", self.code).upper()
 
     def refusal(self, user: User, factors: Factors) -> str:
-        """Use the proof up: "" if it is valid for the user, else the cause in the API's words."""
+        """Use the proof up. Returns "" if it is valid for the user, else the API's cause."""
         if self.method is Method.TOTP:
             return factors.take_totp(self.plain_code)
         if self.method is Method.RECOVERY_CODE:
@@ -71,9 +71,8 @@ class Proof:
 
 
 def amr_still(user: User, amr: Sequence[str]) -> Sequence[str] | None:
-    """The `amr` for a refreshed token: the assurance of a factor ends with the factor. `pwd` alone
-    if the second factor is gone, None if nothing is left. Without a second factor it costs no
-    query.
+    """The `amr` for a refreshed token: only `pwd` if the second factor was removed since, None if
+    nothing is left. Without a second factor it takes no query.
     """
     if "mfa" not in amr:
         return amr

@@ -17,7 +17,7 @@ A_FACTOR = {
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class CredentialField(serializers.JSONField):
-    """The `toJSON()` of what `navigator.credentials` gave; python-fido2 parses it."""
+    """The `toJSON()` of a result of `navigator.credentials`; python-fido2 parses it."""
 
     default_error_messages = {"object": "Must be an object."}
 
@@ -33,7 +33,7 @@ class ProofFields(serializers.Serializer):
     code = TextField(
         required=False,
         max_length=64,
-        help_text="Six digits of the authenticator app, or a recovery code.",
+        help_text="Six digits from the authenticator app, or a recovery code.",
     )
     passkey = CredentialField(required=False, help_text="An AuthenticationResponseJSON.")
 
@@ -86,9 +86,9 @@ class FactorsResponse(serializers.Serializer):
 
 @example({"id": "gAAAAABm…", "secret": "MFRGG…", "uri": "otpauth://totp/…", "qr": "<svg …"})
 class TotpResponse(serializers.Serializer):
-    id = serializers.CharField(help_text="For the call that confirms it.")
-    secret = serializers.CharField(help_text="Base32, to be typed.")
-    uri = serializers.CharField(help_text="`otpauth://`, which the QR code holds.")
+    id = serializers.CharField(help_text="For the call that confirms the app.")
+    secret = serializers.CharField(help_text="Base32, to be typed into the app.")
+    uri = serializers.CharField(help_text="The `otpauth://` URI of the QR code.")
     qr = serializers.CharField(help_text="An SVG.")
 
 

@@ -1,5 +1,5 @@
-"""TOTP (RFC 6238) with SHA-1, six digits and thirty seconds, which every authenticator app
-knows."""
+"""TOTP (RFC 6238) with SHA-1, six digits and thirty seconds, as every authenticator app
+supports."""
 
 import base64
 import hmac
@@ -25,7 +25,7 @@ ISSUER = "Consulting management"
 
 
 def encrypted(user_id: UUID, secret: bytes, purpose: str = "stored") -> str:
-    """A secret as it is stored, bound to its user, so that it is worthless in another row."""
+    """A secret as it is stored: encrypted for its user, so that it is useless in another row."""
     return fernet(f"signin.totp {purpose}").encrypt(user_id.bytes + secret).decode()
 
 
@@ -41,8 +41,8 @@ def decrypted(
 
 
 def begin(user: User) -> dict[str, str]:
-    """A new secret, and an `id` that holds it, encrypted, for ten minutes. Nothing is stored until
-    a code confirms it."""
+    """A new secret, and an `id` that contains it, encrypted, for ten minutes. Nothing is stored
+    until a code confirms it."""
     secret = secrets.token_bytes(LENGTH)
     uri = app(secret).get_provisioning_uri(user.email, ISSUER)
     return {
@@ -54,29 +54,29 @@ def begin(user: User) -> dict[str, str]:
 
 
 def pending_secret(user: User, pending: str) -> bytes | None:
-    """The secret of an `id` that `begin` gave the user less than ten minutes ago."""
+    """The secret in an `id` that `begin` made for the user less than ten minutes ago."""
     return decrypted(user.pk, pending, pending_of(user), PENDING_LIFE)
 
 
 def pending_of(user: User) -> str:
-    """What a secret to be confirmed is encrypted for. It ends with the user's sessions, so one that
-    was given for the password alone is void once the user has a factor."""
+    """The purpose for which an unconfirmed secret is encrypted. It becomes invalid with the user's
+    sessions: a secret that took only the password does so once the user has a factor."""
     return f"pending {user.token_version}"
 
 
 def app(secret: bytes) -> TOTP:
-    return TOTP(secret, 6, SHA1(), SECONDS)  # noqa: S303  (HMAC, and what apps know)
+    return TOTP(secret, 6, SHA1(), SECONDS)  # noqa: S303  (HMAC, as apps support it)
 
 
 def last_step() -> int:
-    """The latest step whose code is accepted now, by the database's clock: a host whose own is
-    wrong takes right codes too."""
+    """The latest step whose code is accepted now, by the database's clock, so that a host with a
+    wrong clock accepts valid codes."""
     return int(time.time() - signing_keys.seconds_ahead) // SECONDS + 1
 
 
 def step_of(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
-    """The step of a code: the current, the previous or the next one, since clocks differ. None
-    for a wrong code, the latest if two have the same. All of them are always compared."""
+    """The step of a code: the current, previous or next one, since clocks differ. None for a wrong
+    code, the latest if two have the same. All of them are always compared."""
     last, generator = last_step(), app(secret)
     steps = range(last, last - back - 1, -1)
     right = [hmac.compare_digest(generator.generate(s * SECONDS), code.encode()) for s in steps]

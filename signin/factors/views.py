@@ -1,5 +1,5 @@
-"""The calls about second factors: sign in by passkey, list and change one's own, and, for admins,
-reset those of another user.
+"""The calls about second factors: signing in by passkey, managing one's own factors and, for
+admins, resetting those of others.
 """
 
 from collections.abc import Callable
@@ -63,9 +63,11 @@ class AddedResponse(serializers.Serializer):
     recovery_codes = serializers.ListField(
         child=serializers.CharField(),
         allow_null=True,
-        help_text="With the first factor: shown this once.",
+        help_text="With the first factor; shown only once.",
     )
-    session = AuthResponse(allow_null=True, help_text="With the first factor: it ends all others.")
+    session = AuthResponse(
+        allow_null=True, help_text="With the first factor, which ends all other sessions."
+    )
 
 
 def adds(status: int, wrong: type[APIException]) -> dict[str, Any]:
@@ -99,8 +101,8 @@ class PasskeyOptionsView(PasskeysOnly, CredentialView):
 
 
 class PasskeyLoginView(PasskeysOnly, CredentialView):
-    """POST /auth/passkeys/login: a passkey for a pair of tokens. A signature can't be guessed, so
-    the lockout doesn't apply: an attacker can't lock out the owner of a passkey."""
+    """POST /auth/passkeys/login: sign in by passkey. A signature can't be guessed, so lockouts
+    don't apply, and an attacker can't lock out the owner of a passkey."""
 
     @extend_schema(
         operation_id="logInByPasskey",
@@ -121,7 +123,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
 
 
 class AddFactorView(ProofView):
-    """One of the four calls that add a factor. An enrolment token opens them also."""
+    """Base of the four calls that add a factor. They also accept an enrolment token."""
 
     authentication_classes = [EnrolmentAuthentication]
 
@@ -130,9 +132,9 @@ class AddFactorView(ProofView):
         return {} if self.request.auth == ENROLMENT else super().prove()
 
     def add(self, add: Callable[[Factors], App | Passkey], method: Method) -> Response:
-        """AddedResponse with the item that `add` makes. The first factor ends all sessions, so the
-        answer has a new one. An enrolment completes a sign-in: it clears the lockout, or is refused
-        by it."""
+        """AddedResponse with the item that `add` returns. The first factor ends all sessions, so
+        the answer has a new one. An enrolment completes a sign-in: it clears the failed attempts,
+        or raises TooManyAttempts."""
         user, enrolling = self.request.user, self.request.auth == ENROLMENT
         with transaction.atomic():
             if enrolling:
