@@ -1,5 +1,5 @@
-"""Reads settings from environment variables. A bad value ends the start with one line, which names
-the variable and what it must be. It never repeats the value, which may be a secret."""
+"""Reads settings from environment variables. An invalid value stops the start with one line, which
+names the variable and what it must be, but never the value, which may be a secret."""
 
 import contextlib
 import os
@@ -24,10 +24,10 @@ from accounts.breaches import check_breach_file
 Default = TypeVar("Default")
 Choice = TypeVar("Choice", bound=str)
 Parsed = TypeVar("Parsed")
-Kind = tuple[Callable[[str], Parsed], str]  # a parser, which raises, and what a value must be
-Config = dict[str, Any]  # what a server's URL says, by the names of the library that connects
+Kind = tuple[Callable[[str], Parsed], str]  # a parser, and what a value must be
+Config = dict[str, Any]  # settings from a server's URL, as the connecting library names them
 
-OLD_NAMES = {"DEVICE_LOCKOUT": "LOCKOUT_RELIEF"}  # of 1.0.0; they go with 3.0
+OLD_NAMES = {"DEVICE_LOCKOUT": "LOCKOUT_RELIEF"}  # of 1.0.0; removed in 3.0
 
 
 def stop(name: str, problem: str) -> NoReturn:
@@ -40,7 +40,7 @@ def given(name: str, default: Default) -> str | Default:
     """The variable's value, or the content of the file that NAME_FILE names, or the default."""
     old = OLD_NAMES.get(name, "")
     if old in os.environ and name not in os.environ:
-        warnings.warn(f"{old} is now {name}; the old name goes with 3.0", FutureWarning, 2)
+        warnings.warn(f"{old} is now {name}; the old name will be removed in 3.0", FutureWarning, 2)
         name = old
     path = os.environ.get(f"{name}_FILE")
     if path is None:
@@ -54,8 +54,8 @@ def given(name: str, default: Default) -> str | Default:
 
 
 def read(name: str, default: str, kind: Kind[Parsed]) -> Parsed:
-    """What the kind's parser makes of the variable's value. Whatever it raises ends the start, and
-    is not repeated: libraries quote the value in their errors."""
+    """The variable's value as the kind's parser returns it. Any error of the parser stops the
+    start; its text is not shown, since libraries quote the value in it."""
     parse, meaning = kind
     value = given(name, default)
     try:
@@ -65,13 +65,13 @@ def read(name: str, default: str, kind: Kind[Parsed]) -> Parsed:
 
 
 def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
-    """A whole number from low to high, both included."""
+    """A whole number from low to high, inclusive."""
     parse = TypeAdapter(Annotated[int, Field(ge=low, le=high)]).validate_python
     return read(name, str(default), (parse, f"a whole number from {low} to {high}"))
 
 
 def choice(name: str, default: Choice, choices: Sequence[Choice]) -> Choice:
-    """One of the choices, in upper or lower case."""
+    """One of the choices, in any case."""
     known = {word.lower(): word for word in choices}
     return read(name, default, (lambda value: known[value.lower()], f"one of {', '.join(choices)}"))
 
@@ -93,7 +93,7 @@ def matching(pattern: str) -> Callable[[str], str]:
 
 
 def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
-    """For the items of a comma-separated list."""
+    """A parser for comma-separated lists of what `parse` accepts."""
     return lambda value: [parse(item.strip()) for item in value.split(",") if item.strip()]
 
 
@@ -122,7 +122,7 @@ def as_network_limits(value: str) -> list[tuple[IPv4Network | IPv6Network, int]]
 
 
 def as_breach_file(path: str) -> str:
-    """A path; some lines of the file are checked. "" for none."""
+    """A path to a file, some lines of which are checked; "" for none."""
     if path:
         check_breach_file(path)
     return path
@@ -138,7 +138,7 @@ def as_database(url: str) -> Config:
     else:
         require(config["ENGINE"] == "django.db.backends.sqlite3" and options.keys() <= {"timeout"})
     pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", False)
-    # The service settles Django's other options itself.
+    # Other options of Django are not configurable.
     require(config.keys() <= {"ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"})
     return config | {"DISABLE_SERVER_SIDE_CURSORS": BOOLEAN[0](pooled)}
 
@@ -159,8 +159,8 @@ def redis_options(url: str) -> Config:
 
 
 def redis_servers(url: str) -> Config | None:
-    """Of a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS): the Sentinels or
-    nodes, the service that Sentinels watch, and the options of connections. None for one server."""
+    """The Sentinels or nodes of a redis+sentinel:// or redis+cluster:// address (rediss+… with
+    TLS), the service that the Sentinels watch, and connection options. None for a single server."""
     scheme, plus, kind = url.partition("://")[0].partition("+")
     if not plus:
         if url:
@@ -194,7 +194,7 @@ def as_email(url: str) -> Config:
         config["EMAIL_BACKEND"] = "mail.console.EmailBackend"
     else:
         require(config["EMAIL_FILE_PATH" if scheme == "filemail" else "EMAIL_HOST"])
-    # RFC 8314 §3.3: TLS from the first byte has a port of its own.
+    # RFC 8314 §3.3: implicit TLS has a port of its own.
     config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
     return {key: value for key, value in config.items() if value}
 
@@ -234,7 +234,7 @@ PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for thems
 
 
 def secret_key(name: str, path: Path) -> str:
-    """Django's secret: the variable's value, or else that of a private file, made if missing."""
+    """SECRET_KEY: the variable's value, or else that of a private file, created if missing."""
     value = given(name, None)
     if value is None:
         try:
@@ -244,15 +244,15 @@ def secret_key(name: str, path: Path) -> str:
                 path.write_text(secrets.token_urlsafe(48))
             value = path.read_text("utf-8").strip()
         except (OSError, ValueError) as error:
-            stop(name, f"is unset, and {path} cannot be made or read ({type(error).__name__})")
+            stop(name, f"is not set, and {path} cannot be created or read ({type(error).__name__})")
     if len(value) < 32:
         stop(name, "must be at least 32 characters long")
     return value
 
 
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
-    """Whether a URL leads to one of ALLOWED_HOSTS, and to no path below it. A loopback address must
-    have our port; behind another name a proxy chooses the port."""
+    """Whether a URL is that of one of ALLOWED_HOSTS, without a path. A loopback address must have
+    our port; for other names a proxy chooses the port."""
     parts = urlsplit(url)
     host = parts.netloc.removesuffix(f":{parts.port}")
     is_elsewhere = host in {"localhost", "127.0.0.1", "[::1]"} and parts.port != port
@@ -260,10 +260,10 @@ def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
 
 
 def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
-    """The domain that passkeys belong to, by default the first address's host, and the origins of
-    these addresses where it can be used (WebAuthn Level 3 §5.1.3): over https, or on localhost.
+    """The domain of passkeys, by default the first address's host, and the origins among these
+    addresses at which it can be used (WebAuthn Level 3 §5.1.3): over https, or on localhost.
 
-    "" where no browser would accept it: an IP address is no domain, and plain http is not trusted.
+    "" if no browser would accept it: passkeys need a domain name and, except on localhost, https.
     """
     host = urlsplit(urls[0]).hostname or ""
     domain = given(name, host).lower()

@@ -1,4 +1,4 @@
-"""The one place that shapes an error answer: `{"error": string}` as JSON, Django's own included.
+"""Error answers: `{"error": string}` as JSON, for Django's own errors as well.
 
 The contract: interface §7.
 """
@@ -19,7 +19,7 @@ from throttling.errors import RateLimited
 
 logger = logging.getLogger(__name__)
 
-# Exceptions that are not ours, and what they are called. Ours carry their words themselves.
+# Status and text of exceptions that are not ours. Ours have their own.
 KNOWN: dict[type[Exception], tuple[int, str]] = {
     DisallowedHost: (400, "invalid host"),
     SuspiciousOperation: (400, "bad request"),
@@ -39,21 +39,21 @@ Answer = tuple[int, dict[str, object], dict[str, str]]  # status, body, headers
 
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
-    """The status and the body of the answer to an exception."""
+    """The status and body of an exception's answer."""
     if isinstance(exception, exceptions.ValidationError):
-        codes = exception.get_codes()  # of the same shape
+        codes = exception.get_codes()  # in the same structure
         return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}
     for kind, (status, error) in KNOWN.items():
         if isinstance(exception, kind):
             return status, {"error": error}
     if isinstance(exception, exceptions.APIException):
-        extra: dict[str, object] = getattr(exception, "extra", {})  # strings and lists beside it
+        extra: dict[str, object] = getattr(exception, "extra", {})  # further members of the body
         return exception.status_code, {"error": str(exception.detail)} | extra
     return 500, {"error": "internal error"}
 
 
 def answer_to(exception: BaseException | None, request: Any) -> Answer:
-    """The status, body and headers of an error's answer. What no caller has caused is logged."""
+    """The status, body and headers of an error's answer. Errors of the service are logged."""
     status, body = error_body(exception)
     headers = {"Cache-Control": "no-store"}
     if status == 401:
@@ -61,15 +61,15 @@ def answer_to(exception: BaseException | None, request: Any) -> Answer:
     elif isinstance(exception, TooManyHashes):
         headers["Retry-After"] = str(exception.wait)
     elif status == 503:
-        logger.error("the database has failed the request: %s", exception)
+        logger.error("request failed, database error: %s", exception)
     elif status == 500:
         logger.error("%s %s failed", request.method, request.path, exc_info=exception)
     return status, body, headers
 
 
 def exception_handler(exception: Exception, context: dict[str, Any]) -> Response:
-    """DRF's exception handler: every exception becomes an answer, so that each one is counted
-    and carries the limit headers."""
+    """DRF's exception handler. It answers every exception, so that each answer has the limit
+    headers."""
     request = context["request"]
     status, body, headers = answer_to(exception, request)
     if status == 405:
@@ -82,8 +82,8 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> Response
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500, for what no API view has raised: the same answer, or its words on a page
-    in the admin site, which needs the database, and whose log-in form hashes passwords."""
+    """Django's handler500, for exceptions outside API views: the same answer; in the admin site, a
+    page with its text."""
     status, body, headers = answer_to(sys.exc_info()[1], request)
     if not request.path_info.startswith("/admin/"):
         return JsonResponse(body, status=status, headers=headers)

@@ -1,6 +1,6 @@
-"""GET /health: whether the service can serve, for load balancers; exempt from every limit.
+"""GET /health: whether the service works, for load balancers; exempt from every limit.
 
-The contract: interface §4. GET /health/live needs a thread and nothing else.
+The contract: interface §4. GET /health/live only needs a free thread.
 """
 
 from django.db import Error, connection
@@ -19,9 +19,9 @@ class UncountedView(JSONView):
 
 
 class HealthView(UncountedView):
-    """GET /health: whether the service can serve, and what is amiss.
+    """GET /health: whether the service works, and what is wrong.
 
-    It asks Redis, so that an idle service finds out about an outage and its end.
+    It asks Redis, so that an idle service notices an outage and its end.
     """
 
     @extend_schema(
@@ -47,8 +47,8 @@ class HealthView(UncountedView):
 
 
 class LiveView(UncountedView):
-    """GET /health/live: a thread answers. It says nothing of the database or Redis, whose outage
-    would not end if this process were restarted."""
+    """GET /health/live: whether a thread answers. The database and Redis don't matter: restarting
+    this process would not end their outage."""
 
     schema = None
 

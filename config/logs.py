@@ -1,7 +1,7 @@
-"""Log lines for people (`text`) or machines (`json`): one event a line, each with its request.
+"""Log lines for people (`text`) or machines (`json`): one event a line, with its request's id.
 
-What an event says besides its message stands in `extra={"fields": {...}}`, as plain values. No
-secret goes in: a path is logged without its query, and neither bodies nor headers are logged.
+Values besides the message go into `extra={"fields": {...}}`. Secrets are never logged: paths are
+logged without their query, and bodies and headers not at all.
 """
 
 import json
@@ -20,12 +20,12 @@ from metrics import series
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 REQUEST_TEXT = re.compile(r"(Invalid request from ip=\S*): .*|\?.*", re.DOTALL)
 PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
-QUEUED_LINES = 5_000  # that wait for a slow reader of the log, in each process
+QUEUED_LINES = 5_000  # waiting for a slow reader of the log, in each process
 
 
 class TextFormatter(logging.Formatter):
-    """`time LEVEL logger [request] message name=value …`. The lines of a traceback are indented, so
-    that nothing in them looks like a line of the log."""
+    """`time LEVEL logger [request] message name=value …`. Lines of tracebacks are indented, so that
+    they cannot look like log lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         request_id = current.get().request_id or "-"
@@ -43,8 +43,8 @@ class TextFormatter(logging.Formatter):
 
 
 class JSONFormatter(JsonFormatter):
-    """`{"level", "logger", "message", …fields, "time", "request_id"}`, and `exception` where there
-    is a traceback."""
+    """`{"level", "logger", "message", …fields, "time", "request_id"}`, with a traceback as
+    `exception`."""
 
     def __init__(self) -> None:
         names = {"levelname": "level", "name": "logger", "exc_info": "exception"}
@@ -56,7 +56,7 @@ class JSONFormatter(JsonFormatter):
 
 
 class WithoutRequestText(logging.Filter):
-    """gunicorn repeats a bad request's text and a failed request's query; both may hold secrets."""
+    """Removes the text of bad requests and queries that gunicorn logs: they may hold secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = REQUEST_TEXT.sub(r"\1", record.getMessage()), ()
@@ -64,8 +64,8 @@ class WithoutRequestText(logging.Filter):
 
 
 class BackgroundHandler(QueueHandler):
-    """Writes in a thread of this process. A line for which the queue has no room is dropped, and
-    counted in /metrics: requests go on when the reader of the log does not."""
+    """Writes in a thread of this process. If the queue is full, lines are dropped and counted in
+    /metrics, so that a stuck reader of the log does not block requests."""
 
     queue: SimpleQueue[logging.LogRecord | None]
 
@@ -86,7 +86,7 @@ class BackgroundHandler(QueueHandler):
             writer.handle(record)
 
     def close(self) -> None:
-        """At the exit: write the lines that wait, unless the reader of the log has stopped."""
+        """At exit, write the waiting lines, unless the reader of the log has stopped."""
         self.queue.put(None)
         self.thread.join(2)
         super().close()

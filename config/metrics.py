@@ -1,8 +1,8 @@
-"""GET /metrics: the figures that operators watch, in Prometheus's text format.
+"""GET /metrics: the service's metrics, in Prometheus's text format.
 
-There only with METRICS_TOKEN, which a scraper brings as its bearer token; not counted by the
-limiter. Counts come from `metrics.series`; what the database and the keys say is looked up by a
-fixed number of statements that read no more rows than are waiting or locked.
+Available only with METRICS_TOKEN, which is the scraper's bearer token; not rate-limited. Counters
+come from `metrics.series`; the state of mails, lockouts and keys is looked up by a fixed number of
+statements that read only waiting and locked rows.
 """
 
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class StateCollector:
-    """What is not counted but looked up at a scrape."""
+    """The metrics that are looked up at each scrape."""
 
     def collect(self) -> Iterator[Metric]:
         build = {"version": settings.VERSION, "commit": settings.COMMIT}
@@ -41,10 +41,10 @@ class StateCollector:
         if signing_keys.keys:
             yield from key_series()
         try:
-            # In whole before the first is given away: half of them would look like zeros.
+            # All are read before the first is yielded: half of them would look like zeros.
             yield from list(database_series())
         except Error as error:
-            logger.warning("no figures from the database: %s", type(error).__name__)
+            logger.warning("no metrics from the database: %s", type(error).__name__)
 
 
 def key_series() -> Iterator[Metric]:
@@ -52,9 +52,9 @@ def key_series() -> Iterator[Metric]:
     ages = {kid: now - key.signs_from.timestamp() for kid, key in signing_keys.keys.items()}
     if signing_keys.signer:
         age = ages[signing_keys.signer.kid]
-        yield Gauge("signing_key_age_seconds", "How long the signing key has signed.", age)
+        yield Gauge("signing_key_age_seconds", "Since the current key began to sign.", age)
     following = min((-age for age in ages.values() if age < 0), default=-1)
-    yield Gauge("next_signing_key_seconds", "Until the next key signs; -1: none.", following)
+    yield Gauge("next_signing_key_seconds", "Until the next key signs; -1 for none.", following)
     unreadable = len(signing_keys.unreadable())
     yield Gauge("signing_keys_unreadable", "Keys that SECRET_KEY does not decrypt.", unreadable)
     ahead = signing_keys.seconds_ahead
@@ -65,15 +65,15 @@ def database_series() -> Iterator[Metric]:
     mails = OutgoingMail.objects.queue()
     yield Gauge("mails_waiting", "Mails that are due.", mails.due)
     longest = mails.longest.total_seconds()
-    yield Gauge("mails_oldest_waiting_seconds", "How long the first has been due.", longest)
-    yield Gauge("mails_put_off", "Mails that have failed and are tried again later.", mails.put_off)
-    recent = Gauge("mails_of_last_hour", "Mails asked for in the last hour.", labels=["state"])
+    yield Gauge("mails_oldest_waiting_seconds", "How long the oldest has been due.", longest)
+    yield Gauge("mails_put_off", "Mails that failed and will be tried again later.", mails.put_off)
+    recent = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])
     states = OutgoingMail.objects.count_of_last_hour()
     for state in State.values:
         recent.add_metric([state], states.get(state, 0))
     yield recent
     given_up = OutgoingMail.objects.count_given_up()
-    yield Gauge("mails_given_up", "Mails that were given up in the last hour.", given_up)
+    yield Gauge("mails_given_up", "Mails given up in the last hour.", given_up)
     yield Gauge("mail_worker_silent_seconds", "Since a worker's last round.", silence("round"))
     yield Gauge("prune_silent_seconds", "Since a worker last pruned.", silence("prune"))
     locked = Lockout.objects.count_locked()

@@ -1,4 +1,4 @@
-"""The service's own middleware."""
+"""The middleware of every request."""
 
 import logging
 import os
@@ -27,10 +27,10 @@ TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 class RequestMiddleware:
-    """What every request and answer passes: an id and an origin, which log lines and the audit log
-    name; cookies that can be trusted; headers; one log line and one observation for /metrics."""
+    """Gives every request an id and an origin for logs and the audit log, drops untrusted cookies,
+    sets headers on the answer, and writes one log line and one observation for /metrics."""
 
-    POLICY = (  # pages use this service's own files alone, and no page may frame them
+    POLICY = (  # pages load this service's own files only, and cannot be framed
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
         "frame-ancestors 'none'"
@@ -67,7 +67,7 @@ def log_request(
     request: HttpRequest, response: HttpResponseBase, seconds: float, address: str
 ) -> None:
     """One log line, and one observation under the route's template, such as
-    `users/<uuid:user_id>`, or under `unknown` for a path that has no route."""
+    `users/<uuid:user_id>`, or `unknown` without a route."""
     route = getattr(request.resolver_match, "route", None) or "unknown"
     method = request.method if request.method in HTTPMethod.__members__ else "other"
     series.request(route, method, str(response.status_code)).observe(seconds)
@@ -81,7 +81,7 @@ def log_request(
     if trace := TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")):
         fields["trace_id"] = trace[1]
     user = getattr(request, "user", None)
-    # The lazy user of Django's middleware is asked only if the view has asked for it.
+    # Django's lazy user is used only if the view has already loaded it.
     is_known = not isinstance(user, LazyObject) or request.session.accessed
     if is_known and user is not None and user.pk:
         fields["user"] = str(user.pk)

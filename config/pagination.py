@@ -20,8 +20,8 @@ class PageSerializer(serializers.Serializer):
 
 
 class NumberedPagination(PageNumberPagination):
-    """DRF's, with two queries for any page. A page past the end has no items; a bad number is a
-    400, not a 404."""
+    """DRF's pagination with two queries for any page. A page past the end is empty; an invalid
+    number is a 400 instead of a 404."""
 
     page_size = 20
     page_size_query_param = "per_page"
@@ -29,7 +29,7 @@ class NumberedPagination(PageNumberPagination):
     page_size_query_description = "From 1; more than 100 counts as 100."
 
     def paginate_queryset(self, queryset: QuerySet, request: Request, view: object = None) -> Any:
-        """The page as a slice of the queryset that is not loaded yet, or no rows at all."""
+        """The page as a lazy slice of the queryset, or an empty list."""
         asked = valid_query(PageSerializer, request)
         page, size, total = asked["page"], min(asked["per_page"], 100), queryset.count()
         self.counts = {"page": page, "per_page": size, "total": total}

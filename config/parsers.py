@@ -1,4 +1,4 @@
-"""How bodies are read: as JSON objects (RFC 8259)."""
+"""The parser of request bodies: JSON objects (RFC 8259)."""
 
 from typing import IO, Any
 
@@ -7,8 +7,8 @@ from rest_framework.parsers import JSONParser
 
 
 class ObjectParser(JSONParser):
-    """DRF's, for objects alone, nested no deeper than the interpreter's stack. CountedView has
-    checked the size."""
+    """DRF's parser, for objects only, and without errors for deep nesting. CountedView checks the
+    size."""
 
     def parse(self, stream: IO[bytes], *args: Any, **options: Any) -> dict[str, Any]:
         try:

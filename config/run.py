@@ -17,14 +17,14 @@ def main() -> int:
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
     django.setup()
     call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
-    path = "" if settings.SERVES_PAGES else "/docs"  # which is served in any case
+    path = "" if settings.SERVES_PAGES else "/docs"  # which is always served
     print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # raises KeyboardInterrupt
     running = [subprocess.Popen([sys.executable, *program]) for program in PROGRAMS]
     try:
         os.wait()
-        return 1  # one has ended by itself, and has said why
+        return 1  # one ended by itself, and logged why
     except KeyboardInterrupt:
         return 0
     finally:

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document: what drf-spectacular finds, and every call's errors and headers."""
+"""The OpenAPI 3.1 document: drf-spectacular's, with every call's errors and headers."""
 
 import functools
 import json
@@ -45,8 +45,8 @@ ERROR = {
     "properties": {
         "error": {"type": "string"},
         "message": {"type": "string", "description": "With `rate_limited`."},
-        "fields": BY_FIELD | {"description": "With `invalid request`: what is wrong, by field."},
-        "codes": BY_FIELD | {"description": "The same as codes, in any language the same."},
+        "fields": BY_FIELD | {"description": "With `invalid request`: messages by field."},
+        "codes": BY_FIELD | {"description": "The codes of `fields`, the same in any language."},
         "methods": STRINGS | {"description": "With `second factor required`."},
         "cause": {
             "enum": ["wrong_code", "used_code", "old_code", "wrong_recovery_code", "wrong_passkey"],
@@ -57,7 +57,7 @@ ERROR = {
     "additionalProperties": False,
 }
 
-# The errors that follow from a view's kind: by name, the status and the words.
+# Errors that follow from a view's type: name, status and texts.
 COMMON = {
     "BadRequest": (400, ["invalid request", "malformed JSON", "invalid host", "bad request"]),
     "Unauthorized": (401, ["missing or invalid token"]),
@@ -74,7 +74,7 @@ COMMON = {
 
 
 def error_response(status: int, words: list[str]) -> JSON:
-    """An answer whose `error` is one of the words."""
+    """An answer whose `error` is one of these texts."""
     schema = {"allOf": [ref("schemas", "Error"), {"properties": {"error": {"enum": words}}}]}
     return {
         "description": ", ".join(f"`{word}`" for word in words),
@@ -114,10 +114,10 @@ SECURITY: dict[Any, list[JSON]] = {
 
 
 class Schema(AutoSchema):
-    """Adds limit headers and error answers to what a method says of its call."""
+    """Adds limit headers and error answers to each call's description."""
 
     def get_operation_id(self) -> str:
-        """The path's last word: `completeSignup`; a method may name its call otherwise."""
+        """The path's last word, such as `completeSignup`, unless the method sets another."""
         first, *rest = re.findall("[a-z]+", self.path.rpartition("/")[2])
         return str(first) + "".join(word.title() for word in rest)
 
@@ -142,8 +142,8 @@ class Schema(AutoSchema):
         return operation
 
     def errors(self, has_body: bool) -> dict[int, JSON]:
-        """Every error answer of the call by its status: what follows from the kind of its view, and
-        what the method says that it raises."""
+        """All error answers of the call by status: those that follow from its view's type, and
+        those that the method declares."""
         strict = any(issubclass(kind, CredentialThrottle) for kind in self.view.throttle_classes)
         applies = {
             "Unauthorized": bool(self.view.authentication_classes),
@@ -165,11 +165,11 @@ class Schema(AutoSchema):
 
 @functools.cache
 def document() -> bytes:
-    """The document as JSON; made once a process, at the first request for it."""
+    """The document as JSON; generated once in each process, at the first request."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     for kind, parts in COMPONENTS.items():
         schema["components"][kind] = schema["components"].get(kind, {}) | parts
-    # drf-spectacular leaves notes to itself.
+    # drf-spectacular's internal notes.
     plain = json.loads(
         json.dumps(schema),
         object_hook=lambda part: {key: part[key] for key in part if key != "x-spec-enum-id"},

@@ -1,4 +1,4 @@
-"""Errors to Sentry, where SENTRY_DSN says so: what failed and where in the code, and no more."""
+"""Reports errors to Sentry if SENTRY_DSN is set: only what failed, and where in the code."""
 
 from typing import Any
 
@@ -25,8 +25,8 @@ def start(dsn: str, release: str) -> None:
 
 
 def without_personal_data(event: dict[str, Any], hint: object) -> dict[str, Any]:
-    """The event without its request, user, command line and values: the text of an exception may
-    quote a row. The request's id leads to its line in the log."""
+    """The event without request, user, command line and values, since an exception's text may quote
+    a row. The request's id leads to its log line."""
     kept = {name: event[name] for name in KEPT if name in event}
     for exception in kept.get("exception", {}).get("values", []):
         exception["value"] = ""

@@ -1,4 +1,4 @@
-"""Settings of the service: first the environment, then Django's settings made from it."""
+"""Settings of the service: the environment, then Django's settings made from it."""
 
 import tomllib
 from datetime import timedelta
@@ -16,7 +16,7 @@ VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["
 COMMIT = env.read("COMMIT", "unknown", env.TEXT)
 
 # ---- The environment -------------------------------------------------------------------------
-# A bad value ends the start here, with one line.
+# An invalid value stops the start here, with one line.
 
 PORT = env.integer("PORT", 8000, high=65535)
 BIND = env.read("BIND", "127.0.0.1", env.HOST)
@@ -46,7 +46,7 @@ COOKIE_SAMESITE: Literal["Lax", "Strict", "None"] = env.choice(
     "COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"]
 )
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
-    env.stop("COOKIE_SAMESITE", "None needs COOKIE_SECURE=true, or browsers drop the cookie")
+    env.stop("COOKIE_SAMESITE", "None requires COOKIE_SECURE=true, or browsers drop the cookie")
 LINKS = {  # on every page and in every mail
     "terms": env.read("LINKS_TERMS", "", env.HTTPS_LINK),
     "privacy": env.read("LINKS_PRIVACY", "", env.HTTPS_LINK),
@@ -92,7 +92,7 @@ AUDIT_KEEP_DAYS = env.integer("AUDIT_KEEP_DAYS", 400, high=36500)
 
 ROOT_URLCONF = "config.urls"
 INSTALLED_APPS = [
-    "pages",  # before the admin, whose translations of the same words would win
+    "pages",  # before the admin, whose translations would take precedence
     "backoffice",  # before the admin, whose templates it extends
     "backoffice.apps.SiteConfig",
     "django.contrib.auth",
@@ -139,7 +139,7 @@ TEMPLATES = [
         },
     },
 ]
-# Django's other storages sign a cookie: making the signer costs every request.
+# Django's other storages sign a cookie, and creating the signer costs every request.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TIME_ZONE = "UTC"
@@ -153,14 +153,14 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 SILENCED_SYSTEM_CHECKS = [
     # The service speaks plain HTTP behind a proxy that ends TLS and redirects to it.
     "security.W008",
-    # Whether HSTS covers subdomains and goes into browsers' lists is for the domain's owner.
+    # HSTS for subdomains and preload lists is the domain owner's decision.
     "security.W005",
     "security.W021",
 ]
 
 # ---- Database --------------------------------------------------------------------------------
-# Of several hosts, the one that can be written to is connected to. A host that has gone silent is
-# given up after two seconds. config.wsgi adds what is for requests alone.
+# Of several hosts, the writable one is used. A host that does not answer is given up after two
+# seconds. config.wsgi adds the options for requests.
 
 DATABASES = {"default": DATABASE | {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}}
 if DATABASE["ENGINE"] == "django.db.backends.postgresql":
@@ -173,8 +173,8 @@ if DATABASE["ENGINE"] == "django.db.backends.postgresql":
         "application_name": "consulting",
         "target_session_attrs": "read-write",
     } | DATABASE["OPTIONS"]
-    # Requests wait for a free connection, and for an answer, no longer than a client of theirs. A
-    # pooler that lends connections by the transaction would give these timeouts to other clients.
+    # How long requests wait for a free connection and for an answer. A pooler in transaction mode
+    # would pass these timeouts on to other clients.
     TIMEOUTS = "-c statement_timeout=3000 -c idle_in_transaction_session_timeout=10000"
     POOL = {"min_size": 1, "max_size": 8, "timeout": 1.5, "reconnect_timeout": 2}  # seconds
     OPTIONS = DATABASES["default"]["OPTIONS"] | {"pool": POOL}
@@ -195,13 +195,13 @@ else:
 REDIS_CONNECTION = {
     "socket_connect_timeout": 0.1,
     "socket_timeout": 0.1,
-    # A command that is sent again may count a request twice.
+    # No retries: a repeated command may count a request twice.
     "retry": Retry(NoBackoff(), 0),
-    # Neither HELLO nor CLIENT SETINFO: each answer may take a new connection 0.1 s.
+    # No HELLO or CLIENT SETINFO: each answer may take a new connection 0.1 s.
     "protocol": 2,
     "driver_info": None,
-    # With the answer to CLIENT SETNAME a new connection reads a TLS server's session tickets, which
-    # redis-py would take for data left by another command.
+    # CLIENT SETNAME makes a new connection read a TLS server's session tickets, which redis-py
+    # would otherwise take for data left by another command.
     "client_name": "consulting" if REDIS_URL.startswith("rediss") else None,
 }
 if REDIS_URL and not REDIS_SERVERS:
@@ -232,7 +232,7 @@ if PASSWORD_BREACH_FILE:
         {"NAME": "accounts.passwords.Breached", "OPTIONS": {"path": PASSWORD_BREACH_FILE}}
     )
 LOGIN_URL = "admin:login"
-LOGIN_REDIRECT_URL = "admin:index"  # where a foreign `next` leads instead
+LOGIN_REDIRECT_URL = "admin:index"  # instead of a `next` on another site
 SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are keys.cache's
     "ALGORITHM": "RS256",
     "ISSUER": JWT_ISSUER,
@@ -250,7 +250,7 @@ CORS_ALLOW_HEADERS = [*default_headers, "traceparent", "tracestate", "x-request-
 CORS_ALLOW_HEADERS += ["mcp-protocol-version", "mcp-method", "mcp-name"]
 CORS_EXPOSE_HEADERS = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]
 CORS_EXPOSE_HEADERS += ["retry-after", "x-request-id", "www-authenticate"]
-SECURE_HSTS_SECONDS = 31536000  # sent only where a request came by HTTPS
+SECURE_HSTS_SECONDS = 31536000  # sent only for requests by HTTPS
 if TRUSTED_PROXY_COUNT:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
@@ -270,12 +270,12 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Consulting management",
     "VERSION": VERSION,
     "OAS_VERSION": "3.1.0",
-    "COMPONENT_SPLIT_REQUEST": True,  # a request's required fields are not an answer's
+    "COMPONENT_SPLIT_REQUEST": True,  # required fields differ between requests and answers
     "SCHEMA_PATH_PREFIX": "",
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,  # it says each word twice
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,  # it would repeat each value
     "DESCRIPTION": (BASE_DIR / "config/schema.md").read_text("utf-8"),
     "SERVERS": [{"url": SERVICE_URL}],
-    "POSTPROCESSING_HOOKS": [],  # config.schema adds what drf-spectacular does not see
+    "POSTPROCESSING_HOOKS": [],  # config.schema adds the rest
 }
 
 # ---- Mail ------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ LOGGING: dict[str, Any] = {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.request": {"level": "CRITICAL"},  # config.errors logs failures
         "django.security": {"level": "CRITICAL"},
-        "fido2": {"level": "WARNING"},  # else it names each passkey that is used
+        "fido2": {"level": "WARNING"},  # otherwise it logs each used passkey
         "gunicorn.error": {"filters": ["without_request_text"], "propagate": True},
         "gunicorn.http.wsgi": {"level": "ERROR"},  # warns of each HEAD, whose body it drops
     },

@@ -1,4 +1,4 @@
-"""The whole service: every path and the view that answers it."""
+"""All paths of the service."""
 
 from django.conf import settings
 from django.contrib import admin

@@ -1,4 +1,4 @@
-"""What belongs to no app: the schema, and every unknown path."""
+"""Views of no app: the schema, and unknown paths."""
 
 from typing import NoReturn
 
@@ -26,13 +26,13 @@ class SchemaView(CountedView):
 
 
 class NotFoundView(CountedView):
-    """Any other path, by any method: counted in the public tier, then 404; a page for a person."""
+    """Unknown paths, by any method: counted in the public tier, then 404, as a page in browsers."""
 
     schema = None
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> NoReturn:
         super().initial(request, *args, **kwargs)
-        raise NotFound("not found")  # DRF's own words would be translated first
+        raise NotFound("not found")  # DRF's own text would be translated first
 
     def handle_exception(self, exc: Exception) -> Response:
         answer = super().handle_exception(exc)

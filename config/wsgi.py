@@ -1,4 +1,4 @@
-"""The WSGI application; everything that is loaded once is loaded here, before workers fork."""
+"""The WSGI application. What can be loaded once is loaded here, before workers fork."""
 
 import os
 from collections.abc import Iterable
@@ -14,14 +14,14 @@ django_application = get_wsgi_application()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Django's, for bodies and queries in UTF-8 alone (RFC 8259 §8.1). It would decode them by any
-    codec that a Content-Type names, `zlib` among them, or fail where nothing shapes the error."""
+    """Django's application, for UTF-8 only (RFC 8259 §8.1). Django would decode bodies and queries
+    with any codec that a Content-Type names, even `zlib`, or fail outside `config.errors`."""
     environ["CONTENT_TYPE"] = environ.get("CONTENT_TYPE", "").partition(";")[0]
     return django_application(environ, start_response)
 
 
 def load() -> None:
-    """Read the signing keys, make the dummy hash and import every view, rather than at the first
+    """Read the signing keys, compute the dummy hash and import every view before the first
     request."""
     from keys.cache import prepare
     from signin import login
@@ -34,6 +34,6 @@ def load() -> None:
 
 load()
 if settings.DATABASES["default"]["ENGINE"] == "config.postgresql":
-    # From here on, since commands and migrations may take their time, and no thread may run when
-    # workers fork.
+    # Set only here: commands and migrations may take longer, and no thread may run when workers
+    # fork.
     settings.DATABASES["default"] |= settings.DATABASE_OF_REQUESTS

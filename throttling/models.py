@@ -79,9 +79,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             self.refuse(email, device)
 
     def refuse(self, email: str, device: str = "") -> NoReturn:
-        """Count a call refused by the address's lock, and raise TooManyAttempts. The first that
-        meets it is recorded in the audit log, and no other: a flood at a locked address must not
-        fill it."""
+        """Count a call refused by the address's lock, and raise TooManyAttempts. Only the first one
+        is recorded in the audit log, so that attempts on a locked address cannot fill it."""
         locked = self.locked().filter(email=email, device=device)
         with transaction.atomic():
             locked.update(refusals=F("refusals") + 1)

@@ -8,7 +8,7 @@ from psycopg import Connection, OperationalError
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Looks at a kept connection before it is used. Django's `SELECT 1` is a round trip."""
+    """Checks a pooled connection before use without the round trip of Django's `SELECT 1`."""
 
     def is_usable(self) -> bool:
         return self.connection is not None and is_good(self.connection)
@@ -19,15 +19,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
             connection = super().get_new_connection(conn_params)
             if not pool or is_good(connection):
                 return connection
-            pool.putconn(connection)  # which replaces what is closed
+            pool.putconn(connection)  # which replaces closed ones
         raise OperationalError("no server that can be written to")
 
 
 def is_good(connection: Connection) -> bool:
-    """Whether the server is there and can be written to; the connection is closed if not.
+    """Whether the server is connected and writable; closes the connection if not.
 
-    An idle connection is readable only if the server has hung up. A server says by itself when it
-    becomes read-only (from PostgreSQL 14 on).
+    An idle connection is readable only if the server has closed it. Servers announce when they
+    become read-only (from PostgreSQL 14 on).
     """
     state = connection.info.parameter_status
     read_only = "on" in (state("in_hot_standby"), state("default_transaction_read_only"))

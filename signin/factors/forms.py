@@ -44,7 +44,7 @@ def unseal(text: str) -> tuple[str, str]:
 
 
 def shown_factor(form: Mapping[str, Any]) -> dict[str, Any]:
-    """`code` and `passkey` in the second page's form; a passkey that is not JSON counts as wrong."""
+    """`code` and `passkey` in the second page's form; a passkey that is not JSON is wrong."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):
