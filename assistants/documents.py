@@ -60,7 +60,7 @@ def fetch(url: str) -> tuple[dict[str, object], timedelta]:
     """
     if not waiting.acquire(blocking=False):
         raise UnusableMetadata
-    loading = threads.submit(load, url, time.monotonic() + SECONDS)
+    loading = threads.submit(download, url, time.monotonic() + SECONDS)
     try:
         return loading.result(SECONDS)
     except (OSError, ValueError, http.client.HTTPException, RecursionError):
@@ -70,12 +70,12 @@ def fetch(url: str) -> tuple[dict[str, object], timedelta]:
         waiting.release()
 
 
-def load(url: str, deadline: float) -> tuple[dict[str, object], timedelta]:
+def download(url: str, deadline: float) -> tuple[dict[str, object], timedelta]:
     """Raises OSError, ValueError or HTTPException if there is no valid document."""
     parts = urlsplit(url)
     host, port = str(parts.hostname), parts.port or 443
     context = ssl.create_default_context(cafile=settings.METADATA_DOCUMENTS_TEST_AUTHORITY)
-    plain = connect(host, port, deadline)
+    plain = connect_to_public(host, port, deadline)
     wrapped = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
     with closing(wrapped) as wire:
         # A server that sends a byte a second keeps within every timeout of a single read.
@@ -90,12 +90,12 @@ def load(url: str, deadline: float) -> tuple[dict[str, object], timedelta]:
             target = parts.path + (f"?{parts.query}" if parts.query else "")
             connection.request("GET", target, headers=HEADERS)
             with closing(connection.getresponse()) as response:
-                return read(response)
+                return parse_response(response)
         finally:
             watch.cancel()
 
 
-def connect(host: str, port: int, deadline: float) -> socket.socket:
+def connect_to_public(host: str, port: int, deadline: float) -> socket.socket:
     """A connection to the first of the host's addresses that answers. All must be public."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -123,7 +123,7 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not any(ip in one for one in NOT_PUBLIC)
 
 
-def read(response: http.client.HTTPResponse) -> tuple[dict[str, object], timedelta]:
+def parse_response(response: http.client.HTTPResponse) -> tuple[dict[str, object], timedelta]:
     """The document in a response, and how long to keep it. Raises ValueError if there is none."""
     body = response.read(MOST_BYTES + 1)
     document = json.loads(body) if response.status == 200 and len(body) <= MOST_BYTES else None

@@ -82,7 +82,7 @@ def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
     """
     message = None
     try:
-        message = read(body)
+        message = parse_message(body)
         message.version = revision(message, headers)
         if message.id is None:
             return 202, None
@@ -99,7 +99,7 @@ def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
         return status, said
 
 
-def read(body: bytes) -> Message:
+def parse_message(body: bytes) -> Message:
     """The JSON-RPC request or notification in the body. Raises Refused."""
     try:
         content = from_json(body, allow_inf_nan=False)

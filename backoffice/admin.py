@@ -54,7 +54,7 @@ class AccountAdmin(PanelAdmin):
         return panels.erasure_of_account(row)
 
 
-def called(user: User) -> str:
+def display_name(user: User) -> str:
     return user.get_full_name() or user.email
 
 
@@ -93,7 +93,7 @@ class UserAdmin(PanelAdmin):
     change_form_template = "backoffice/user.html"
 
     def heading_of(self, row: User) -> str:
-        return called(row)
+        return display_name(row)
 
     def panel(self, request: HttpRequest, row: User) -> dict[str, Any]:
         panel = panels.of_user(row, caller(request))
@@ -104,7 +104,7 @@ class UserAdmin(PanelAdmin):
 
     def erase(self, request: HttpRequest, row: User) -> str:
         erasure = Erasure.objects.erase(row, caller(request))
-        return f"{called(row)} is deleted and being erased from the audit log: {erasure}."
+        return f"{display_name(row)} is deleted and being erased from the audit log: {erasure}."
 
     def erasure(self, row: User) -> list[tuple[str, str]]:
         return panels.erasure_of_user(row)
@@ -161,7 +161,7 @@ class UserAdmin(PanelAdmin):
         if actor in users:
             logout(request)  # first: the message is kept in the session, for the log-in page
         said = "Signed {} out everywhere."
-        self.take(request, users, lambda user: user.sign_out(actor), said, called)
+        self.take(request, users, lambda user: user.sign_out(actor), said, display_name)
 
     def has_link_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "passwords.add_passwordchange"])
@@ -173,7 +173,7 @@ class UserAdmin(PanelAdmin):
                 raise APIException("deactivated users can't use a password link")
             PasswordChange.objects.mail_to(user, actor=caller(request))
 
-        self.take(request, queryset, send, "A password link is on its way to {}.", called)
+        self.take(request, queryset, send, "A password link is on its way to {}.", display_name)
 
     def has_unlock_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "throttling.change_lockout"])
@@ -182,7 +182,7 @@ class UserAdmin(PanelAdmin):
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         actor, said = caller(request), "{} can sign in again."
         unlock = Lockout.objects.unlock
-        self.take(request, queryset, lambda user: unlock(user.email, actor), said, called)
+        self.take(request, queryset, lambda user: unlock(user.email, actor), said, display_name)
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return caller(request).is_superuser
@@ -192,7 +192,7 @@ class UserAdmin(PanelAdmin):
         """Other users' only: operators remove their own on the account page."""
         actor, others = caller(request), queryset.exclude(pk=caller(request).pk)
         said, reset = "Removed the second factors of {}.", Factors.objects.reset
-        self.take(request, others, lambda user: reset(user, actor), said, called)
+        self.take(request, others, lambda user: reset(user, actor), said, display_name)
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -222,7 +222,7 @@ class UserAdmin(PanelAdmin):
                 self.message_user(request, text, messages.WARNING)
             return bool(changed)
 
-        self.take(request, users, step, said, called)
+        self.take(request, users, step, said, display_name)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("invitations.add_invitation"))

@@ -17,7 +17,7 @@ from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
 from throttling.models import Lockout
 
-# What is exported of each row. That no field which points to a person is missing, a test sees to.
+# The exported fields of each row. A test checks that none that refers to a user is missing.
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
 PROFILE += ["is_superuser", "created_at", "last_sign_in_at", "account_id", "account__name"]
 CONSULTANT = ["id", "name", "account_id", "user_id", "manager_id"]
@@ -36,7 +36,7 @@ def rows(found: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
 
 
 def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
-    """The user's data, by what it is, but for events.
+    """The user's data by kind, without events.
 
     Only completed e-mail changes are included: whether the worker created a link would reveal
     whether the requested address is taken. The audit log has the requests.

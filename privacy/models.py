@@ -42,11 +42,11 @@ def forget_emails(emails: set[str]) -> None:
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def erase(self, user: User, actor: User | None) -> "Erasure":
-        """Erase a user for good. The mail worker pseudonymises the log afterwards. `actor` is a
-        superuser, None a command.
+        """Erase a user permanently. The mail worker then pseudonymises the audit log. `actor` is a
+        superuser, or None for a command.
 
-        Raises LastAdmin for the last active admin of a company, PermissionDenied where the actor
-        may not act on the user, User.DoesNotExist where the user is gone.
+        Raises LastAdmin for the last active admin of a company, PermissionDenied if the actor may
+        not act on the user, User.DoesNotExist if the user was already erased.
         """
         with transaction.atomic():
             Account.objects.lock(user.account_id)
@@ -63,11 +63,11 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         return erasure
 
     def delete_company(self, account: Account, actor: User | None) -> "Erasure":
-        """Delete a company and its invitations, and lock its users out for good. The mail worker
-        then erases the users, the consultants and the company, and pseudonymises the log.
+        """Delete a company's invitations, and sign out and deactivate its users. The mail worker
+        then erases the users, the consultants and the company, and pseudonymises the audit log.
 
-        Raises PermissionDenied where the actor may not act on it, and for the operators' company:
-        with it would go every user who can sign in to the back office.
+        Raises PermissionDenied if the actor may not act on it, and for the operators' company,
+        whose users are the ones who can enter the back office.
         """
         with transaction.atomic():
             account = Account.objects.select_for_update().get(pk=account.pk)

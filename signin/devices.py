@@ -34,7 +34,7 @@ UNKNOWN_DEVICE = ""
 NOBODY = uuid.UUID(int=0)  # no user's id: an unknown address costs the same query
 
 
-def digest(secret: str) -> str:
+def hash_of_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -47,7 +47,7 @@ class DeviceQuerySet(models.QuerySet["Device"]):
     def of_browser(self, user: User | None, known: list[str]) -> Self:
         """The user's known device with one of these secrets, if any."""
         owner = user.pk if user else NOBODY
-        return self.live().filter(user=owner, digest__in=[digest(secret) for secret in known])
+        return self.live().filter(user=owner, digest__in=[*map(hash_of_secret, known)])
 
     def prune(self) -> int:
         """Delete devices that are no longer known; returns their number."""
@@ -104,7 +104,7 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
         known = [secrets.token_urlsafe(16), *known][:MOST_SECRETS]
         Device.objects.create(
             user=user,
-            digest=digest(known[0]),
+            digest=hash_of_secret(known[0]),
             token_version=user.token_version,
             name=", ".join(filter(None, browser_and_system(current.get().agent))),
         )

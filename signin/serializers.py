@@ -11,7 +11,7 @@ from accounts.fields import (
     TextField,
 )
 from accounts.serializers import ADA_RESPONSE, UserResponse
-from signin.devices import Device, digest, read_secrets
+from signin.devices import Device, hash_of_secret, read_secrets
 from signin.factors.serializers import ProofFields
 from throttling.openapi import example, sets_cookie
 
@@ -88,4 +88,4 @@ class DeviceSerializer(serializers.Serializer):
 
     def get_current(self, device: Device) -> bool:
         known = read_secrets(self.context["request"])
-        return device.digest in map(digest, known)
+        return device.digest in map(hash_of_secret, known)

@@ -92,7 +92,7 @@ class Limiter:
     @functools.cached_property
     def client(self) -> "Redis | RedisCluster":
         """Created at the first count, since gunicorn loads the application before it forks."""
-        return connect()
+        return connect_to_redis()
 
     @functools.cached_property
     def window(self) -> Any:
@@ -220,7 +220,7 @@ def network_limit(caller: str) -> int | None:
     return next((limit for network, limit in networks if address in network), None)
 
 
-def connect() -> "Redis | RedisCluster":
+def connect_to_redis() -> "Redis | RedisCluster":
     """A client for the server, Sentinels or Cluster of REDIS_URL, which follows failovers."""
     servers = settings.REDIS_SERVERS
     if servers is None:

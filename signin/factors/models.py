@@ -235,7 +235,7 @@ class Factors(models.Model):
     def take_recovery_code(self, code: str) -> bool:
         """Use up a recovery code; returns whether it was valid. One DELETE decides races."""
         with transaction.atomic():
-            used = self.recovery_codes.filter(digest=digest(self.user_id, code)).delete()[0]
+            used = self.recovery_codes.filter(digest=hash_of_code(self.user_id, code)).delete()[0]
             if used:
                 left = self.recovery_codes.count()
                 trail.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=left)
@@ -306,7 +306,7 @@ class RecoveryCodeManager(models.Manager["RecoveryCode"]):
         codes = [base64.b32encode(secrets.token_bytes(10)).decode() for _ in range(RECOVERY_CODES)]
         factors.recovery_codes.all().delete()
         self.bulk_create(
-            RecoveryCode(factors=factors, digest=digest(factors.pk, code)) for code in codes
+            RecoveryCode(factors=factors, digest=hash_of_code(factors.pk, code)) for code in codes
         )
         return ["-".join(code[n : n + 4] for n in range(0, len(code), 4)) for code in codes]
 
@@ -326,7 +326,7 @@ class RecoveryCode(models.Model):
         return f"recovery code {self.pk}"
 
 
-def digest(user_id: UUID, code: str) -> str:
+def hash_of_code(user_id: UUID, code: str) -> str:
     """The hash of a recovery code of this user."""
     return hashlib.sha256(user_id.bytes + code.encode()).hexdigest()
 

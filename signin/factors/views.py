@@ -65,9 +65,7 @@ class AddedResponse(serializers.Serializer):
         allow_null=True,
         help_text="With the first factor; shown only once.",
     )
-    session = AuthResponse(
-        allow_null=True, help_text="With the first factor, which ends all other sessions."
-    )
+    session = AuthResponse(allow_null=True, help_text="With the first factor: it ends all others.")
 
 
 def adds(status: int, wrong: type[APIException]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ HELPS = {
 }
 
 
-def wanted() -> dict[str, set[str]]:
+def wanted_permissions() -> dict[str, set[str]]:
     """Each group's permissions, by its name: to view what the back office shows, and HELPS."""
     metas = [m._meta for m in apps.get_models() if admin.site.is_registered(m)]
     views = {f"{meta.app_label}.view_{meta.model_name}" for meta in metas}
@@ -42,7 +42,7 @@ class Command(BaseCommand):
             f"{one.content_type.app_label}.{one.codename}": one
             for one in Permission.objects.select_related("content_type")
         }
-        for name, codes in wanted().items():
+        for name, codes in wanted_permissions().items():
             group, made = Group.objects.get_or_create(name=name)
             permissions = {known[code] for code in codes}
             if made or set(group.permissions.all()) != permissions:

@@ -31,7 +31,7 @@ class Command(BaseCommand):
     requires_system_checks = []  # it reports them
 
     def handle(self, *args: object, **options: object) -> None:
-        found = find()
+        found = examine()
         lines = [f"{it.part:11} {it.state:9} {it.words}" for it in found]
         self.stdout.write("\n".join(lines))
         sys.exit(max(EXITS[finding.state] for finding in found))
@@ -45,7 +45,7 @@ class Finding(NamedTuple):
     words: str
 
 
-def find() -> list[Finding]:
+def examine() -> list[Finding]:
     """All parts, in the order in which to check them during an incident."""
     parts: dict[str, Callable[[], tuple[State, str]]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),

@@ -44,7 +44,7 @@ class Command(BaseCommand):
             raise CommandError(" ".join(words)) from None
         if User.objects.filter(email=invitation.email).exists():
             raise CommandError(f"{invitation.email} is already registered.")
-        create(account, invitation)
+        create_company(account, invitation)
         if options["json"]:
             made = {"account_id": str(account.pk), "invitation_id": str(invitation.pk)}
             self.stdout.write(json.dumps(made))
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             self.stdout.write(f"Created {account.name}; invited {invitation.email} as its admin.")
 
 
-def create(account: Account, invitation: Invitation) -> None:
+def create_company(account: Account, invitation: Invitation) -> None:
     with transaction.atomic():
         account.save()
         trail.record(
