@@ -9,8 +9,8 @@ end
 
 local used = redis.pcall('INCR', KEYS[1])
 if type(used) == 'table' then
-    -- What stands under the key is no counter. Every other error (out of memory, read-only, ...) is
-    -- one of the store, and the caller's to see.
+    -- The key does not hold a counter. Any other error (out of memory, read-only, ...) is one of the
+    -- store, and is returned to the caller.
     for _, reason in ipairs({'WRONGTYPE', 'not an integer', 'overflow'}) do
         if string.find(used.err, reason, 1, true) then
             return begin_anew()
@@ -19,8 +19,8 @@ if type(used) == 'table' then
     return used
 end
 
--- No window lasts longer than ARGV[1]: a counter that lost its expiry would refuse for ever, and a
--- negative one would let through for ever.
+-- No window lasts longer than ARGV[1]: a counter without an expiry would refuse forever, and a negative
+-- one would allow forever.
 local left = redis.call('PTTL', KEYS[1])
 if used < 1 then
     return begin_anew()

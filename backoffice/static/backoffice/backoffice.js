@@ -1,5 +1,5 @@
-/* "/" focuses the search. Django's widgets get the names that they lack: an autocomplete box takes its
-label's, and a help icon is an image. */
+/* "/" focuses the search. Gives Django's widgets the accessible names that they lack: an autocomplete
+box gets its label's, and a help icon becomes an image. */
 
 addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea, select, [contenteditable]");
@@ -22,5 +22,5 @@ function nameWidgets() {
   for (const icon of document.querySelectorAll("span.help-tooltip[aria-label]")) icon.setAttribute("role", "img");
 }
 
-// After the load, and after what Django's own scripts still have to do.
+// After loading, and after Django's own scripts.
 addEventListener("load", () => (window.django?.jQuery ? django.jQuery(nameWidgets) : nameWidgets()));

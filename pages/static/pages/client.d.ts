@@ -12,7 +12,7 @@
  * @property {boolean} is_manager
  */
 /**
- * What every way to sign in answers.
+ * The answer of every call that signs in.
  * @typedef {object} AuthResponse
  * @property {string} access_token
  * @property {string} refresh_token
@@ -20,7 +20,7 @@
  * @property {User} user
  */
 /**
- * The body of an error; where the request failed validation `fields` has sentences by field, and `codes` their codes.
+ * The body of an error. After a failed validation `fields` has messages by field, and `codes` their codes.
  * @typedef {object} ErrorBody
  * @property {string} error
  * @property {string} [message]
@@ -41,10 +41,10 @@
  * @typedef {object} Options
  * @property {string} [baseUrl] the API's origin, without a slash at its end; this page's by default
  * @property {RequestCredentials} [credentials] "include" where the API has an origin of its own
- * @property {"cookie" | "memory"} [refreshToken] "memory" for a front-end of another site: keeps it, too, for browsers
- *   that let no cookie through; there a session ends with its last tab
+ * @property {"cookie" | "memory"} [refreshToken] "memory" for a front-end on another site: also keeps it in memory, for
+ *   browsers that block the cookie; a session then ends with its last tab
  */
-/** Whether this browser has passkeys, and takes what the API asks it with. */
+/** Whether this browser supports passkeys with JSON options. */
 export const hasPasskeys: boolean;
 /** An answer that is an error. */
 export class Refused extends Error {
@@ -56,27 +56,27 @@ export class Refused extends Error {
     constructor(status: number, body: ErrorBody, wait: number);
     status: number;
     body: ErrorBody;
-    /** Seconds after which a 429 may be tried again; else 0. */
+    /** Seconds to wait after a 429; otherwise 0. */
     wait: number;
 }
 /**
- * A browser's session with the API. Its events: "change" whenever somebody signs in or out or the
- * user's data change, in this tab or another; "wait" while a call waits for a limit to let it through
- * (a CustomEvent: `detail.seconds`, and `detail.times`, how often it has waited with this), and "resume"
- * when it goes on.
+ * A browser's session with the API. Its events: "change" after a sign-in, a sign-out or a change of the
+ * user's data, in this tab or another; "wait" when a call waits because of a limit (a CustomEvent with
+ * `detail.seconds`, and `detail.times`, the number of waits of this call); and "resume" when it
+ * continues.
  */
 export class Client extends EventTarget {
     /** @param {Options} [options] */
     constructor({ baseUrl, credentials, refreshToken }?: Options);
-    /** The signed-in user, as the API last told; null while nobody is known to be signed in. */
+    /** The signed-in user, as last returned by the API, or null. */
     get user(): User | null;
     /**
-     * The role of whoever was signed in last and has not signed out: no secret and no proof, but enough
-     * to draw a navigation while `refresh` finds the session again. Null where a refresh is in vain.
+     * The role of the last user who has not signed out. It proves nothing, but is enough to draw a
+     * navigation while `refresh` restores the session. Null if a refresh would fail.
      */
     get lastRole(): string | null;
     /**
-     * A call without a session: sign-up, log-in, links. Throws Refused, or what fetch throws.
+     * A call without a session: sign-up, sign-in, links. Throws Refused, or as fetch.
      * @template [Answer=any]
      * @param {string} method
      * @param {string} path
@@ -85,9 +85,8 @@ export class Client extends EventTarget {
      */
     send<Answer = any>(method: string, path: string, body?: unknown): Promise<Answer>;
     /**
-     * A call as the signed-in user, with all that keeps a session alive around it. A limit that is
-     * reached is waited for. Throws Refused (a 401 where nobody is signed in any more), or what fetch
-     * throws.
+     * A call as the signed-in user, which refreshes the session if necessary, and waits if a limit is
+     * reached. Throws Refused (401 if the session has ended), or as fetch.
      * @template [Answer=any]
      * @param {string} method
      * @param {string} path
@@ -96,32 +95,32 @@ export class Client extends EventTarget {
      */
     call<Answer = any>(method: string, path: string, body?: unknown): Promise<Answer>;
     /**
-     * A new access token, from another tab or from the API; also how a page that has just been loaded
-     * finds its session again. However often it is called meanwhile, it is done once.
+     * Get a new access token, from another tab or from the API. Also restores the session of a page that
+     * has just been loaded. Concurrent calls share one refresh.
      */
     refresh(): Promise<void>;
     /**
-     * Keep the answer of a way to sign in as the session, in every tab.
+     * Keep the answer of a sign-in as the session, in every tab.
      * @param {AuthResponse} answer
      */
     signIn({ access_token: access, refresh_token, user }: AuthResponse): void;
     /**
-     * The user as a call has just answered it.
+     * Store the user that a call has just returned.
      * @param {User} user
      */
     update(user: User): void;
     /**
-     * Sign out here, or everywhere. No refresh of another tab may fall in between: it would set the
-     * cookie again. A 401 means that the session has ended already.
+     * Sign out here, or everywhere. Holds the lock of refreshes, since another tab's refresh would set the
+     * cookie again. A 401 means that the session has already ended.
      * @param {{ everywhere?: boolean }} [options]
      */
     signOut({ everywhere }?: {
         everywhere?: boolean;
     }): Promise<void>;
     /**
-     * An answer of one of the person's passkeys: the `passkey` of a proof. With `mediation: "conditional"`
+     * The response of one of the user's passkeys: the `passkey` of a proof. With `mediation: "conditional"`
      * the browser offers them in the field with `autocomplete="username webauthn"`, until another call
-     * aborts that. Throws what navigator.credentials throws: a NotAllowedError when the person declines.
+     * aborts that. Throws as navigator.credentials: a NotAllowedError if the user declines.
      * @param {{ mediation?: CredentialMediationRequirement, signal?: AbortSignal }} [options]
      * @returns {Promise<unknown>}
      */
@@ -164,7 +163,7 @@ export type User = {
     is_manager: boolean;
 };
 /**
- * What every way to sign in answers.
+ * The answer of every call that signs in.
  */
 export type AuthResponse = {
     access_token: string;
@@ -173,7 +172,7 @@ export type AuthResponse = {
     user: User;
 };
 /**
- * The body of an error; where the request failed validation `fields` has sentences by field, and `codes` their codes.
+ * The body of an error. After a failed validation `fields` has messages by field, and `codes` their codes.
  */
 export type ErrorBody = {
     error: string;
@@ -243,8 +242,8 @@ export type Options = {
      */
     credentials?: RequestCredentials | undefined;
     /**
-     * "memory" for a front-end of another site: keeps it, too, for browsers
-     * that let no cookie through; there a session ends with its last tab
+     * "memory" for a front-end on another site: also keeps it in memory, for
+     * browsers that block the cookie; a session then ends with its last tab
      */
     refreshToken?: "memory" | "cookie" | undefined;
 };

@@ -1,10 +1,10 @@
-/* How a front-end in a browser keeps a session with this API: one file, no dependency. Copy it, with
-client.d.ts, into a front-end of your own; docs/integrating.md tells how it is used.
+/* A client that keeps a browser's session with this API: one file without dependencies. Copy it, with
+client.d.ts, into your front-end; docs/integrating.md describes its use.
 
-The access token lives in this module's memory only; the refresh token in an HttpOnly cookie that no
-script sees, and in memory, too, where that is asked for (`refreshToken`). A session is refreshed shortly before its access token ends and once on a 401; a second
-401 signs out. The tabs of a browser share one session: they tell each other of it, and one at a
-time refreshes (which the API does not need, but which spares its limits). */
+The access token is kept in this module's memory only; the refresh token in an HttpOnly cookie, and on
+request also in memory (`refreshToken`). A session is refreshed shortly before its access token ends,
+and once on a 401; a second 401 signs out. The tabs of a browser share one session, and only one of
+them refreshes at a time, which saves requests. */
 
 const EARLY = 30_000; // milliseconds before its end at which an access token counts as old,
 const SHARE = 0.2; // or this share of its life, if that is less
@@ -26,7 +26,7 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
  */
 
 /**
- * What every way to sign in answers.
+ * The answer of every call that signs in.
  * @typedef {object} AuthResponse
  * @property {string} access_token
  * @property {string} refresh_token
@@ -35,7 +35,7 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
  */
 
 /**
- * The body of an error; where the request failed validation `fields` has sentences by field, and `codes` their codes.
+ * The body of an error. After a failed validation `fields` has messages by field, and `codes` their codes.
  * @typedef {object} ErrorBody
  * @property {string} error
  * @property {string} [message]
@@ -58,11 +58,11 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
  * @typedef {object} Options
  * @property {string} [baseUrl] the API's origin, without a slash at its end; this page's by default
  * @property {RequestCredentials} [credentials] "include" where the API has an origin of its own
- * @property {"cookie" | "memory"} [refreshToken] "memory" for a front-end of another site: keeps it, too, for browsers
- *   that let no cookie through; there a session ends with its last tab
+ * @property {"cookie" | "memory"} [refreshToken] "memory" for a front-end on another site: also keeps it in memory, for
+ *   browsers that block the cookie; a session then ends with its last tab
  */
 
-/** Whether this browser has passkeys, and takes what the API asks it with. */
+/** Whether this browser supports passkeys with JSON options. */
 export const hasPasskeys = Boolean(globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON);
 
 /** An answer that is an error. */
@@ -76,16 +76,16 @@ export class Refused extends Error {
     super(body.error);
     this.status = status;
     this.body = body;
-    /** Seconds after which a 429 may be tried again; else 0. */
+    /** Seconds to wait after a 429; otherwise 0. */
     this.wait = wait;
   }
 }
 
 /**
- * A browser's session with the API. Its events: "change" whenever somebody signs in or out or the
- * user's data change, in this tab or another; "wait" while a call waits for a limit to let it through
- * (a CustomEvent: `detail.seconds`, and `detail.times`, how often it has waited with this), and "resume"
- * when it goes on.
+ * A browser's session with the API. Its events: "change" after a sign-in, a sign-out or a change of the
+ * user's data, in this tab or another; "wait" when a call waits because of a limit (a CustomEvent with
+ * `detail.seconds`, and `detail.times`, the number of waits of this call); and "resume" when it
+ * continues.
  */
 export class Client extends EventTarget {
   /** @type {Session | null} */
@@ -115,21 +115,21 @@ export class Client extends EventTarget {
     });
   }
 
-  /** The signed-in user, as the API last told; null while nobody is known to be signed in. */
+  /** The signed-in user, as last returned by the API, or null. */
   get user() {
     return this.#session?.user ?? null;
   }
 
   /**
-   * The role of whoever was signed in last and has not signed out: no secret and no proof, but enough
-   * to draw a navigation while `refresh` finds the session again. Null where a refresh is in vain.
+   * The role of the last user who has not signed out. It proves nothing, but is enough to draw a
+   * navigation while `refresh` restores the session. Null if a refresh would fail.
    */
   get lastRole() {
     return localStorage.getItem(this.#name);
   }
 
   /**
-   * A call without a session: sign-up, log-in, links. Throws Refused, or what fetch throws.
+   * A call without a session: sign-up, sign-in, links. Throws Refused, or as fetch.
    * @template [Answer=any]
    * @param {string} method
    * @param {string} path
@@ -141,9 +141,8 @@ export class Client extends EventTarget {
   }
 
   /**
-   * A call as the signed-in user, with all that keeps a session alive around it. A limit that is
-   * reached is waited for. Throws Refused (a 401 where nobody is signed in any more), or what fetch
-   * throws.
+   * A call as the signed-in user, which refreshes the session if necessary, and waits if a limit is
+   * reached. Throws Refused (401 if the session has ended), or as fetch.
    * @template [Answer=any]
    * @param {string} method
    * @param {string} path
@@ -155,8 +154,8 @@ export class Client extends EventTarget {
   }
 
   /**
-   * A new access token, from another tab or from the API; also how a page that has just been loaded
-   * finds its session again. However often it is called meanwhile, it is done once.
+   * Get a new access token, from another tab or from the API. Also restores the session of a page that
+   * has just been loaded. Concurrent calls share one refresh.
    */
   refresh() {
     const old = this.#session?.access;
@@ -167,7 +166,7 @@ export class Client extends EventTarget {
   }
 
   /**
-   * Keep the answer of a way to sign in as the session, in every tab.
+   * Keep the answer of a sign-in as the session, in every tab.
    * @param {AuthResponse} answer
    */
   signIn({ access_token: access, refresh_token, user }) {
@@ -180,7 +179,7 @@ export class Client extends EventTarget {
   }
 
   /**
-   * The user as a call has just answered it.
+   * Store the user that a call has just returned.
    * @param {User} user
    */
   update(user) {
@@ -189,8 +188,8 @@ export class Client extends EventTarget {
   }
 
   /**
-   * Sign out here, or everywhere. No refresh of another tab may fall in between: it would set the
-   * cookie again. A 401 means that the session has ended already.
+   * Sign out here, or everywhere. Holds the lock of refreshes, since another tab's refresh would set the
+   * cookie again. A 401 means that the session has already ended.
    * @param {{ everywhere?: boolean }} [options]
    */
   async signOut({ everywhere = false } = {}) {
@@ -208,9 +207,9 @@ export class Client extends EventTarget {
   for no limit: a person at a form reads `error.wait`. */
 
   /**
-   * An answer of one of the person's passkeys: the `passkey` of a proof. With `mediation: "conditional"`
+   * The response of one of the user's passkeys: the `passkey` of a proof. With `mediation: "conditional"`
    * the browser offers them in the field with `autocomplete="username webauthn"`, until another call
-   * aborts that. Throws what navigator.credentials throws: a NotAllowedError when the person declines.
+   * aborts that. Throws as navigator.credentials: a NotAllowedError if the user declines.
    * @param {{ mediation?: CredentialMediationRequirement, signal?: AbortSignal }} [options]
    * @returns {Promise<unknown>}
    */
@@ -258,7 +257,7 @@ export class Client extends EventTarget {
     return this.#prove("/auth/recovery-codes", proof);
   }
 
-  /** A browser asks for one passkey at a time: the one before is aborted. @param {AbortSignal} [signal] */
+  /** A browser asks for one passkey at a time: the previous request is aborted. @param {AbortSignal} [signal] */
   #ask(signal) {
     this.#asking.abort();
     this.#asking = new AbortController();
@@ -307,7 +306,7 @@ export class Client extends EventTarget {
       signal: AbortSignal.timeout(TIMEOUT),
     });
     if (response.status === 204) return null;
-    // What stands before the service (a proxy, say) may answer with a page.
+    // A proxy in front of the service may answer with a page.
     const answer = await response.json().catch(() => ({ error: "unreadable answer" }));
     if (response.ok) return answer;
     const wait = response.status === 429 ? Number(response.headers.get("Retry-After")) || 10 : 0;
@@ -315,7 +314,7 @@ export class Client extends EventTarget {
   }
 
   /**
-   * Do it again after each 429, when that says so.
+   * Repeat the work after each 429, when its Retry-After has passed.
    * @template Answer
    * @param {() => Promise<Answer>} work
    * @returns {Promise<Answer>}
@@ -347,7 +346,7 @@ export class Client extends EventTarget {
 
   /** @param {string | undefined} old */
   async #renew(old) {
-    if (this.#isFresh() && this.#session?.access !== old) return; // another tab has, meanwhile
+    if (this.#isFresh() && this.#session?.access !== old) return; // another tab has refreshed meanwhile
     const found = await this.#askTabs(old);
     if (found) this.#adopt(found);
     if (found && this.#isFresh()) return;
@@ -364,7 +363,7 @@ export class Client extends EventTarget {
   }
 
   /**
-   * Another tab's session; an old one, with the refresh token that it has kept, where there is no better.
+   * Another tab's session; an old one with its refresh token if there is no better one.
    * @param {string | undefined} old
    * @returns {Promise<Session | null>}
    */
@@ -404,7 +403,7 @@ export class Client extends EventTarget {
   }
 }
 
-/** What an access token says, unverified: for the one who was given it over TLS. @param {string} token */
+/** The claims of an access token, unverified: it came from the API over TLS. @param {string} token */
 function claims(token) {
   const payload = token.split(".")[1] ?? "";
   return JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/")));

@@ -1,5 +1,5 @@
-/* The people page: how the company stands, in figures; the only admin, who cannot leave; and what has
-happened, by whom or to whom, in sentences. */
+/* The people page: the company's figures, the only admin, who cannot be removed, and the activity in
+sentences. */
 
 import { fillText } from "./forms.js";
 import { ACTS, load } from "./lists.js";
@@ -22,7 +22,7 @@ async function overview() {
   spareOnlyAdmin();
 }
 
-/* What would leave the company without an admin is not offered. */
+/* Actions that would leave the company without an admin are not offered. */
 function spareOnlyAdmin() {
   for (const row of all("#people tr[data-id]")) {
     if (row.facts.role !== "admin" || !row.facts.is_active) continue;
@@ -35,10 +35,10 @@ function spareOnlyAdmin() {
 document.addEventListener("loaded", ({ target }) => {
   if (target.id !== "people") return;
   spareOnlyAdmin();
-  overview().catch(() => {}); // what is wrong is said by the list itself
+  overview().catch(() => {}); // the list shows the error
 });
 
-/* ---- What has happened ---- */
+/* ---- Activity ---- */
 
 const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
 const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
@@ -52,7 +52,7 @@ function ago(at) {
   }
 }
 
-/* The sentence of an event: of its detail, of what people do to themselves, else of its kind. */
+/* An event's sentence: for its detail, for what users do to themselves, or else for its kind. */
 function sentence({ kind, actor, subject, detail }) {
   const own = !actor || actor === subject ? "self" : "";
   const variants = [detail.role ?? detail.second_factor, own].filter(Boolean);
@@ -61,7 +61,7 @@ function sentence({ kind, actor, subject, detail }) {
   return found.map((name) => one(`[data-kind="${name}"]`, content)).find(Boolean)?.textContent ?? kind;
 }
 
-/* Write an event into its row; names stand out. */
+/* Write an event into its row, with names in bold. */
 function tellEvent(row, event) {
   const values = { ...event.detail, actor: event.actor_name || event.actor || say("support") };
   values.subject = event.subject_name || event.subject;
@@ -87,7 +87,7 @@ document.addEventListener("loaded", ({ target, detail }) => {
 
 ACTS.history = { open: (facts) => showEventsOf(facts) };
 
-/* The trail of one person; of everybody, without facts. */
+/* The activity of one person; without facts, of all. */
 async function showEventsOf(facts) {
   const field = one("[data-whom]");
   field.value = facts?.name ?? "";
@@ -96,7 +96,7 @@ async function showEventsOf(facts) {
   await attempt(one("#events"), () => load(one("#events"), 1));
 }
 
-/* Whose trail is typed: a name or an e-mail address. */
+/* The person whose name or e-mail address was typed. */
 async function choosePerson(field) {
   const search = field.value.trim();
   if (!search) return showEventsOf(null);

@@ -8,20 +8,20 @@ const ui = SwaggerUIBundle({
   url: "/schema",
   dom_id: "#docs",
   validatorUrl: null,
-  // Calls are tried where this page is, by whatever name of the service it was opened.
+  // Calls go to the origin of this page.
   requestInterceptor(request) {
     const { pathname, search } = new URL(request.url, location.href);
     request.url = location.origin + pathname + search;
     return request;
   },
-  // Whoever has signed in by one of the calls need not carry the token to "Authorize".
+  // After a sign-in by one of the calls, its token is used for the others.
   responseInterceptor(response) {
     const token = response.obj?.access_token;
     if (token) ui.preauthorizeApiKey("bearer", token);
     return response;
   },
   onComplete() {
-    // Swagger UI's <main> holds the calls alone; what stands before it is a landmark of its own.
+    // Swagger UI's <main> has the calls only; the part before it becomes a landmark of its own.
     const about = document.querySelector(".information-container");
     about.setAttribute("role", "region");
     about.setAttribute("aria-label", "About");

@@ -5,8 +5,8 @@ import { call, client, signOut, visit } from "./navigation.js";
 import { attempt, say } from "./screen.js";
 import { download } from "./people.js";
 
-/* The link is used up. The session goes on under the new address. After an undo all sessions have
-ended, and somebody else may know the password: the next step is a new one. */
+/* The link was used up. The session goes on under the new address. An undo has ended all sessions,
+and someone else may know the password, so the next step is to set a new one. */
 async function used(form) {
   sessionStorage.removeItem(`link:${location.pathname}`);
   const text = say(form.dataset.say);

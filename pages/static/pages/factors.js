@@ -1,5 +1,5 @@
-/* Second factors: the code or passkey beside a password; what a person has, on the account page; what
-is set up at a sign-in, where the company requires it; and the company's rule. */
+/* Second factors: the second step of a sign-in, the factors on the account page, their set-up during a
+sign-in if the company requires one, and the company's rule. */
 
 import { hasPasskeys } from "./client.js";
 import { sender, submit } from "./forms.js";
@@ -30,7 +30,7 @@ function askFor(form, methods) {
   choose(form, methods.find((method) => method !== "passkey" || usable) ?? "recovery_code");
 }
 
-/* The second step in the place of the first, or the other way round. */
+/* Show the second step instead of the first, or the first again. */
 function showStep(form, second) {
   all("[data-first]", form).forEach((part) => (part.hidden = second));
   all("[data-second]", form).forEach((part) => (part.hidden = part.disabled = !second));
@@ -59,7 +59,7 @@ function choose(form, method) {
   code.focus();
 }
 
-/* From the beginning: the password itself is wrong. */
+/* Back to the first step: the password is wrong. */
 function askAgain(form) {
   showStep(form, false);
   one("[data-first] [name$=password]", form).select();
@@ -72,7 +72,7 @@ function startOver({ form }) {
   form.elements.email.focus();
 }
 
-/* From the beginning for the next time, where the form stays. */
+/* Back to the first step, for a form that stays on the page. */
 document.addEventListener("done", ({ target: form }) => {
   if (!form.matches("form:has([data-first])")) return;
   showStep(form, false);
@@ -85,7 +85,7 @@ function useMethod(button) {
   submit(form, button, async () => ({ passkey: await client.passkey() }));
 }
 
-/* Six digits are sent as soon as they are there, however they came. */
+/* Submit as soon as there are six digits, typed, pasted or filled in. */
 document.addEventListener("input", ({ target }) => {
   if (!target.matches("[autocomplete=one-time-code]")) return;
   const digits = target.value.replace(/[\s-]/g, "");
@@ -94,7 +94,7 @@ document.addEventListener("input", ({ target }) => {
   target.form.requestSubmit();
 });
 
-/* ---- A sign-in that ends with setting one up ---- */
+/* ---- Set-up during a sign-in ---- */
 
 let enrolment = null; // its token, and the page to go to afterwards
 
@@ -116,10 +116,10 @@ async function leaveIfOver(error) {
   announce(say("enrolment over"), "bad");
 }
 
-/* ---- What a person has ---- */
+/* ---- The user's factors ---- */
 
 const FEW = 3; // recovery codes
-let known = null; // what GET /auth/factors has answered
+let known = null; // the answer of GET /auth/factors
 
 document.addEventListener("loaded", ({ target, detail }) => {
   if (target.id !== "factors") return;
@@ -141,7 +141,7 @@ function drawWays(items) {
   for (const button of all("[data-set-up]")) button.hidden = !possible[button.dataset.setUp];
 }
 
-/* Show one part in the place of the others: on the account page in a dialog above what the person has. */
+/* Show one panel instead of the others; on the account page in a dialog. */
 function open(name) {
   const shown = one(`main [data-panel=${name}]`);
   const dialog = shown.closest("dialog");
@@ -153,7 +153,7 @@ function open(name) {
   (one("[tabindex='-1']", shown) ?? one("input:enabled", shown) ?? one("main h1")).focus();
 }
 
-/* Back to what the person has, which may have changed. */
+/* Back to the list of factors, which may have changed. */
 function done(text) {
   for (const form of all("main [data-panel] form")) form.reset();
   open("list");
@@ -161,7 +161,7 @@ function done(text) {
   if (text) one("main").dispatchEvent(new CustomEvent("done", { bubbles: true }));
 }
 
-/* Have it shown who asks, then do the work. */
+/* Ask for re-authentication, then do the work. */
 function prove(title, work) {
   const form = one("form[data-call=proof]");
   const has = (kind) => known.items.some((item) => item.kind === kind);
@@ -275,7 +275,7 @@ async function rule(button) {
 
 /* ---- Events ---- */
 
-/* Escape leaves a panel, but for codes that are shown once. */
+/* Escape leaves a panel, except codes that are shown only once. */
 document.addEventListener("cancel", (event) => {
   if (!event.target.matches("[data-panels]")) return;
   event.preventDefault();

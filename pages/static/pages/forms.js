@@ -1,5 +1,5 @@
-/* The pages' forms: `data-call` says which call a form makes. What is wrong with a field is said when
-it is left, and by the API once more. */
+/* The pages' forms: `data-call` names a form's call. Fields are validated when they lose the focus, and
+by the API. */
 
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
 import { all, announce, attempt, one, place, problem, say, withProgress, write } from "./screen.js";
@@ -10,7 +10,7 @@ const TYPED = "typed-address"; // in sessionStorage: the e-mail address last typ
 /* Fill this address into the pages that ask for one. */
 export const remember = (email) => sessionStorage.setItem(TYPED, email);
 
-/* ---- Links in mails: the token leaves the address bar, and is the tab's until it is used ---- */
+/* ---- E-mailed links: the token moves from the address bar to sessionStorage until it is used ---- */
 
 const key = (path) => `link:${path}`;
 const linkToken = () => sessionStorage.getItem(key(location.pathname));
@@ -31,7 +31,7 @@ function refuseLink(form, text) {
   one("h1", dead).focus();
 }
 
-/* What the link is for, without using it up. If that cannot be learned now, sending will tell. */
+/* Look up what the link is for, without using it up. If that fails, submitting shows the error. */
 async function openLink(form) {
   if (!linkToken()) return refuseLink(form, say("no link"));
   try {
@@ -46,7 +46,7 @@ async function openLink(form) {
   }
 }
 
-/* Whose password is set: for password managers, and for people. */
+/* Show whose password is set, to users and password managers. */
 function showAddress(form, email) {
   const field = form.elements.username;
   if (!field) return; // the link is not for a password
@@ -56,7 +56,7 @@ function showAddress(form, email) {
   all("[data-somebody-else]", form).forEach(warn);
 }
 
-/* Whoever follows a link while somebody else is signed in is told before the form is sent. */
+/* Warn before submitting if another user is signed in than the one the link is for. */
 function warn(place) {
   const here = client.user?.email;
   const asked = place.closest("form").elements.username.value;
@@ -103,7 +103,7 @@ export function fillText(root, values) {
   }
 }
 
-/* The address that was typed on another of the pages, or the signed-in person's. */
+/* The address that was typed on another page, or that of the signed-in user. */
 function prefillAddress(form) {
   const field = one("input[name=email][data-known]", form);
   if (field && !field.value) field.value = client.user?.email ?? sessionStorage.getItem(TYPED) ?? "";
@@ -118,7 +118,7 @@ function mark(field, text) {
   error.textContent = text;
 }
 
-/* What the browser finds wrong with a field, in our words. */
+/* The browser's validation error of a field, in our words. */
 function wrong(field) {
   const { validity, minLength, value } = field;
   if (validity.valueMissing) return say("This field is required.");
@@ -127,7 +127,7 @@ function wrong(field) {
   return "";
 }
 
-/* Mark all fields of a form; false, with the focus in the first wrong one, if any is. */
+/* Validate all fields of a form. If any is invalid, focus the first one and return false. */
 function check(form, find) {
   for (const field of form.elements) mark(field, find(field) || "");
   const first = one("[aria-invalid]", form);
@@ -137,7 +137,7 @@ function check(form, find) {
 
 document.addEventListener("focusout", ({ target, relatedTarget }) => {
   if (!target.matches("form[data-call] input") || !target.value || target.readOnly) return;
-  // Whoever leaves for "Show" comes back, and whoever leaves for the form's button is told by that.
+  // Not when the focus moves to "Show", and not to the form's button, which validates all fields.
   if (relatedTarget?.matches("button") || target.closest(".field").contains(relatedTarget)) return;
   mark(target, wrong(target));
 });
@@ -159,7 +159,7 @@ function countDown(field) {
 
 /* ---- Sending ---- */
 
-/* What the API calls a field: on a page with several forms some have "own-" before that. */
+/* A field's name in the API: on a page with several forms some have the prefix "own-". */
 const called = (name) => name.replace(/^own-/, "");
 
 /* The form's fields as the call's body; `settings.language` names a member of a member. */
@@ -181,7 +181,7 @@ function send(form, values) {
 
 export const sender = (form) => one("button:not([type]), button[type=submit]", form);
 
-/* Make the form's call, as one of its buttons asks; `more` resolves to what no field holds. */
+/* Make the form's call for one of its buttons; `more` resolves to further members of the body. */
 export async function submit(form, button = sender(form), more = () => ({})) {
   if (!check(form, (field) => field.willValidate && wrong(field))) return;
   all("[data-reveal][aria-pressed=true]", form).forEach((shown) => shown.click());
@@ -243,7 +243,7 @@ function toggleSent(form, sent) {
   if (sent) pause(one("main [data-again]"));
 }
 
-/* A button that waits, and says how long. */
+/* A button with a countdown. */
 let pausing = 0;
 function pause(button, left = PAUSE) {
   clearTimeout(pausing);

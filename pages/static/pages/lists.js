@@ -1,11 +1,10 @@
-/* Lists: a company's people, its invitations, what has happened; somebody's assistants and
-devices. */
+/* Lists: a company's people, invitations and activity; a user's connected apps and devices. */
 
 import { fillText } from "./forms.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, one, say } from "./screen.js";
 
-const ABSENT = 90 * 24 * 60 * 60 * 1000; // milliseconds after which somebody has long not been here
+const ABSENT = 90 * 24 * 60 * 60 * 1000; // milliseconds since the last sign-in
 const PAUSE = 250; // milliseconds without a key before a search is asked
 const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium" });
 
@@ -15,7 +14,7 @@ whenShown(async (main) => {
 
 export const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
 
-/* What the fields beside a list ask for. */
+/* The query of a list's search field and filters. */
 function wanted(list) {
   const section = list.closest("section");
   const asked = {};
@@ -36,7 +35,7 @@ export async function load(list, page = Number(list.dataset.page ?? 1)) {
   const mine = (list.dataset.asked = String(Math.random())); // a newer search overtakes this one
   const answer = await call("GET", `${list.dataset.list}?${new URLSearchParams({ ...wanted(list), page })}`);
   if (list.dataset.asked !== mine || !list.isConnected) return;
-  if (page > 1 && !answer.items.length) return load(list, 1); // the last of a page is gone
+  if (page > 1 && !answer.items.length) return load(list, 1); // the page's last item was removed
   list.dataset.page = page;
   list.replaceChildren(...answer.items.map((item) => row(list.dataset.row, item)));
   drawPager(list, answer);
@@ -79,7 +78,7 @@ function row(template, item) {
   return made;
 }
 
-/* How somebody stands: its word, its colour, and what can be done about it. */
+/* A row's status: its word, its colour and the possible actions. */
 function standing(item) {
   if ("at" in item) return { acts: [] };
   if ("current" in item) {
@@ -118,7 +117,7 @@ function initials(mark, name) {
   mark.textContent = letters.toUpperCase();
 }
 
-/* ---- What can be done about somebody or something ---- */
+/* ---- Actions on rows ---- */
 
 export const ACTS = {
   "make admin": { call: (id) => ["PATCH", `/users/${id}`, { role: "admin" }], ask: true },
@@ -146,7 +145,7 @@ async function act(button) {
   if (open) return open(facts);
   if (ask && !(await confirmed(button, ...question(button, facts)))) return;
   const error = await attempt(one("summary", menu), () => change(facts, of(facts.id, facts)));
-  if (error || !mayStay()) return; // who is no admin any more is led away
+  if (error || !mayStay()) return; // former admins are redirected
   announce(say(`${button.dataset.for}: done`, facts));
   const again = one(`tr[data-id="${facts.id}"] summary`) ?? one("main h1");
   again.focus();
@@ -160,7 +159,7 @@ function question(button, facts) {
   return [say(`${name}sure${self}`, facts), say(`${name}then${self}`, facts)];
 }
 
-/* Make a call about somebody, who may be oneself. */
+/* Make a call about a user, possibly the signed-in one. */
 export async function perform(facts, request) {
   const answer = await call(...request);
   if (facts.id === client.user.id) {

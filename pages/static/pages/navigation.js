@@ -1,26 +1,26 @@
-/* The pages are plain documents; a link exchanges <main>, so that the access token stays in memory.
-Here is who may see which page, and what makes a page that has come ready: `whenShown`. */
+/* The pages are plain documents. Links replace <main>, so that the access token stays in memory. This
+module decides who may see which page, and calls `whenShown` setups for each new one. */
 
 import { Client } from "./client.js";
 import { all, anchor, announce, announceNext, one, place, problem, say, withProgress } from "./screen.js";
 
 const COMPANY = "company"; // in sessionStorage: the signed-in person's company,
-const COMPANY_ID = "company-id"; // and whose name that is
+const COMPANY_ID = "company-id"; // and the id that belongs to it
 
 export const client = new Client();
 
 const HEARD = 50; // milliseconds after which a screen reader listens to a region that has come
-const setups = []; // called with the page's <main> when it may be used
+const setups = []; // called with the page's <main> when it is ready
 export const whenShown = (setup) => setups.push(setup);
 
-let turn = 0; // counts the pages shown: an answer that comes too late finds another number
+let turn = 0; // counts shown pages, to ignore answers that come too late
 let shown = location.pathname;
-let leaving = false; // whether the person here ends the session
-let wanted = null; // the page, with its tab, that asked for a log-in first
+let leaving = false; // whether the user ends the session in this tab
+let wanted = null; // the page, with its tab, that required the sign-in
 
 const here = () => location.pathname + location.hash;
 
-/* Go to a page of ours; `push` as a new entry of the browser's history. */
+/* Go to a built-in page; with `push` as a new entry of the browser's history. */
 export async function visit(path, { push = true, text = "", kind = "good" } = {}) {
   const mine = ++turn;
   announce("");
@@ -47,7 +47,7 @@ async function load(path) {
   return new DOMParser().parseFromString(await response.text(), "text/html");
 }
 
-/* Make the page at hand ready for whoever is there. */
+/* Prepare the current page for the current user. */
 export async function show({ focus = false } = {}) {
   const mine = ++turn;
   const main = one("main");
@@ -86,8 +86,8 @@ async function prepare(main, focus) {
   if (form) focusField(form, main, focus);
 }
 
-/* Into the first field that is empty, else the first one, so that what is known can be typed over. Who
-has come by a link hears where, since no heading has the focus. */
+/* Focus the first empty field, or else the first one. After following a link the page is announced,
+since its heading does not have the focus. */
 function focusField(form, main, arrived) {
   const fields = all("input:enabled:read-write", form).filter((field) => field.checkVisibility());
   const field = fields.find(({ value }) => !value) ?? fields[0];
@@ -96,13 +96,13 @@ function focusField(form, main, arrived) {
   if (arrived && field) one("#arrived").textContent = one("h1", main).textContent;
 }
 
-/* Said with a way to try again, since the page is of no use as it is. */
+/* Announce an error with a button to try again, since the page cannot be used. */
 function offerAgain(error) {
   announce(problem(error), "bad");
   offer(say("try again"), () => visit(location.pathname, { push: false }));
 }
 
-/* A button beside what is said. */
+/* A button next to the announcement. */
 export function offer(label, work) {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", className: "plain", textContent: label });
@@ -115,7 +115,7 @@ function toLogIn(text = "") {
   return visit("/login", { text, kind: "wait" });
 }
 
-/* A call as the signed-in person. A 403 means that the role has changed meanwhile. */
+/* A call as the signed-in user. A 403 means that the role has changed. */
 export async function call(method, path, body) {
   try {
     return await client.call(method, path, body);
@@ -128,27 +128,27 @@ export async function call(method, path, body) {
 export async function signOut(everywhere = false) {
   leaving = true;
   await client.signOut({ everywhere }).finally(() => (leaving = false));
-  wanted = null; // the next person here begins anew
+  wanted = null; // not for the next user
 }
 
-/* The page that asked for a log-in, else the account. */
+/* The page that required the sign-in, or else the account. */
 export function afterLogIn() {
   const path = wanted ?? "/profile";
   wanted = null;
   return path;
 }
 
-/* The navigation of whoever is signed in, or was when this browser last knew. */
+/* The navigation for the current user, or the last one that this browser knows of. */
 function drawSession() {
   const role = client.user?.role ?? client.lastRole;
   document.body.dataset.session = role ? `in ${role}` : "out";
   for (const link of all("header nav a")) {
     link.ariaCurrent = link.pathname === location.pathname ? "page" : null;
   }
-  drawCompany().catch(() => {}); // an ornament: what is wrong will be said by the page itself
+  drawCompany().catch(() => {}); // decoration only: the page shows errors
 }
 
-/* The company's name beside ours, asked for once in a tab. */
+/* The company's name next to the product's, loaded once per tab. */
 async function drawCompany() {
   const place = one("[data-company]");
   const company = client.user?.account_id ?? (client.lastRole && sessionStorage.getItem(COMPANY_ID));
@@ -183,14 +183,14 @@ client.addEventListener("resume", () => announce(""));
 
 /* ---- Languages ---- */
 
-/* Django's language cookie decides the pages' language; a person's own choice decides the cookie. */
+/* Django's language cookie decides the pages' language; the user's choice sets the cookie. */
 export function speak(language, path = location.pathname, text = "") {
   document.cookie = `django_language=${language};path=/;max-age=31536000;samesite=lax`;
   if (text) announceNext(text);
   location.assign(path);
 }
 
-/* Go on as the person who has just signed in or changed, in the person's language. */
+/* Go on in the language of the user who has just signed in or changed it. */
 export function goOn(person, path, text) {
   const { language } = person.settings;
   if (language !== document.documentElement.lang) return speak(language, path, text);

@@ -1,4 +1,4 @@
-/* Brings the pages to life. */
+/* The entry point of the pages' script. */
 
 import "./company.js";
 import "./factors.js";
@@ -27,7 +27,7 @@ function choose(language) {
   speak(language);
 }
 
-/* The account keeps its language, which its mails and other browsers have, unless this is taken up. */
+/* Offer to store the language for the account, which mails and other browsers use. */
 function offerToKeep() {
   const language = document.documentElement.lang;
   const differs = client.user && client.user.settings.language !== language;

@@ -1,4 +1,4 @@
-/* Logging in by a passkey alone: the browser offers it in the field of the address, and a button. */
+/* Signing in by passkey: offered by the browser in the address field, and by a button. */
 
 import { hasPasskeys } from "./client.js";
 import { enter } from "./forms.js";
@@ -22,8 +22,8 @@ whenShown((main) => {
   offer(button.form);
 });
 
-/* Have the browser offer what it knows. An ornament: where it fails or is turned down, the form and
-the button are still there. */
+/* Let the browser offer its passkeys. Optional: if it fails or is declined, the form and the button
+remain. */
 async function offer(form) {
   const { signal: over } = offered;
   if (!(await PublicKeyCredential.isConditionalMediationAvailable?.()) || over.aborted) return;

@@ -1,5 +1,5 @@
-/* The people page beside its lists: tabs, invitations, what is done to several people at once, a
-download, the company's name. */
+/* The people page besides its lists: tabs, invitations, bulk actions, the download and the company's
+name. */
 
 import { ACTS, load, loadAll, mayStay, perform } from "./lists.js";
 import { call, client, whenShown } from "./navigation.js";
@@ -16,7 +16,7 @@ export function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/* ---- Tabs: the fragment says which ---- */
+/* ---- Tabs, selected by the fragment ---- */
 
 function showTab() {
   const tabs = all("main [data-tab]");
@@ -31,7 +31,7 @@ function showTab() {
 whenShown(showTab);
 addEventListener("hashchange", showTab);
 
-/* Set the filters of a tab's list, and ask anew. */
+/* Set the filters of a tab's list, and reload it. */
 function setFilters({ hash, dataset }) {
   const section = one(`[data-tab=${hash.slice(1)}]`);
   const wanted = new URLSearchParams(dataset.filters);
@@ -49,7 +49,7 @@ export function emails(text) {
   return [...new Set(parts.filter(Boolean))];
 }
 
-/* Whoever is alone sees the form on the page itself, others in a dialog. */
+/* In a company of one, the form is on the page itself, otherwise in a dialog. */
 export function placeInvitation(alone) {
   const form = one("[data-team]");
   if (one("[data-outcome] li", form)) return; // it is being read
@@ -57,7 +57,7 @@ export function placeInvitation(alone) {
   one("main [data-invite]").hidden = alone;
   one("[data-invite-here]").hidden = !alone;
   const place = one(alone ? "[data-invite-here]" : "#invite");
-  if (!place.contains(form)) place.append(form); // or whoever types there would lose the focus
+  if (!place.contains(form)) place.append(form); // moving it would lose the focus
 }
 
 function openInvitation() {
@@ -103,7 +103,7 @@ function reason({ error, fields }) {
   return wrong || say(error);
 }
 
-/* ---- Several people at once ---- */
+/* ---- Bulk actions ---- */
 
 const picked = (section) => all("tr:has([data-pick]:checked)", section);
 
@@ -120,7 +120,7 @@ function drawBulk(section) {
   every.indeterminate = rows.length > 0 && !every.checked;
 }
 
-/* On whom the button acts: never on oneself. */
+/* The rows on which the button acts, without the user's own. */
 function concerned(rows, { dataset }) {
   const facts = rows.map((row) => row.facts);
   return facts.filter(({ id, acts }) => id !== client.user.id && acts.includes(dataset.bulkAct));
@@ -164,8 +164,8 @@ document.addEventListener("loaded", ({ target: list }) => {
 
 /* ---- Download ---- */
 
-/* A value as a spreadsheet shows it: what begins like a formula is quoted, also after a semicolon or a
-tab, at which some spreadsheets split. */
+/* A value for a spreadsheet: text that begins like a formula is quoted, also after a semicolon or tab,
+at which some spreadsheets split. */
 export function cell(value) {
   const text = String(value ?? "").replace(/^(?=[\t\r])|(^|[;\t\r\n])(?=\s*[=+\-@])/g, "$1'");
   return `"${text.replaceAll('"', '""')}"`;

@@ -1,19 +1,18 @@
-/* What every page says and shows while something is done: the one status region, the line at the top
-while a page is slow, busy buttons, the question before what cannot be taken back. */
+/* Feedback on every page: the status region, the progress line, busy buttons and confirmations. */
 
-const SLOW = 250; // milliseconds after which somebody wants to know that something goes on
-const KEPT = "said"; // in sessionStorage: what the next document is to say
+const SLOW = 250; // milliseconds before progress is shown
+const KEPT = "said"; // in sessionStorage: the announcement for the next document
 
 const words = new Map(Object.entries(JSON.parse(document.getElementById("words").textContent)));
 
-/* Our words for a key; a key without words (a server's own sentence) stands for itself. */
+/* The text for a key; a key without one (a sentence of the server) is its own text. */
 export const say = (key, values = {}) =>
   words.get(key)?.replace(/\{(\w+)\}/g, (_, name) => values[name]) ?? key;
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const one = (selector, root = document) => root.querySelector(selector);
 
-/* A text whose emails stay in one line, or else break where people expect it: after `@` and dots.
-What stands between <a> and </a> leads to a new password. */
+/* A text whose e-mail addresses stay on one line, or else break after `@` and dots. The part between
+<a> and </a> links to a new password. */
 export function write(element, text) {
   const parts = text.split(/(\S+@\S+|<a>.+?<\/a>)/);
   const mark = (part) => (part.startsWith("<a>") ? anchor("/forgot-password", part.slice(3, -4)) : email(part));
@@ -45,8 +44,7 @@ export function place() {
   if (above.nextElementSibling !== one("#status")) above.after(one("#status"));
 }
 
-/* Say something in the status region, in the place of what stood there. `kind` is "good", "bad" or
-"wait"; "" says nothing any more. */
+/* Replace the text of the status region. `kind` is "good", "bad" or "wait"; "" clears it. */
 export function announce(text, kind = "good") {
   place();
   const status = one("#status");
@@ -55,7 +53,7 @@ export function announce(text, kind = "good") {
   write(status, text);
 }
 
-/* Say it when another document has been loaded. */
+/* Announce it after the next document has loaded. */
 export const announceNext = (text) => sessionStorage.setItem(KEPT, text);
 
 export function announceKept() {
@@ -64,8 +62,8 @@ export function announceKept() {
   if (text) announce(text);
 }
 
-/* What went wrong, in words: the API's errors and the browser's about passkeys by their own, the rest
-by what they mean here. */
+/* An error in words: by its own text for errors of the API and of passkeys, otherwise by its meaning
+here. */
 export function problem(error) {
   if (!error.status) return say(words.has(error.name) ? error.name : "unreachable");
   if (error.status === 429) return say(tooMany());
@@ -73,13 +71,13 @@ export function problem(error) {
   return say(error.body?.cause ?? error.message);
 }
 
-/* No lock stops who asks for a link; who has one can use it later. */
+/* A lockout does not prevent requesting a link, and a link can be used later. */
 function tooMany() {
   if (one("main form[data-sent]")) return "rate_limited";
   return one("main form[data-link]") ? "too many attempts: link" : "too many attempts";
 }
 
-/* The line at the top, while the work takes longer than a moment. */
+/* Show the progress line while the work takes longer than SLOW. */
 let pending = 0;
 export async function withProgress(work) {
   pending += 1;
@@ -93,8 +91,8 @@ export async function withProgress(work) {
   }
 }
 
-/* Do the work that a control asks for, once at a time. The control keeps its focus, says that it is
-busy, and what goes wrong is announced. Resolves to what was thrown, if anything was. */
+/* Do the work of a control, once at a time. The control keeps the focus and is marked as busy; errors
+are announced. Resolves to the error, if any. */
 export async function attempt(control, work) {
   if (control.ariaDisabled) return new Error("busy");
   control.ariaDisabled = "true";
@@ -118,7 +116,7 @@ export async function attempt(control, work) {
   }
 }
 
-/* Ask before the control's work is done. Resolves to whether it shall be. */
+/* Ask for confirmation of the control's work. Resolves to the answer. */
 export function confirmed(control, question, consequence) {
   const dialog = one("#confirm");
   write(one("h2", dialog), question);

@@ -1,5 +1,5 @@
-// The button that answers a plain form with a passkey; without script, or where the browser knows no
-// passkeys, it stays hidden, and the form takes a code.
+// The button that submits a plain form with a passkey. Without this script, or if the browser does not
+// support passkeys, it stays hidden, and the form takes a code.
 const button = document.querySelector("button[data-passkey]");
 const known = window.PublicKeyCredential?.parseRequestOptionsFromJSON;
 
@@ -12,7 +12,7 @@ async function answer() {
     button.form.elements.passkey.value = JSON.stringify(credential.toJSON());
     button.form.submit();
   } catch {
-    // The person said no, or let the time pass: the form is still there.
+    // Declined or timed out: the form is still there.
   }
 }
 

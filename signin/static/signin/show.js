@@ -1,5 +1,5 @@
-// For forms that take a password, with or without scripts of their own: a button that shows what was
-// typed, and a word about caps lock while it is on. Without this script the button stays hidden.
+// For forms with a password: a button that shows the password, and a hint while caps lock is on. Without
+// this script the button stays hidden.
 
 function reveal(button) {
   const field = document.getElementById(button.getAttribute("aria-controls"));
@@ -20,7 +20,7 @@ document.addEventListener("submit", ({ target }) => {
 
 function hint(event) {
   const place = event.target.closest?.(".field")?.querySelector("[data-caps]");
-  if (!place || !event.getModifierState) return; // autofill sends events that are no keys
+  if (!place || !event.getModifierState) return; // autofill sends events without keys
   const said = event.getModifierState("CapsLock") ? place.dataset.caps : "";
   if (place.textContent !== said) place.textContent = said;
 }
