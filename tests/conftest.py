@@ -328,7 +328,7 @@ class Service:
             process.terminate()
         for process in self.processes:
             try:
-                process.wait(3)
+                process.wait(10)
             except subprocess.TimeoutExpired:  # a mail worker in the hands of a hanging server
                 process.kill()
                 process.wait()

@@ -65,7 +65,7 @@ def wait_for_port(port, seconds=60, host="127.0.0.1"):
     raise TimeoutError(f"nothing listens on port {port}")
 
 
-def wait_until(true, seconds=20, pause=0.05):
+def wait_until(true, seconds=60, pause=0.05):
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not come to be in time"

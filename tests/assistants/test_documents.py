@@ -215,7 +215,7 @@ def test_slow_servers_hold_two_threads_up_at_most(server):
 
 def wait_until_free():
     """The threads that were left alone end with their sockets."""
-    assert all(documents.waiting.acquire(timeout=5) for _ in range(2))
+    assert all(documents.waiting.acquire(timeout=60) for _ in range(2))
     documents.waiting.release(2)
 
 

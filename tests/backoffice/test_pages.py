@@ -232,7 +232,7 @@ class TestAtScale:
             cursor.execute(self.RECORDS)
         return User.objects.filter(account__name="Company 7").first()
 
-    def test_no_page_takes_more_than_twenty_queries_or_half_a_second(
+    def test_no_page_takes_more_than_twenty_queries_or_a_second(
         self, operator, full, django_assert_max_num_queries
     ):
         pages = [
@@ -256,7 +256,7 @@ class TestAtScale:
             with django_assert_max_num_queries(20):
                 began = time.process_time()
                 assert operator.get(page).status_code == 200, page
-            assert time.process_time() - began < 0.5, page
+            assert time.process_time() - began < 1, page
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/accounts/user/"])

@@ -158,7 +158,7 @@ class Site:
     def mailed_link(self, to="", page=""):
         """The link in the newest mail that has one, when it has come; of those to an address, or to
         a page."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             for message in self.messages():
                 body = message.get_body(("plain",))

@@ -48,6 +48,7 @@ def operator(site, **options):
     page = site.tab("/admin/", **options)
     enter(page)
     page.get_by_role("heading", name="Back office").wait_for()
+    page.wait_for_load_state()  # its script listens
     return page
 
 

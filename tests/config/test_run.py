@@ -31,7 +31,7 @@ class Run:
                 stderr=log,
                 start_new_session=True,
             )
-        wait_for_port(port, 40)
+        wait_for_port(port)
 
     @property
     def log(self):
@@ -41,7 +41,7 @@ class Run:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def wait_for(self, pattern):
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while not (found := re.search(pattern, self.log)):
             assert time.monotonic() < deadline, self.log
             time.sleep(0.05)

@@ -76,7 +76,7 @@ def test_ctrl_c_ends_the_service_and_its_files(new_service, tmp_path):
     assert ask(service.url, "GET", "/health").status == 200
     os.killpg(server.pid, signal.SIGINT)
 
-    assert server.wait(15) == 0
+    assert server.wait(60) == 0
     assert "Traceback" not in service.log
     assert "/health" in service.log
     assert list(Path(tmp_path).glob("consulting-metrics-*")) == []
@@ -110,5 +110,5 @@ def test_stopped_reader_of_the_log_stops_no_request(new_service):
     with os.fdopen(reader, "rb") as log, ThreadPoolExecutor(1) as threads:
         text = threads.submit(log.read)  # the reader goes on
         service.server.terminate()
-        assert service.server.wait(15) == 0
+        assert service.server.wait(60) == 0
     assert b"/metrics" in text.result()

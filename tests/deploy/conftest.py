@@ -99,7 +99,7 @@ class Nginx:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
 
     def connect(self, address="127.0.0.1", protocol="http/1.1"):
         """A TLS connection from this address to HOST, which is this nginx."""

@@ -127,7 +127,7 @@ def test_slow_answer_arrives_and_fast_ones_pass_it(shared_site):
 
 def test_service_away_is_said_in_its_own_form(site):
     site.service.server.terminate()
-    site.service.server.wait(15)
+    site.service.server.wait(60)
 
     answer = site.nginx.ask("GET", "/health")
 

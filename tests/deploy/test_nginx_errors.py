@@ -165,7 +165,7 @@ def test_crash_loop_is_503_in_time(site):
     """gunicorn dies at each start, while the sockets are held."""
     nginx, service, sockets = site.nginx, site.service, site.sockets
     service.server.terminate()
-    service.server.wait(15)
+    service.server.wait(60)
     broken = service.environment | {"WEB_THREADS": "many"}
     died = subprocess.run(
         [sys.executable, "-m", "gunicorn", "config.wsgi"], env=broken, check=False

@@ -50,7 +50,7 @@ def test_restart_fails_no_request(site):
     for caller in callers:
         caller.start()
     os.kill(first.pid, signal.SIGTERM)
-    assert first.wait(15) == 0
+    assert first.wait(60) == 0
     sockets.serve(service)
     restarted.set()
     for caller in callers:

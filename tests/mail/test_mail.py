@@ -137,7 +137,7 @@ def test_no_transaction_is_open_while_the_server_takes_its_time(server):
     request()
     with ThreadPoolExecutor() as threads:
         round_ = threads.submit(round_apart)
-        assert server.in_data.wait(10)
+        assert server.in_data.wait(60)
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
@@ -180,7 +180,7 @@ def test_mail_of_a_killed_worker_is_sent_and_a_slow_server_delays_no_sign_up(
     worker = service.spawn("manage.py", "sendmail")
     for email in ("first@example.com", "second@example.com"):
         assert ask(service.url, "POST", "/auth/signup", {"email": email}).status == 200
-        assert server.in_data.wait(10)
+        assert server.in_data.wait(60)
     assert server.messages == []
     worker.send_signal(signal.SIGKILL)
     worker.wait()
@@ -205,4 +205,4 @@ def test_worker_ends_at_once_on_sigterm(new_service):
 
     worker.terminate()
 
-    assert worker.wait(15) == 0
+    assert worker.wait(60) == 0
