@@ -20,19 +20,21 @@ REFRESH, SIGN_IN = f"{DRF}, 2 signatures", f"{DRF}, hash, 2 signatures"
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print figures for a machine")
-    parser.add_argument("--rounds", type=int, default=7, help="of every call, in turn")
-    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--rounds", type=int, default=7, help="how often to measure each call")
+    parser.add_argument("--connections", type=int, default=16, help="clients at a time")
     parser.add_argument(
         "--only",
         default="",
-        help="only calls whose names hold one of these, and the floors: `me,404`",
+        help="only calls with one of these words in their names, and the floors: me,404",
     )
     parser.add_argument(
-        "--fill", type=int, default=0, metavar="USERS", help="beside it, a database of so many"
+        "--fill", type=int, default=0, metavar="USERS", help="also measure with so many users"
     )
-    parser.add_argument("--spread", action="store_true", help="how evenly processes share instead")
-    parser.add_argument("--storm", action="store_true", help="what a crowd at the log-in does")
+    parser.add_argument("--spread", action="store_true", help="how evenly processes share the work")
+    parser.add_argument(
+        "--storm", action="store_true", help="what others wait while a crowd logs in"
+    )
     parser.add_argument("--scale", action="store_true", help="what more processes and hosts serve")
     return parser.parse_args()
 
