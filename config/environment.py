@@ -130,6 +130,7 @@ def as_breach_file(path: str) -> str:
 
 def as_database(url: str) -> Config:
     """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
+    require(urlsplit(url).scheme)  # or django-environ would warn with the password
     config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
     options = config["OPTIONS"]
     if config["ENGINE"] == "django.db.backends.postgresql":
