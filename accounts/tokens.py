@@ -104,7 +104,7 @@ class KeyRingBackend(TokenBackend):
         self.prefix = prefix
 
     def encode(self, payload: Claims) -> str:
-        """Raises OperationalError (503) where there is no key to sign with."""
+        """Raises OperationalError (503) if there is no key to sign with."""
         key = signing_keys.signer
         if key is None or key.private is None:
             raise OperationalError("no signing key has been read that SECRET_KEY decrypts")

@@ -89,8 +89,8 @@ class Person(Protocol):
 
 class RecordQuerySet(models.QuerySet["Record"]):
     def newest_of(self, user_id: UUID, emails: Iterable[str], most: int) -> list["Record"]:
-        """The newest events by or about a user, each part by index. What bears no id is about the
-        user by an exact address."""
+        """The newest events by or about a user, each part by index. Events without an id are found
+        by the exact address."""
         others = self.exclude(actor_id=user_id)
         parts = [self.filter(actor_id=user_id), others.filter(subject_id=user_id)]
         parts += [others.filter(subject_id=None, subject=email) for email in emails]

@@ -15,8 +15,8 @@ logger = logging.getLogger(__name__)
 class SigningKeys:
     """The keys by kid, and the one that signs.
 
-    A thread of each process that serves reads them (`keep_reading`), so that no request waits.
-    While the database is unavailable they stay as they are.
+    A thread of each serving process reads them (`keep_reading`), so that no request waits. While
+    the database is unavailable they stay as they are.
     """
 
     def __init__(self) -> None:
@@ -69,8 +69,8 @@ signing_keys = SigningKeys()
 
 
 def prepare() -> None:
-    """At a server's start: make the first key, encrypt all by SECRET_KEY, and read them. Ends the
-    process with one line where nobody could be signed in, or everybody would be signed out."""
+    """At a server's start: make the first key, encrypt all with SECRET_KEY, and read them. Ends the
+    process with one line if none can be decrypted, since all users would be signed out."""
     try:
         SigningKey.objects.make_first()
         SigningKey.objects.encrypt_anew()

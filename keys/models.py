@@ -36,14 +36,14 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         return key
 
     def make_first(self) -> None:
-        """Add a key that signs at once if there is none. Hosts that start together may make one
-        each, and soon accept all."""
+        """Add a key that signs at once if there is none. Hosts that start together may add one
+        each, and soon accept them all."""
         if not self.exists():
             self.publish(0)
 
     def withdraw(self, *kids: str) -> int:
-        """Delete keys, whose tokens every host refuses then; how many. If they were the last, a new
-        key signs at once."""
+        """Delete keys, whose tokens every host then refuses; returns their number. If none is left,
+        a new key signs at once."""
         with transaction.atomic():
             # All are locked, so that of two withdrawals one sees that none is left.
             found = [key.kid for key in self.select_for_update() if key.kid in kids]
@@ -61,8 +61,8 @@ class SigningKeyManager(models.Manager["SigningKey"]):
                 self.filter(kid=key.kid).update(private_key=new)
 
     def prune(self) -> int:
-        """Delete the keys whose last token has expired; how many. The skew that clocks are allowed
-        counts at both ends."""
+        """Delete the keys whose last token has expired; returns their number. The allowed clock
+        skew counts at both ends."""
         life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
         life = min(life, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
         begun = self.filter(signs_from__lte=Now() - timedelta(seconds=life + READ_SECONDS))
@@ -71,10 +71,10 @@ class SigningKeyManager(models.Manager["SigningKey"]):
 
 
 class SigningKey(models.Model):
-    """A key that signs tokens from a time on, until the next one does, and then verifies them.
+    """A key that signs tokens from `signs_from` until the next one does, and then only verifies.
 
-    The private key is encrypted. Both keys are empty of a key that 1.0.0 has published, until
-    `importkeys` brings them.
+    The private key is encrypted. Both keys of a key that 1.0.0 published are empty until
+    `importkeys` fills them in.
     """
 
     kid = models.CharField(max_length=43, primary_key=True)

@@ -151,7 +151,7 @@ class Erasure(models.Model):
         return count
 
     def delete_of_company(self) -> int:
-        """Delete the next users of the company, and then the company itself; how many rows."""
+        """Delete the next users of the company, then the company itself; returns the number."""
         if self.account_id is None:
             return 0
         users = User.objects.filter(account=self.account_id).select_for_update().order_by("pk")

@@ -63,7 +63,7 @@ class ProcessCounter:
 
     def count(self, key: str, seconds: int) -> Count:
         """Count a request. Ended windows are dropped from the front, where the oldest are; beyond
-        `capacity` the oldest is dropped, too."""
+        `capacity` also the oldest."""
         now = time.monotonic()
         with self.lock:
             while self.windows and next(iter(self.windows.values()))[0] <= now:
