@@ -7,7 +7,6 @@ from django.core.checks import CheckMessage, Error, register
 
 from throttling.checks import due
 
-LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
 EXAMPLE = re.compile(r"^replace-this|\bexample\.(com|net|org)\b", re.IGNORECASE)
 FILLED_IN = ["SECRET_KEY", "REDIS_URL", "METRICS_TOKEN", "DEFAULT_FROM_EMAIL"]
 FILLED_IN += ["FRONTEND_URL", "SERVICE_URL", "PASSKEYS_RP_ID", "CORS_ALLOWED_ORIGINS"]
@@ -38,7 +37,7 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
         ),
         (  # Django's own check knows the empty list only.
             "W006",
-            "*" in allowed or allowed <= LOCAL_HOSTS,
+            "*" in allowed or allowed <= {"localhost", "127.0.0.1", "[::1]"},
             "ALLOWED_HOSTS allows any host, or only this machine's own names.",
             "Set ALLOWED_HOSTS to the host names that clients use.",
         ),

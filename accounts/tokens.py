@@ -37,7 +37,6 @@ STRINGS = ["sub", "jti", "token_type"]
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as we write it
 PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link, and of tokens without one
 Claims = dict[str, Any]
-LATEST = 253_402_300_799  # the last second that a datetime can hold
 REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
 
@@ -75,7 +74,7 @@ def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims
     )
     if (  # PyJWT accepts these, and we never write them
         not all(type(claims[name]) is int and 0 <= claims[name] < 2**63 for name in INTEGERS)
-        or claims["exp"] > LATEST
+        or claims["exp"] > 253_402_300_799  # the last second that a datetime can hold
         or not all(type(claims[name]) is str for name in STRINGS)
         or not ID.fullmatch(claims["sub"])
         or "nbf" in claims

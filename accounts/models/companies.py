@@ -17,7 +17,6 @@ from mail.budget import DAY, MailBudget
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
-OPERATORS = "Operators"
 MAILS_OF_RULE = 3
 
 
@@ -31,7 +30,7 @@ class AccountManager(models.Manager["Account"]):
 
     def operators(self) -> "Account":
         """The operators' company, created when first needed."""
-        return self.get_or_create(is_operators=True, defaults={"name": OPERATORS})[0]
+        return self.get_or_create(is_operators=True, defaults={"name": "Operators"})[0]
 
 
 class SecondFactor(models.TextChoices):
