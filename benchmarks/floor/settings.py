@@ -8,7 +8,8 @@ ROOT_URLCONF = "benchmarks.floor.urls"
 USE_TZ = True
 PASSWORD_HASHERS = ["signin.hashers.OwaspArgon2PasswordHasher"]
 INSTALLED_APPS = ["rest_framework"]
-WEB_THREADS = int(os.environ["WEB_THREADS"])  # which the hasher reads
+WEB_CONCURRENCY = int(os.environ["WEB_CONCURRENCY"])  # which the hasher reads
+WEB_THREADS = int(os.environ["WEB_THREADS"])  # likewise
 REDIS_URL = None  # which gunicorn's settings look after
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
