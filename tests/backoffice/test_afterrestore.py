@@ -220,7 +220,7 @@ def test_grants_end_only_after_confirmation(as_ada, monkeypatch, answer):
 
     monkeypatch.setattr("builtins.input", ask)
     with pytest.raises(
-        CommandError, match="nothing was done" if answer is None else "Nothing was ended"
+        CommandError, match="Nothing was done" if answer is None else "Nothing was ended"
     ):
         call_command("afterrestore")
 
