@@ -5,24 +5,23 @@ import signal
 import subprocess
 import sys
 
-import django
-from django.conf import settings
-from django.core.management import call_command
-
+PREPARE = ["manage.py", "migrate", "--no-input", "--verbosity=0"]
 PROGRAMS = [["-m", "gunicorn", "config.wsgi"], ["manage.py", "sendmail"]]
 
 
 def main() -> int:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
-    django.setup()
-    call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
-    path = "" if settings.SERVES_PAGES else "/docs"  # which is always served
-    print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
+    from config import settings
+
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # raises KeyboardInterrupt
-    running = [subprocess.Popen([sys.executable, *program]) for program in PROGRAMS]
+    running: list[subprocess.Popen[bytes]] = []
     try:
+        if subprocess.call([sys.executable, *PREPARE]):
+            return 1
+        path = "" if settings.SERVES_PAGES else "/docs"  # which is always served
+        print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
+        running += [subprocess.Popen([sys.executable, *program]) for program in PROGRAMS]
         os.wait()
         return 1  # one ended by itself, and logged why
     except KeyboardInterrupt:
