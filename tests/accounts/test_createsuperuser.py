@@ -57,7 +57,7 @@ def test_ctrl_c_and_ctrl_d_at_a_question_end_in_one_line(monkeypatch, bob, key):
     terminal.isatty = lambda: True
 
     for command in ("erase", "changepassword"):
-        with pytest.raises(CommandError, match="nothing was done"):
+        with pytest.raises(CommandError, match="Nothing was done"):
             call_command(command, bob.email)
     with pytest.raises((CommandError, SystemExit)):
         call_command("createsuperuser", stdin=terminal)

@@ -50,7 +50,7 @@ def test_mail_welcomes(db, language, words, life):
         ("", "ada@example.com", "cannot be blank"),
         ("See www.evil.test", "ada@example.com", "cannot hold a link"),
         ("Engines", "ada", "valid email"),
-        ("Engines", "bob@example.com", "registered already"),
+        ("Engines", "bob@example.com", "already registered"),
     ],
 )
 def test_refuses_in_words(bob, name, email, problem):
