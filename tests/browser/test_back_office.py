@@ -190,6 +190,7 @@ def test_one_action_is_filled_and_the_others_are_quiet(site_of_ada, rows):
     assert set(actions) == {"rgb(15, 107, 98)", "rgb(255, 255, 255)"}
     page.get_by_role("button", name="Deactivate…").click()
     danger = page.locator("button.danger")
+    danger.wait_for()
     assert danger.evaluate_all(colour) == ["rgb(179, 38, 30)"]
     danger.click()
     page.get_by_text("Deactivated Bob Boole and ended all sessions.").wait_for()
