@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 
-const USER = { id: "1", account_id: "2", email: "ada@example.com", role: "admin" };
+const USER = { id: "1", account_id: "2", email: "ada@example.com", role: "admin", settings: { language: "en" } };
 const session = () => ({ access_token: `x.${btoa(JSON.stringify({ iat: 0, exp: 9e9 }))}.x`, user: USER });
 
 /* An element as far as it is touched: whatever is asked of it besides does nothing. */

@@ -77,7 +77,7 @@ whenShown(async (main) => {
 
 function showOwn() {
   if (client.user) {
-    const language = one(`footer [data-language=${client.user.settings.language}]`).textContent;
+    const language = one(`footer [data-language=${client.user.settings.language}]`)?.textContent;
     all("[data-own]").forEach((part) => fillText(part, { ...client.user, language }));
   }
 }
