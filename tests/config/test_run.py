@@ -125,6 +125,21 @@ def test_where_the_pages_are_not_served_it_names_the_documentation(start, tmp_pa
     end_by(signal.SIGHUP, run)
 
 
+def test_dead_database_ends_it_with_one_line(tmp_path):
+    dead = {"DATABASE_URL": "postgres://a:hunter2secret@127.0.0.1:1/a", "DATA_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "config.run"],
+        env={"PATH": os.environ["PATH"], **dead},
+        capture_output=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(b"Database error: ")
+    assert done.stderr.count(b"\n") == 1
+    assert b"hunter2secret" not in done.stderr
+
+
 def test_races_end_on_sqlite_as_they_do_on_postgresql(start):
     run = start(RATE_LIMIT_CREDENTIAL="1000", DEVICE_LOCKOUT="true")
     body = mailed_link(run)
