@@ -13,7 +13,7 @@ from accounts.models import Role, User
 from audit.admin import ReadOnlyAdmin
 from backoffice.diagnosis import diagnose_invitation
 from backoffice.pages import PanelAdmin, caller
-from invitations.exceptions import InvitationRefused, UnknownConsultant
+from invitations.errors import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, Status
 from mail.outbox import OutgoingMail
 

@@ -18,7 +18,7 @@ from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind
 from mail.emails import CanonicalEmailField, canonical_email
-from mail.exceptions import InvalidLink, LinkOfAnotherUser
+from mail.errors import InvalidLink, LinkOfAnotherUser
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail

@@ -8,7 +8,7 @@ from accounts.errors import EmailTaken
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
 from emailchanges.models import EmailChange, UndoEmailChange
 from emailchanges.serializers import EmailChangeSerializer
-from mail.exceptions import InvalidLink, LinkOfAnotherUser
+from mail.errors import InvalidLink, LinkOfAnotherUser
 from signin.generics import PROOF_NEEDED, ProofView
 from signin.serializers import Message, TokenSerializer
 from throttling.openapi import Raises

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import Account, Consultant, Role, User, shorten_search
 from audit import trail
 from audit.models import Kind
-from invitations.exceptions import (
+from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
     InvitationClosed,
@@ -25,7 +25,7 @@ from invitations.exceptions import (
 )
 from mail.budget import DAY, HOUR, MailBudget
 from mail.emails import canonical_email
-from mail.exceptions import InvalidLink
+from mail.errors import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
 from mail.outbox import OutgoingMail
 from mail.words import harmless

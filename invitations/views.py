@@ -18,7 +18,7 @@ from accounts.generics import AdminView, Data, SignedInRequest, valid, valid_que
 from accounts.models import User
 from audit.models import Kind
 from audit.origin import printable
-from invitations.exceptions import (
+from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
     InvitationClosed,
@@ -35,7 +35,7 @@ from invitations.serializers import (
     InviteSeveralSerializer,
 )
 from mail.emails import MAX_LENGTH
-from mail.exceptions import InvalidLink
+from mail.errors import InvalidLink
 from signin.generics import LinkSignInView
 from signin.serializers import COOKIE, AuthResponse
 from throttling.openapi import Raises

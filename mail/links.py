@@ -16,7 +16,7 @@ from django.utils import timezone
 from audit.pruning import delete_in_batches
 from audit.secret_key import is_mac, mac
 from mail.emails import CanonicalEmailField
-from mail.exceptions import InvalidLink
+from mail.errors import InvalidLink
 
 KEPT_FOR = timedelta(days=30)  # after a link ends, so that support can look it up
 TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # 16 octets of row id, 32 of HMAC-SHA256, in base64url

@@ -11,7 +11,7 @@ from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind
 from audit.origin import Origin
-from mail.exceptions import InvalidLink
+from mail.errors import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
 from mail.notices import Notice
 from mail.outbox import OutgoingMail

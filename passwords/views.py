@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from accounts.generics import AdminView, CredentialView, Data, SignedInRequest, valid
 from accounts.models import User
 from audit.models import Kind
-from mail.exceptions import InvalidLink
+from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from passwords.serializers import RedeemSerializer

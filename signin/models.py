@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from audit.models import PATTERN, Kind
-from mail.exceptions import InvalidLink
+from mail.errors import InvalidLink
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
 from signin import devices  # noqa: F401  (a model of this app, as those of factors)

@@ -21,7 +21,7 @@ from accounts.errors import EmailTaken
 from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, valid
 from accounts.models import Account, Role, User
 from audit.models import Kind
-from mail.exceptions import InvalidLink
+from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import NAME, clear_refresh_cookie
 from signin.devices import Device, device_of, remember_device

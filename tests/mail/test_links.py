@@ -3,7 +3,7 @@
 import pytest
 from django.db import transaction
 
-from mail.exceptions import InvalidLink
+from mail.errors import InvalidLink
 from mail.links import TOKEN
 from signin.models import SignupLink
 from tests.conftest import race

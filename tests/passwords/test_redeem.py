@@ -83,7 +83,7 @@ def test_link_is_of_an_active_user_with_that_address(api, bob, token, change):
 
 
 def test_user_deactivated_meanwhile_keeps_the_password(bob, token):
-    from mail.exceptions import InvalidLink
+    from mail.errors import InvalidLink
 
     link = PasswordChange.objects.find(token)
     User.objects.update(is_active=False)

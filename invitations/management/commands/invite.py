@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import Account, Role
-from invitations.exceptions import InvitationRefused
+from invitations.errors import InvitationRefused
 from invitations.models import Invitation
 
 
