@@ -34,8 +34,8 @@ def lock_user(user_id: UUID) -> User:
     return user
 
 
-def set_email(user: User, email: str, **changes: object) -> None:
-    """Give the user another address, and end known devices, locks and open links of the old one.
+def set_email(user: User, email: str, actor: User | None, **changes: object) -> None:
+    """Give the user another address, and end lockouts and open links of the old one.
     Sessions go on, since tokens carry no address. Raises EmailTaken.
 
     Call it in a transaction that has locked the user. EmailTaken breaks that transaction.
@@ -46,7 +46,7 @@ def set_email(user: User, email: str, **changes: object) -> None:
     except IntegrityError:
         raise EmailTaken from None
     end_links(old)
-    Lockout.objects.unlock(old, user)
+    Lockout.objects.unlock(old, actor)
     user.refresh_from_db(fields=["email", *changes])
 
 
@@ -72,7 +72,7 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
         old = str(user.email)
         if email == old:
             return
-        set_email(user, email, token_version=next_token_version())
+        set_email(user, email, actor, token_version=next_token_version())
         EmailedLink.end_all_of(user.pk)
         trail.record(Kind.EMAIL_CHANGED, actor=actor, subject=user, old=old)
         news = {"old": old, "new": email, "operator": True}
@@ -159,7 +159,7 @@ class EmailChange(EmailedLink):
             self.use()
             if user.email != self.old_email or not user.is_active or self.is_outlived_by(user):
                 raise InvalidLink
-            set_email(user, self.email)
+            set_email(user, self.email, user)
             trail.record(Kind.EMAIL_CHANGED, actor=user, old=self.old_email)
             undo = UndoEmailChange(user=user, email=self.old_email, new_email=self.email)
             undo.language = user.language
@@ -177,6 +177,7 @@ class UndoEmailChange(EmailedLink):
 
     page = "undo-email-change"
     mail_name = "email_changed"
+    is_for_user = True
     ends_with_the_email = False
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
@@ -208,7 +209,7 @@ class UndoEmailChange(EmailedLink):
             changes = EmailChange.objects.live().filter(user=user)
             changes.update(expires_at=timezone.now())
             try:
-                set_email(user, self.email, token_version=next_token_version())
+                set_email(user, self.email, user, token_version=next_token_version())
             except EmailTaken:
                 raise InvalidLink from None
             trail.record(Kind.EMAIL_CHANGE_UNDONE, actor=user, undone=self.new_email)

@@ -6,7 +6,6 @@ from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils.text import capfirst
 
 from audit import trail
 from audit.admin import ReadOnlyAdmin
@@ -25,7 +24,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.display(description="kind")
     def about(self, mail: OutgoingMail) -> str:
-        return capfirst(mail.kind_name)
+        return mail.kind_name.capitalize()
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request)
@@ -38,6 +37,5 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=PREFIX)
             states = [State.READY, State.FAILED, State.REFUSED]
             mails = queryset.filter(decided, state__in=states)
-            unsent = mails.select_for_update(skip_locked=True)  # except mails that are being sent
             said = "{} will be tried again."
-            self.take(request, unsent, lambda mail: mail.try_again(actor), said)
+            self.take(request, mails.select_for_update(), lambda mail: mail.try_again(actor), said)

@@ -70,7 +70,7 @@ STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wai
 # Problems, as they are stored.
 NOTHING_TO_SEND = "nothing to send"
 LINK_IS_DEAD = "its link is no longer valid"
-MAILBOX_IS_FULL = "waiting: hourly limit of this mailbox reached"
+MAILBOX_IS_FULL = "hourly limit of this mailbox reached"
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
 
@@ -242,7 +242,7 @@ class OutgoingMail(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} to {self.email}"
+        return f"{self.kind_name.capitalize()} to {self.email}"
 
     @property
     def kind_name(self) -> str:
@@ -324,6 +324,7 @@ class OutgoingMail(models.Model):
         """Turn a request into a mail that is ready to be sent, or drop it."""
         link = self.link_model.for_mail(self)
         if link is None:
+            self.has_room()  # counts: an invitation's wait must not tell which addresses have users
             self.set_state(State.DROPPED, problem=NOTHING_TO_SEND)
         else:
             fields = {"link_id": link.pk, "language": link.language}
@@ -335,8 +336,10 @@ class OutgoingMail(models.Model):
             self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
             return
         if self.attempts == 1 and not self.has_room():
-            later = timezone.now() + LONGEST_PAUSE
-            self.set_state(State.READY, due_at=later, attempts=0, problem=MAILBOX_IS_FULL)
+            now = timezone.now()
+            is_old_request = self.origin and now - self.created_at >= GIVE_UP_AFTER
+            state = State.DROPPED if is_old_request else State.READY
+            self.set_state(state, due_at=now + HOUR, attempts=0, problem=MAILBOX_IS_FULL)
             return
         facts = origin_context(self.created_at, self.origin)
         server.send_messages([compose(self.pk, matter, self.language, facts)])
@@ -347,14 +350,13 @@ class OutgoingMail(models.Model):
         logger.info("mail %s sent", self.pk)
 
     def has_room(self) -> bool:
-        """Count the mail against the hour of its mailbox, however the address is spelled; False
-        beyond twice MAIL_PER_ADDRESS_PER_HOUR.
-
-        Notices count but never wait: a flood must not delay a warning about a changed password.
-        """
-        used = MailBudget.objects.take(f"mailbox {mailbox_of(self.email)}", HOUR)
-        limit = 2 * settings.MAIL_PER_ADDRESS_PER_HOUR
-        return used <= limit or self.kind.startswith(PREFIX)
+        """Count the mail against its mailbox's hour, however the address is spelled; False beyond
+        twice MAIL_PER_ADDRESS_PER_HOUR. A flood must not delay what protects an account: links for
+        users only have an hour of their own, and notices count but never wait."""
+        is_notice = self.kind.startswith(PREFIX)
+        whose = "user" if not is_notice and self.link_model.is_for_user else "mailbox"
+        used = MailBudget.objects.take(f"{whose} {mailbox_of(self.email)}", HOUR)
+        return is_notice or used <= 2 * settings.MAIL_PER_ADDRESS_PER_HOUR
 
     def try_again(self, actor: trail.Actor) -> None:
         """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may

@@ -47,7 +47,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
-            OutgoingMail.objects.request(PasswordChange, user.email, user.language)
+            context: dict[str, object] = {"is_recorded": True}
+            OutgoingMail.objects.request(PasswordChange, user.email, user.language, context)
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def make(self, user: User) -> "PasswordChange":
@@ -64,6 +65,7 @@ class PasswordChange(EmailedLink):
     page = "change-password"
     mail_name = "password_change"
     seconds_setting = "PASSWORD_CHANGE_SECONDS"
+    is_for_user = True
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
 
@@ -83,17 +85,19 @@ class PasswordChange(EmailedLink):
         user = User.objects.filter(email=mail.email, is_active=True).first()
         if user is None:
             return None
-        origin = Origin.read(mail.origin)
-        trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, origin=origin)
+        if not mail.context:  # not by request_for
+            origin = Origin.read(mail.origin)
+            trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, origin=origin)
         return cls.objects.make(user)
 
     def mail_was_sent(self, now: datetime) -> None:
         """Start the link's life, and end the user's older links. Until now, the link in the
         previous mail works."""
         same = PasswordChange.objects.filter(pk=self.pk, used_at=None)
-        older = PasswordChange.objects.live().filter(user=self.user_id, expires_at__isnull=False)
-        older.exclude(pk=self.pk).update(expires_at=now)
-        same.update(expires_at=now + self.life())
+        live = PasswordChange.objects.live().filter(user=self.user_id)
+        if live.filter(expires_at=None).exists():  # else all were ended during the delivery
+            live.filter(expires_at__isnull=False).exclude(pk=self.pk).update(expires_at=now)
+            same.update(expires_at=now + self.life())
 
     def of_user(self) -> models.QuerySet[User]:
         """The link's user, if still active and with the same address."""

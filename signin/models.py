@@ -46,6 +46,7 @@ class UnlockLink(EmailedLink):
     mail_name = "unlock"
     seconds_setting = "PASSWORD_CHANGE_SECONDS"  # the lifetime of password-change links
     per_hour = 1
+    is_for_user = True
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
     network = models.CharField(max_length=60, blank=True, editable=False)

@@ -61,10 +61,7 @@ def test_undo_against_a_second_change(bob):
             user=bob, email="bob@example.com", new_email=bob.email
         )
         second = link(bob, f"third{number}@example.net")
-        undone, changed = race(
-            post("/email-changes/undo", token=undo.token),
-            redeem(second),
-        )
+        undone, changed = race(post("/email-changes/undo", token=undo.token), redeem(second))
 
         assert (undone, changed in {204, 400, 401}) == (204, True)
         assert User.objects.get(pk=bob.pk).email == "bob@example.com"

@@ -152,10 +152,7 @@ def test_check_fails_until_a_worker_has_run(server):
         call_command("sendmail", check=True)
     Heartbeat.objects.beat_round()
     call_command("sendmail", check=True)
-    with (
-        time_machine.travel(timezone.now() + timedelta(minutes=11)),
-        pytest.raises(CommandError),
-    ):
+    with time_machine.travel(timezone.now() + timedelta(minutes=11)), pytest.raises(CommandError):
         call_command("sendmail", check=True)
 
 

@@ -8,7 +8,7 @@ from django.core import mail
 from django.utils import timezone
 
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
+from mail.outbox import GIVE_UP_AFTER, OutgoingMail, State
 from mail.worker import Worker
 from passwords.models import PasswordChange
 from tests.conftest import bearer, race
@@ -33,6 +33,35 @@ def test_spellings_of_an_address_share_an_hour(api):
     with time_machine.travel(timezone.now() + timedelta(hours=1, minutes=1)):
         Worker().round()
     assert sent() == 15
+
+
+def test_flood_does_not_delay_links_for_the_user_and_is_given_up(ada, api):
+    for number in range(15):
+        api.post("/auth/signup", {"email": f"ada+{number}@example.com"})
+    Worker().round()
+    api.post("/password-changes", {"email": ada.email})
+    Worker().round()
+    assert OutgoingMail.objects.get(email=ada.email).state == State.SENT
+
+    invitation, now = Invitation.objects.invite(ada, "ada+new@example.com"), timezone.now()
+    waiting = OutgoingMail.objects.filter(state=State.READY)
+    assert waiting.update(due_at=now, created_at=now - GIVE_UP_AFTER) == 6
+    Worker().round()
+    assert OutgoingMail.objects.filter(state=State.DROPPED).count() == 5
+    assert waiting.get().link_id == invitation.pk  # until it expires
+
+
+@pytest.mark.parametrize("is_registered", [True, False])
+def test_invitations_wait_tells_nobody_who_is_registered(ada, api, new_user, is_registered):
+    if is_registered:
+        new_user("vic@example.com")
+    for tag in ["", "", "", "", "", "+0", "+1", "+2", "+3", "+4"]:
+        api.post("/auth/signup", {"email": f"vic{tag}@example.com"})
+    Worker().round()
+    invitation = Invitation.objects.invite(ada, "vic@example.com")
+    Worker().round()
+
+    assert OutgoingMail.objects.get(link_id=invitation.pk).state == State.READY
 
 
 def test_kinds_and_companies_share_it_and_admins_see_what_waits(api, new_user):

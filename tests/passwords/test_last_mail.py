@@ -54,6 +54,17 @@ def test_mail_that_was_under_way_when_a_newer_was_asked_for_holds_a_link_that_wo
     assert redeem(api, under_way.token).status_code == 200
 
 
+def test_link_that_was_ended_during_its_delivery_stays_dead(api, bob):
+    ask(bob)
+    decide_next()
+    under_way = PasswordChange.objects.get()
+    PasswordChange.end_all_of(bob.pk)
+
+    under_way.mail_was_sent(timezone.now())
+
+    assert redeem(api, under_way.token).status_code == 400
+
+
 def test_older_mail_that_is_tried_again_after_the_newer_is_dropped(bob):
     ask(bob)
     decide_next()
