@@ -17,7 +17,7 @@ from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import KEPT_FOR, EmailedLink
-from mail.notices import FORGOTTEN, Notice
+from mail.notices import FORGOTTEN, PREFIX, Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
@@ -32,12 +32,13 @@ def without_users(emails: Iterable[str]) -> set[str]:
     return set(emails) - set(User.objects.filter(email__in=emails).values_list("email", flat=True))
 
 
-def forget_emails(emails: set[str]) -> None:
-    """Delete rows with these emails that have no foreign key: links, lockouts, mails."""
-    for model in EmailedLink.kinds():
+def forget_emails(emails: set[str], kinds: str = "") -> None:
+    """Delete lockouts and mails (whose kind begins with `kinds`); without `kinds` also links."""
+    for model in [] if kinds else EmailedLink.kinds():
         model._default_manager.filter(email__in=emails).delete()
     Lockout.objects.filter(email__in=emails).delete()
-    OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=FORGOTTEN).delete()
+    mails = OutgoingMail.objects.filter(email__in=emails, kind__startswith=kinds)
+    mails.exclude(kind__in=FORGOTTEN).delete()
 
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
@@ -145,7 +146,7 @@ class Erasure(models.Model):
         emails, others = without_users(self.emails), self.events_of_company()
         count = self.delete_of_company() or pseudonymise(*who, emails, others)
         if not count and self.erased_at <= timezone.now() - SETTLED:
-            forget_emails(emails)
+            forget_emails(emails, PREFIX)  # who was erased may have come back, by a link
             self.done_at, self.ids, self.emails = timezone.now(), [], []
             self.save()
         return count

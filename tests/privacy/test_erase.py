@@ -72,6 +72,16 @@ def change_address(user, email):
 
 
 @pytest.mark.django_db
+def test_person_who_is_invited_again_can_come_back(zeb, as_ada):
+    Erasure.objects.erase(zeb, actor=None)
+    as_ada.post("/invitations", {"email": EMAIL})
+    finish()
+
+    assert Invitation.objects.get(email=EMAIL).is_live()
+    assert any(EMAIL in message.to and "/accept" in message.body for message in mail.outbox)
+
+
+@pytest.mark.django_db
 def test_former_addresses_go_too(zeb, new_user):
     change_address(zeb, "second@example.net")
     call_command("changeemail", "second@example.net", "third@example.net")
