@@ -1,5 +1,6 @@
 """The admin site: navigation, index, and a sign-in to which the API's limits and lockouts apply."""
 
+import math
 from typing import Any, cast
 
 from django import forms
@@ -21,13 +22,7 @@ from backoffice.overview import overview
 from backoffice.search import search
 from mail.emails import canonical_email
 from signin.devices import remember_device
-from signin.errors import (
-    FactorMustBeSetUp,
-    FactorNeeded,
-    WrongCode,
-    WrongCredentials,
-    WrongPasskey,
-)
+from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
 from signin.factors.forms import passkey_options, second_page, shown_factor, unseal
 from signin.factors.passkeys import take_passkey
 from signin.factors.proof import Method
@@ -38,7 +33,6 @@ from throttling.views import CredentialThrottle, PublicThrottle
 # Views of Django's that are left out. Passwords are changed by e-mailed link: Django's form would
 # check the old one without limit, lockout and audit log. And no row has a page outside.
 LEFT_OUT = {"view_on_site", "password_change", "password_change_done"}
-
 
 # The lists that operators use every day; the rest is under "More".
 NAVIGATION = ["accounts.User", "accounts.Account", "invitations.Invitation"]
@@ -91,11 +85,11 @@ class LoginForm(AdminAuthenticationForm):
 
 
 def operator_by_passkey(shown: Any) -> User:
-    """The operator whose passkey this is. A signature cannot be guessed, so lockouts do not apply,
-    as for POST /auth/passkeys/login."""
+    """The operator whose passkey this is. Lockouts don't apply: see POST /auth/passkeys/login."""
     try:
         passkey = take_passkey(shown)
-        user = User.objects.get(pk=passkey.factors_id, is_active=True, is_staff=True)
+        same = {"pk": passkey.factors_id, "token_version": passkey.factors.user.token_version}
+        user = User.objects.get(**same, is_active=True, is_staff=True)
     except (WrongPasskey, User.DoesNotExist):
         raise ValidationError("This passkey doesn't belong to an operator.") from None
     user.record_sign_in(method=Method.PASSKEY_ALONE.value)
@@ -193,7 +187,8 @@ class Site(admin.AdminSite):
         """The same page for a throttled caller and for a locked address, so that they cannot be
         told apart."""
         seconds = request.rate_limit.reset  # type: ignore[attr-defined]
-        response = render(request, "admin/too_many_attempts.html", status=429)
+        context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
+        response = render(request, "admin/too_many_attempts.html", context, status=429)
         response["Retry-After"] = str(seconds)
         if isinstance(refusal, RateLimited):
             response["x-ratelimit-remaining"] = "0"

@@ -8,8 +8,7 @@ from django.contrib.auth.backends import ModelBackend
 
 class EmailBackend(ModelBackend):
     """Loads users and their permissions. `authenticate()` always fails: it could not report a
-    lockout or a missing second factor, so every sign-in calls `check_credentials` instead.
-    """
+    lockout or a missing second factor, so every sign-in calls `check_credentials` instead."""
 
     def authenticate(self, *args: object, **options: object) -> None:
         return None

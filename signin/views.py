@@ -1,7 +1,4 @@
-"""Sign-up, refresh, sign-out, unlocking and known devices.
-
-The contract: interface §4.
-"""
+"""Sign-up, refresh, sign-out, unlocking and known devices (interface §4)."""
 
 from uuid import UUID
 

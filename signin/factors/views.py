@@ -112,9 +112,9 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
     )
     def post(self, request: Request) -> Response:
         passkey = take_passkey(valid(PasskeyLoginSerializer, request)["credential"])
-        users = User.objects.with_profile().filter(is_active=True)
-        user = users.filter(pk=passkey.factors_id).first()
-        if user is None:
+        users = User.objects.with_profile().filter(pk=passkey.factors_id, is_active=True)
+        user = users.filter(token_version=passkey.factors.user.token_version).first()
+        if user is None:  # or signed out everywhere meanwhile
             raise WrongPasskey
         user.record_sign_in(method=Method.PASSKEY_ALONE.value)
         return session_response(request, user, Method.PASSKEY_ALONE)
@@ -134,12 +134,13 @@ class AddFactorView(ProofView):
         the answer has a new one. An enrolment completes a sign-in: it clears the failed attempts,
         or raises TooManyAttempts."""
         user, enrolling = self.request.user, self.request.auth == ENROLMENT
+        if enrolling:  # a refusal is recorded, which the transaction would undo
+            Lockout.objects.require_unlocked(user.email, device_of(self.request, user))
         with transaction.atomic():
-            if enrolling:
-                Lockout.objects.clear(user.email, device_of(self.request, user))
-            factors, codes = Factors.objects.open(user)
+            factors, codes = Factors.objects.open(user)  # locks the user first, as all code does
             item = add(factors)
             if enrolling:
+                Lockout.objects.clear(user.email, device_of(self.request, user))
                 user.record_sign_in()
         response = session_response(self.request, user, method) if codes else Response()
         added = {"factor": FactorResponse(item).data, "recovery_codes": codes}
@@ -262,7 +263,7 @@ class RemoveView(ProofView):
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
         self.prove()
-        get_object_or_404(Factors, user=request.user).remove(factor_id)
+        Factors(user=request.user).remove(factor_id)  # reads its row while it checks the session
         return Response(status=204)
 
 

@@ -10,6 +10,7 @@ from django.test import Client
 
 from accounts.models import User
 from audit.models import Record
+from signin.factors.models import Passkey
 from tests.conftest import PASSWORD, bearer
 from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
 from throttling.models import Lockout
@@ -168,6 +169,18 @@ def test_passkey_alone_logs_an_operator_in_even_while_locked(op):
     assert press_passkey(browser, key).status_code == 302
     assert browser.is_in()
     assert Record.objects.get(kind="login.succeeded").detail == {"method": "passkey_alone"}
+
+
+def test_sign_out_that_comes_during_a_passkey_log_in_holds(op, monkeypatch):
+    def use_then_sign_out(passkey, counter):
+        use(passkey, counter)
+        op.sign_out(op)
+
+    use, key, browser = Passkey.use, with_passkey(op), Browser()
+    monkeypatch.setattr(Passkey, "use", use_then_sign_out)
+    press_passkey(browser, key)
+
+    assert not browser.is_in()
 
 
 def test_passkey_of_a_member_or_a_broken_one_opens_nothing(ada):

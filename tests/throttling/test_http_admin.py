@@ -59,7 +59,7 @@ def test_refusal_is_a_page_for_people(root, settings):
 
     assert answer.status_code == 429
     assert answer["Content-Type"] == "text/html; charset=utf-8"
-    assert b"Too many attempts; please try again later." in answer.content
+    assert b"Wait 60 seconds, then try again." in answer.content
     assert limits(answer) == {"retry-after": "60"}
 
 
@@ -122,5 +122,6 @@ def test_form_without_its_token_is_refused_but_counted(root, redis):
     answer = log_in(client=Client(enforce_csrf_checks=True))
 
     assert answer.status_code == 403
+    assert b"This page has expired" in answer.content
     assert limits(answer)["x-ratelimit-remaining"] == "9"
     assert redis.get("throttle:credential:127.0.0.1") == b"1"

@@ -118,6 +118,7 @@ def test_enrolment_meets_a_lock_that_falls_meanwhile(api, bob, required):
     fail(5, bob.email)
 
     assert add_app(enrolled).status_code == 429
+    assert Record.objects.get(kind=Kind.LOGIN_LOCKED).subject == bob.email
     assert not Factors.objects.filter(user=bob).exists()
 
 

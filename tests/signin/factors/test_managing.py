@@ -10,6 +10,7 @@ from django.core import mail
 from accounts.models import User
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
+from signin import generics
 from signin.factors import totp
 from signin.factors.models import Factors, Passkey, RecoveryCode
 from tests.conftest import API, PASSWORD, bearer, mailed
@@ -306,6 +307,20 @@ def test_removing_one_of_two_leaves_the_other(as_ada, ada, key):
         ["passkey"],
         10,
     )
+
+
+def test_session_that_ends_during_the_proof_removes_nothing(as_ada, ada, codes, monkeypatch):
+    def check(*args, **options):
+        ada.sign_out(ada)
+        return real(*args, **options)
+
+    real = generics.check_credentials
+    monkeypatch.setattr(generics, "check_credentials", check)
+    factor = Factors.objects.get().totp_id
+    answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": codes[0]})
+
+    assert answer.status_code == 401
+    assert Factors.objects.get().totp_id == factor
 
 
 def test_user_cannot_change_factors_of_another(as_bob, ada, codes):

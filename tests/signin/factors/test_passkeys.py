@@ -111,6 +111,16 @@ def test_challenge_is_good_once(api, key):
     assert by_passkey(api, made) == WRONG
 
 
+def test_sign_out_that_comes_during_the_log_in_holds(api, ada, key, monkeypatch):
+    def use_then_sign_out(passkey, counter):
+        use(passkey, counter)
+        ada.sign_out(ada)
+
+    use = Passkey.use
+    monkeypatch.setattr(Passkey, "use", use_then_sign_out)
+    assert by_passkey(api, key.sign(challenge(api))) == WRONG
+
+
 def test_challenges_that_were_asked_for_at_once_all_hold(api, key):
     """Two tabs: a later challenge takes no earlier one's place."""
     first, second = challenge(api), challenge(api)
