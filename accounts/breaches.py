@@ -11,14 +11,17 @@ from typing import BinaryIO
 LINE = re.compile(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\r?\n?")
 
 
-def check_breach_file(path: str) -> None:
-    """Raise ValueError unless the first lines and the last one are hashes, in ascending order."""
+def existing_breach_file(path: str) -> str:
+    """The path, or "". Raises ValueError unless the file's first and last lines are in order."""
+    if not path:
+        return path
     with open(path, "rb") as file:
         lines = list(islice(file, 1000))
         file.seek(max(0, os.path.getsize(path) - 100))
         lines += file.readlines()[-1:]
     if not lines or lines != sorted(lines) or not all(map(LINE.fullmatch, lines)):
         raise ValueError
+    return path
 
 
 def is_breached(password: str, path: str) -> bool:

@@ -1,5 +1,4 @@
-"""Errors about users and companies: status and text are the contract's. `config.errors` makes the
-answers."""
+"""Errors about users and companies, with the contract's status and text."""
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException

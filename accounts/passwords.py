@@ -8,6 +8,7 @@ import re
 import unicodedata
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.password_validation import CommonPasswordValidator, validate_password
 from django.core.exceptions import ValidationError
 from rest_framework import serializers
@@ -44,27 +45,24 @@ class PasswordRule:
 class TooShort(PasswordRule):
     code = "too_short"
 
-    def __init__(self, min_length: int) -> None:
-        self.min_length = min_length
+    def __init__(self) -> None:
+        self.least = settings.PASSWORD_MIN_LENGTH
         self.message = (
-            f"This password is too short. It must contain at least {min_length} characters."
+            f"This password is too short. It must contain at least {self.least} characters."
         )
 
     def refuses(self, password: str, user: Any) -> bool:
-        return len(password) < self.min_length
+        return len(password) < self.least
 
 
 class TooLong(PasswordRule):
     """Bounds the cost of a hash."""
 
     code = "max_length"
-
-    def __init__(self, max_length: int) -> None:
-        self.max_length = max_length
-        self.message = f"Ensure this field has no more than {max_length} characters."
+    message = f"Ensure this field has no more than {LONGEST} characters."
 
     def refuses(self, password: str, user: Any) -> bool:
-        return len(password) > self.max_length
+        return len(password) > LONGEST
 
 
 class Common(PasswordRule):
@@ -110,13 +108,10 @@ class Breached(PasswordRule):
     code = "breached"
     message = "This password has appeared in a data breach. Choose another one."
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-
     def refuses(self, password: str, user: Any) -> bool:
         """If the file cannot be read, no password is refused."""
         try:
-            return is_breached(password, self.path)
+            return is_breached(password, settings.PASSWORD_BREACH_FILE)
         except OSError:
             logger.exception("PASSWORD_BREACH_FILE cannot be read")
             return False

@@ -15,6 +15,7 @@ import functools
 import re
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import jwt
@@ -26,12 +27,12 @@ from rest_framework.request import Request
 from rest_framework_simplejwt import tokens as simplejwt
 from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
-from rest_framework_simplejwt.settings import api_settings
 
 from accounts.models import User
 from keys.cache import signing_keys
 from keys.models import SigningKey
 
+ALGORITHM = "RS256"
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as we write it
@@ -61,10 +62,10 @@ def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims
     claims = jwt.decode(
         token,
         key.public,
-        algorithms=[api_settings.ALGORITHM],  # whatever the header says (RFC 8725 §3.1)
-        issuer=api_settings.ISSUER,
+        algorithms=[ALGORITHM],  # whatever the header says (RFC 8725 §3.1)
+        issuer=settings.JWT_ISSUER,
         audience=audience,
-        leeway=api_settings.LEEWAY,
+        leeway=settings.JWT_LEEWAY_SECONDS,
         # Clocks differ, so an `iat` in the future is no error; `exp` and `auth_time` bound the age.
         options={
             "require": ["iss", *INTEGERS, *STRINGS],
@@ -95,9 +96,9 @@ class KeyRingBackend(TokenBackend):
 
     def __init__(self, audience: str | None = None, prefix: str = "") -> None:
         super().__init__(
-            api_settings.ALGORITHM,
-            issuer=api_settings.ISSUER,
-            leeway=api_settings.LEEWAY,
+            ALGORITHM,
+            issuer=settings.JWT_ISSUER,
+            leeway=settings.JWT_LEEWAY_SECONDS,
             audience=audience,
         )
         self.prefix = prefix
@@ -135,13 +136,13 @@ class AccessToken(simplejwt.Token):
 
     token_backend = KeyRingBackend()
     token_type = "access"  # noqa: S105  (a claim's value, no secret)
-    lifetime = api_settings.ACCESS_TOKEN_LIFETIME
+    lifetime = timedelta(seconds=settings.ACCESS_TOKEN_SECONDS)
 
 
 class RefreshToken(simplejwt.Token):
-    token_backend = KeyRingBackend(f"{api_settings.ISSUER}/auth/refresh", REFRESH_PREFIX)
+    token_backend = KeyRingBackend(f"{settings.JWT_ISSUER}/auth/refresh", REFRESH_PREFIX)
     token_type = "refresh"  # noqa: S105
-    lifetime = api_settings.REFRESH_TOKEN_LIFETIME
+    lifetime = timedelta(seconds=settings.REFRESH_TOKEN_SECONDS)
 
 
 def issue(

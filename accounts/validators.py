@@ -13,7 +13,7 @@ def validate_name(name: str) -> None:
     # Cut, since NFKC takes quadratic time.
     plain = unicodedata.normalize("NFKC", name[:LONGEST]).lower()
     if "://" in plain or "www." in plain:
-        raise ValidationError(gettext_lazy("A name cannot hold a link."), code="link")
+        raise ValidationError(gettext_lazy("Names can't contain links."), code="link")
 
 
 def validate_company_name(name: str) -> None:

@@ -31,7 +31,11 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--fill", type=int, default=0, metavar="USERS", help="also measure with so many users"
     )
-    parser.add_argument("--spread", action="store_true", help="how evenly processes share the work")
+    parser.add_argument(
+        "--spread",
+        action="store_true",
+        help="how evenly processes share the work (needs nginx and wrk)",
+    )
     parser.add_argument(
         "--storm", action="store_true", help="what others wait while a crowd logs in"
     )

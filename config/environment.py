@@ -19,10 +19,8 @@ from psycopg import conninfo
 from pydantic import Field, HttpUrl, TypeAdapter
 from redis import ConnectionPool
 
-from accounts.breaches import check_breach_file
+from accounts.breaches import existing_breach_file
 
-Default = TypeVar("Default")
-Choice = TypeVar("Choice", bound=str)
 Parsed = TypeVar("Parsed")
 Kind = tuple[Callable[[str], Parsed], str]  # a parser, and what a value must be
 Config = dict[str, Any]  # settings from a server's URL, as the connecting library names them
@@ -36,7 +34,7 @@ def stop(name: str, problem: str) -> NoReturn:
     raise SystemExit(f"{name}: {problem}")
 
 
-def given(name: str, default: Default) -> str | Default:
+def given(name: str, default: str) -> str:
     """The variable's value, or the content of the file that NAME_FILE names, or the default."""
     old = OLD_NAMES.get(name, "")
     if old in os.environ and name not in os.environ:
@@ -57,9 +55,8 @@ def read(name: str, default: str, kind: Kind[Parsed]) -> Parsed:
     """The variable's value as the kind's parser returns it. Any error of the parser stops the
     start; its text is not shown, since libraries quote the value in it."""
     parse, meaning = kind
-    value = given(name, default)
     try:
-        return parse(value)
+        return parse(given(name, default))
     except Exception:
         stop(name, f"must be {meaning}")
 
@@ -70,26 +67,20 @@ def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> 
     return read(name, str(default), (parse, f"a whole number from {low} to {high}"))
 
 
-def choice(name: str, default: Choice, choices: Sequence[Choice]) -> Choice:
+def choice(name: str, default: str, choices: Sequence[str]) -> Any:
     """One of the choices, in any case."""
     known = {word.lower(): word for word in choices}
     return read(name, default, (lambda value: known[value.lower()], f"one of {', '.join(choices)}"))
 
 
-# ---- Parsers ---------------------------------------------------------------------------------
-
-
-def require(is_right: object) -> None:
-    if not is_right:
+def require(found: Parsed | None) -> Parsed:
+    if not found:
         raise ValueError
+    return found
 
 
 def matching(pattern: str) -> Callable[[str], str]:
-    def parse(value: str) -> str:
-        require(re.fullmatch(pattern, value))
-        return value
-
-    return parse
+    return lambda value: require(re.fullmatch(pattern, value))[0]
 
 
 def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
@@ -119,13 +110,6 @@ def as_network_limits(value: str) -> list[tuple[IPv4Network | IPv6Network, int]]
     # IPv6 callers are counted by their /64.
     require(all(network.version == 4 or network.prefixlen <= 64 for network in limits))
     return sorted(limits.items(), key=lambda item: -item[0].prefixlen)
-
-
-def as_breach_file(path: str) -> str:
-    """A path to a file, some lines of which are checked; "" for none."""
-    if path:
-        check_breach_file(path)
-    return path
 
 
 def as_database(url: str) -> Config:
@@ -164,16 +148,14 @@ def redis_servers(url: str) -> Config | None:
     TLS), the service that the Sentinels watch, and connection options. None for a single server."""
     scheme, plus, kind = url.partition("://")[0].partition("+")
     if not plus:
-        if url:
-            redis_options(url)
+        require(not url or redis_options(url))
         return None
     address, _, query_string = url.partition("://")[2].partition("?")
     login_and_hosts, _, path = address.partition("/")
+    user, at, hosts = login_and_hosts.rpartition("@")
     service, _, db = path.strip("/").partition("/")
     require(service if kind == "sentinel" else kind == "cluster" and not service)
-    user, at, hosts = login_and_hosts.rpartition("@")
-    query = dict(parse_qsl(query_string))
-    login = ("username", "password")
+    query, login = dict(parse_qsl(query_string)), ("username", "password")
     own = {key: query.pop(f"sentinel_{key}") for key in login if f"sentinel_{key}" in query}
     rest = f"/{db}?{urlencode(query)}"
     servers = [redis_options(f"{scheme}://{user}{at}{host}{rest}") for host in hosts.split(",")]
@@ -200,15 +182,11 @@ def as_email(url: str) -> Config:
     return {key: value for key, value in config.items() if value}
 
 
-# ---- Kinds of values -------------------------------------------------------------------------
-
 TEXT = matching(".+"), "not empty"
 BOOLEAN = TypeAdapter(bool).validate_python, "true or false"  # also yes, no, on, off, 1, 0
-HOST = ip_address, "an IP address"
-HOST_NAMES = (
-    each(matching(r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]")),
-    "host names without scheme, port or path, separated by commas",
-)
+ADDRESS = ip_address, "an IP address"
+HOST_NAME = r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]"
+HOSTS = each(matching(HOST_NAME)), "host names without scheme, port or path, separated by commas"
 URL = as_browsers_write, "an http or https address without user name, query or *"
 ORIGIN = as_origin, "an http or https address without path, user name, query or *"
 ORIGINS = each(as_origin), "addresses such as https://app.example.com, separated by commas"
@@ -223,7 +201,7 @@ DSN = matching(r"(https?://\w+@[\w.:\[\]-]+/(\S+/)?\d+)?"), "a DSN of Sentry"
 DATABASE = as_database, "an address, such as postgres://user:password@host:5432/name"
 REDIS = lambda url: (url, redis_servers(url)), "an address, such as redis://:password@host:6379/0"
 EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
-BREACH_FILE = as_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
+BREACH_FILE = existing_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
 NETWORK_LIMITS = as_network_limits, "NETWORK=LIMIT, each network once, in IPv6 a /64 or larger"
 LENIENT_TIERS = each(matching("authenticated|public")), "authenticated or public, or both"
 PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for themselves
@@ -231,24 +209,20 @@ PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for thems
     "private-use URL schemes, separated by commas",
 )
 
-# ---- What depends on other settings ----------------------------------------------------------
-
 
 def secret_key(name: str, path: Path) -> str:
     """SECRET_KEY: the variable's value, or else that of a private file, created if missing."""
-    value = given(name, None)
-    if value is None:
+    kept = ""
+    if not os.environ.keys() & {name, f"{name}_FILE"}:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with contextlib.suppress(FileExistsError):
                 path.touch(0o600, exist_ok=False)
                 path.write_text(secrets.token_urlsafe(48))
-            value = path.read_text("utf-8").strip()
+            kept = path.read_text("utf-8").strip()
         except (OSError, ValueError) as error:
             stop(name, f"is not set, and {path} cannot be created or read ({type(error).__name__})")
-    if len(value) < 32:
-        stop(name, "must be at least 32 characters long")
-    return value
+    return read(name, kept, (matching(r"[\s\S]{32,}"), "at least 32 characters long"))
 
 
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
@@ -261,11 +235,9 @@ def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
 
 
 def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
-    """The domain of passkeys, by default the first address's host, and the origins among these
-    addresses at which it can be used (WebAuthn Level 3 §5.1.3): over https, or on localhost.
-
-    "" if no browser would accept it: passkeys need a domain name and, except on localhost, https.
-    """
+    """The domain of passkeys, by default the first address's host, and the origins of these
+    addresses at which browsers accept it (WebAuthn Level 3 §5.1.3). If they do at none, the domain
+    is "": passkeys need a domain name and, except on localhost, https."""
     host = urlsplit(urls[0]).hostname or ""
     domain = given(name, host).lower()
     origins = ["{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls]

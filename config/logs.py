@@ -43,8 +43,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JSONFormatter(JsonFormatter):
-    """`{"level", "logger", "message", …fields, "time", "request_id"}`, with a traceback as
-    `exception`."""
+    """`{"level", "logger", "message", …fields, "time", "request_id"}`, maybe with `exception`."""
 
     def __init__(self) -> None:
         names = {"levelname": "level", "name": "logger", "exc_info": "exception"}

@@ -17,8 +17,6 @@ from metrics import series
 from signin.cookies import drop_untrusted_cookies
 from throttling.addresses import client_address
 
-GetResponse = Callable[[HttpRequest], HttpResponseBase]
-
 logger = logging.getLogger("access")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
@@ -36,7 +34,7 @@ class RequestMiddleware:
         "frame-ancestors 'none'"
     )
 
-    def __init__(self, get_response: GetResponse) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -57,27 +55,21 @@ class RequestMiddleware:
                 headers["Content-Length"] = str(len(response.content))  # keeps connections alive
             if headers.get("Content-Type", "").startswith("text/html"):
                 headers.setdefault("Content-Security-Policy", self.POLICY)
-            log_request(request, response, time.perf_counter() - started, origin.address)
+            log_request(request, response, time.perf_counter() - started)
             return response
         finally:
             current.reset(token)
 
 
-def log_request(
-    request: HttpRequest, response: HttpResponseBase, seconds: float, address: str
-) -> None:
+def log_request(request: HttpRequest, response: HttpResponseBase, seconds: float) -> None:
     """One log line, and one observation under the route's template, such as
     `users/<uuid:user_id>`, or `unknown` without a route."""
     route = getattr(request.resolver_match, "route", None) or "unknown"
     method = request.method if request.method in HTTPMethod.__members__ else "other"
     series.request(route, method, str(response.status_code)).observe(seconds)
-    fields = {
-        "method": request.method,
-        "path": request.path,
-        "status": response.status_code,
-        "ms": round(seconds * 1000, 1),
-        "address": address,
-    }
+    fields: dict[str, object] = {"method": request.method, "path": request.path}
+    fields |= {"status": response.status_code, "ms": round(seconds * 1000, 1)}
+    fields["address"] = current.get().address
     if trace := TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")):
         fields["trace_id"] = trace[1]
     user = getattr(request, "user", None)

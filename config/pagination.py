@@ -1,7 +1,4 @@
-"""Pages of a list: `page` and `per_page` in, `items`, `page`, `per_page` and `total` out.
-
-The contract: interface §8.
-"""
+"""Pages of a list (interface §8): `page` and `per_page` in; `items`, both and `total` out."""
 
 from typing import Any
 
@@ -23,18 +20,16 @@ class NumberedPagination(PageNumberPagination):
     """DRF's pagination with two queries for any page. A page past the end is empty; an invalid
     number is a 400 instead of a 404."""
 
-    page_size = 20
     page_size_query_param = "per_page"
     page_query_description = "From 1; a page past the end has no items."
     page_size_query_description = "From 1; more than 100 counts as 100."
 
     def paginate_queryset(self, queryset: QuerySet, request: Request, view: object = None) -> Any:
-        """The page as a lazy slice of the queryset, or an empty list."""
+        """The page as a lazy slice of the queryset."""
         asked = valid_query(PageSerializer, request)
         page, size, total = asked["page"], min(asked["per_page"], 100), queryset.count()
         self.counts = {"page": page, "per_page": size, "total": total}
-        start = (page - 1) * size
-        return queryset[start : start + size] if start < total else []
+        return queryset[(page - 1) * size : min(page * size, total)]
 
     def get_paginated_response(self, data: object) -> Response:
         return Response({"items": data} | self.counts)

@@ -7,8 +7,7 @@ from rest_framework.parsers import JSONParser
 
 
 class ObjectParser(JSONParser):
-    """DRF's parser, for objects only, and without errors for deep nesting. CountedView checks the
-    size."""
+    """DRF's parser, for objects only, however deeply nested. CountedView checks the size."""
 
     def parse(self, stream: IO[bytes], *args: Any, **options: Any) -> dict[str, Any]:
         try:

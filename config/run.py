@@ -2,30 +2,25 @@
 
 import os
 import signal
-import subprocess
 import sys
-
-PREPARE = ["manage.py", "migrate", "--no-input", "--verbosity=0"]
-PROGRAMS = [["-m", "gunicorn", "config.wsgi"], ["manage.py", "sendmail"]]
+from subprocess import Popen, call
 
 
 def main() -> int:
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit())
     from config import settings
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # raises KeyboardInterrupt
-    running: list[subprocess.Popen[bytes]] = []
+    if call([sys.executable, "manage.py", "migrate", "--no-input", "--verbosity=0"]):
+        return 1
+    path = "" if settings.SERVES_PAGES else "/docs"  # which is always served
+    print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
+    programs = ["-m", "gunicorn", "config.wsgi"], ["manage.py", "sendmail"]
+    running = [Popen([sys.executable, *program]) for program in programs]
     try:
-        if subprocess.call([sys.executable, *PREPARE]):
-            return 1
-        path = "" if settings.SERVES_PAGES else "/docs"  # which is always served
-        print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
-        running += [subprocess.Popen([sys.executable, *program]) for program in PROGRAMS]
         os.wait()
         return 1  # one ended by itself, and logged why
-    except KeyboardInterrupt:
-        return 0
     finally:
         for process in running:
             process.terminate()

@@ -14,11 +14,7 @@ def start(dsn: str, release: str) -> None:
     sentry_sdk.init(
         dsn,
         release=release,
-        send_default_pii=False,
-        max_request_body_size="never",
         include_local_variables=False,
-        max_breadcrumbs=0,
-        auto_session_tracking=False,
         auto_enabling_integrations=False,
         before_send=without_personal_data,  # type: ignore[arg-type]
     )

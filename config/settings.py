@@ -1,9 +1,8 @@
 """Settings of the service: the environment, then Django's settings made from it."""
 
 import tomllib
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from corsheaders.defaults import default_headers
 from redis.backoff import NoBackoff
@@ -16,10 +15,9 @@ VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["
 COMMIT = env.read("COMMIT", "unknown", env.TEXT)
 
 # ---- The environment -------------------------------------------------------------------------
-# An invalid value stops the start here, with one line.
 
 PORT = env.integer("PORT", 8000, high=65535)
-BIND = env.read("BIND", "127.0.0.1", env.HOST)
+BIND = env.read("BIND", "127.0.0.1", env.ADDRESS)
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
 WEB_THREADS = env.integer("WEB_THREADS", 32, high=256)
 DATA_DIR = Path(env.read("DATA_DIR", f"{BASE_DIR / 'var'}", env.TEXT)).expanduser().absolute()
@@ -31,20 +29,18 @@ SENTRY_DSN = env.read("SENTRY_DSN", "", env.DSN)
 
 DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE)
 REDIS_URL, REDIS_SERVERS = env.read("REDIS_URL", "", env.REDIS)  # None for one server
-EMAIL = env.read("EMAIL_URL", "consolemail://", env.EMAIL)
+vars().update(env.read("EMAIL_URL", "consolemail://", env.EMAIL))  # EMAIL_HOST and the rest
 DEFAULT_FROM_EMAIL = env.read("DEFAULT_FROM_EMAIL", "no-reply@localhost", env.SENDER)
 
 FRONTEND_URL = env.read("FRONTEND_URL", f"http://localhost:{PORT}", env.URL)
 SERVICE_URL = env.read("SERVICE_URL", f"http://127.0.0.1:{PORT}", env.ORIGIN)
-ALLOWED_HOSTS = env.read("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", env.HOST_NAMES)
+ALLOWED_HOSTS = env.read("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", env.HOSTS)
 # The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
 SERVES_PAGES = env.is_own_url(FRONTEND_URL, ALLOWED_HOSTS, PORT)
 CORS_ALLOWED_ORIGINS = env.read("CORS_ALLOWED_ORIGINS", "", env.ORIGINS)
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0, low=0, high=16)
 COOKIE_SECURE = env.read("COOKIE_SECURE", "true", env.BOOLEAN)
-COOKIE_SAMESITE: Literal["Lax", "Strict", "None"] = env.choice(
-    "COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"]
-)
+COOKIE_SAMESITE = env.choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
     env.stop("COOKIE_SAMESITE", "None requires COOKIE_SECURE=true, or browsers drop the cookie")
 LINKS = {  # on every page and in every mail
@@ -102,18 +98,9 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "corsheaders",
     "drf_spectacular_sidecar",
-    "audit",
-    "throttling",
-    "mail",
-    "keys",
-    "accounts",
-    "signin",
-    "invitations",
-    "passwords",
-    "emailchanges",
-    "assistants",
-    "privacy",
 ]
+INSTALLED_APPS += ["audit", "throttling", "mail", "keys", "accounts", "signin"]
+INSTALLED_APPS += ["invitations", "passwords", "emailchanges", "assistants", "privacy"]
 MIDDLEWARE = [
     "config.middleware.RequestMiddleware",
     "corsheaders.middleware.CorsMiddleware",
@@ -149,20 +136,16 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "config.formats"
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True  # no collectstatic step between an upgrade and its first request
+EMAIL_TIMEOUT = 10
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
-SILENCED_SYSTEM_CHECKS = [
-    # The service speaks plain HTTP behind a proxy that ends TLS and redirects to it.
-    "security.W008",
-    # HSTS for subdomains and preload lists is the domain owner's decision.
-    "security.W005",
-    "security.W021",
-]
+# A proxy redirects to HTTPS; HSTS for subdomains and preload lists is the domain owner's decision.
+SILENCED_SYSTEM_CHECKS = ["security.W008", "security.W005", "security.W021"]
 
-# ---- Database --------------------------------------------------------------------------------
-# Of several hosts, the writable one is used. A host that does not answer is given up after two
-# seconds. config.wsgi adds the options for requests.
+# ---- Database and Redis ----------------------------------------------------------------------
+# A host that does not answer is given up after two seconds. config.wsgi adds what requests need.
 
 DATABASES = {"default": DATABASE | {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}}
+DATABASE_OF_REQUESTS: dict[str, Any] = {}
 if DATABASE["ENGINE"] == "django.db.backends.postgresql":
     DATABASES["default"]["ENGINE"] = "config.postgresql"
     DATABASES["default"]["OPTIONS"] = {
@@ -171,7 +154,7 @@ if DATABASE["ENGINE"] == "django.db.backends.postgresql":
         "keepalives_idle": 2,
         "keepalives_interval": 1,
         "application_name": "consulting",
-        "target_session_attrs": "read-write",
+        "target_session_attrs": "read-write",  # of several hosts, the one to write to
     } | DATABASE["OPTIONS"]
     # How long requests wait for a free connection and for an answer. A pooler in transaction mode
     # would pass these timeouts on to other clients.
@@ -182,17 +165,14 @@ if DATABASE["ENGINE"] == "django.db.backends.postgresql":
         OPTIONS["options"] = f"{OPTIONS.get('options', '')} {TIMEOUTS}".strip()
     DATABASE_OF_REQUESTS = {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "OPTIONS": OPTIONS}
 else:
-    if DATABASE["NAME"] != ":memory:":
-        Path(DATABASE["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+    Path(DATABASE["NAME"]).parent.mkdir(parents=True, exist_ok=True)
     DATABASES["default"]["OPTIONS"] = {
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     } | DATABASE["OPTIONS"]
 
-# ---- Redis, where the limiter counts -----------------------------------------------------------
-
-REDIS_CONNECTION = {
+REDIS_CONNECTION = {  # of the limiter
     "socket_connect_timeout": 0.1,
     "socket_timeout": 0.1,
     # No retries: a repeated command may count a request twice.
@@ -205,41 +185,21 @@ REDIS_CONNECTION = {
     "client_name": "consulting" if REDIS_URL.startswith("rediss") else None,
 }
 if REDIS_URL and not REDIS_SERVERS:
-    CACHES = {
-        "default": {
-            "BACKEND": "django_redis.cache.RedisCache",
-            "LOCATION": REDIS_URL,
-            "OPTIONS": {"CONNECTION_POOL_KWARGS": REDIS_CONNECTION},
-        },
-    }
+    CACHE = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": REDIS_URL}
+    CACHES = {"default": CACHE | {"OPTIONS": {"CONNECTION_POOL_KWARGS": REDIS_CONNECTION}}}
 
 # ---- People, passwords, tokens ---------------------------------------------------------------
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["signin.backends.EmailBackend"]
 PASSWORD_HASHERS = ["signin.hashers.OwaspArgon2PasswordHasher"]
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "accounts.passwords.TooShort", "OPTIONS": {"min_length": PASSWORD_MIN_LENGTH}},
-    {"NAME": "accounts.passwords.TooLong", "OPTIONS": {"max_length": 256}},
-]
-if PASSWORD_REJECT_COMMON:
-    AUTH_PASSWORD_VALIDATORS += [
-        {"NAME": "accounts.passwords.Common"},
-        {"NAME": "accounts.passwords.Personal"},
-    ]
-if PASSWORD_BREACH_FILE:
-    AUTH_PASSWORD_VALIDATORS.append(
-        {"NAME": "accounts.passwords.Breached", "OPTIONS": {"path": PASSWORD_BREACH_FILE}}
-    )
+PASSWORD_RULES = ["TooShort", "TooLong"]
+PASSWORD_RULES += ["Common", "Personal"] if PASSWORD_REJECT_COMMON else []
+PASSWORD_RULES += ["Breached"] if PASSWORD_BREACH_FILE else []
+AUTH_PASSWORD_VALIDATORS = [{"NAME": f"accounts.passwords.{rule}"} for rule in PASSWORD_RULES]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # instead of a `next` on another site
-SIMPLE_JWT = {  # read by accounts.tokens through simplejwt; the keys are keys.cache's
-    "ALGORITHM": "RS256",
-    "ISSUER": JWT_ISSUER,
-    "LEEWAY": JWT_LEEWAY_SECONDS,
-    "ACCESS_TOKEN_LIFETIME": timedelta(seconds=ACCESS_TOKEN_SECONDS),
-    "REFRESH_TOKEN_LIFETIME": timedelta(seconds=REFRESH_TOKEN_SECONDS),
-}
+SIMPLE_JWT = {"ALGORITHM": "RS256"}  # simplejwt's own classes are not used: see accounts.tokens
 
 # ---- Cookies, CORS and what a proxy says -------------------------------------------------------
 
@@ -251,8 +211,7 @@ CORS_ALLOW_HEADERS += ["mcp-protocol-version", "mcp-method", "mcp-name"]
 CORS_EXPOSE_HEADERS = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]
 CORS_EXPOSE_HEADERS += ["retry-after", "x-request-id", "www-authenticate"]
 SECURE_HSTS_SECONDS = 31536000  # sent only for requests by HTTPS
-if TRUSTED_PROXY_COUNT:
-    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 
 # ---- API -------------------------------------------------------------------------------------
 
@@ -260,10 +219,8 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.parsers.ObjectParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
-    "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_PAGINATION_CLASS": "config.pagination.NumberedPagination",
     "EXCEPTION_HANDLER": "config.errors.exception_handler",
-    "UNAUTHENTICATED_USER": None,
     "DEFAULT_SCHEMA_CLASS": "config.schema.Schema",
 }
 SPECTACULAR_SETTINGS = {
@@ -271,17 +228,11 @@ SPECTACULAR_SETTINGS = {
     "VERSION": VERSION,
     "OAS_VERSION": "3.1.0",
     "COMPONENT_SPLIT_REQUEST": True,  # required fields differ between requests and answers
-    "SCHEMA_PATH_PREFIX": "",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,  # it would repeat each value
     "DESCRIPTION": (BASE_DIR / "config/schema.md").read_text("utf-8"),
     "SERVERS": [{"url": SERVICE_URL}],
-    "POSTPROCESSING_HOOKS": [],  # config.schema adds the rest
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enum_id_removal"],
 }
-
-# ---- Mail ------------------------------------------------------------------------------------
-
-vars().update(EMAIL)  # EMAIL_HOST and the rest
-EMAIL_TIMEOUT = 10
 
 # ---- Logs ------------------------------------------------------------------------------------
 

@@ -5,9 +5,8 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from config.health import HealthView, LiveView
 from config.metrics import MetricsView
-from config.views import NotFoundView, SchemaView
+from config.views import HealthView, LiveView, NotFoundView, SchemaView
 from keys.views import KeysView
 from privacy.views import DataView
 

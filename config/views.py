@@ -1,25 +1,62 @@
-"""Views of no app: the schema, and unknown paths."""
+"""Views of no app: health, the schema, and unknown paths."""
 
 from typing import NoReturn
 
-from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
+from django.db import Error, connection
+from django.http import Http404, HttpResponse
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from config.schema import document
+from keys.cache import signing_keys
 from pages.views import asks_for_a_page, error_page
-from throttling.views import CountedView
+from throttling.limiter import limiter
+from throttling.views import CountedView, JSONView
+
+
+class HealthView(JSONView):
+    """GET /health: whether the service works, and what is wrong (interface §4). It asks Redis, so
+    that an idle service notices an outage and its end."""
+
+    default_response_headers = {"Cache-Control": "no-store"}
+
+    @extend_schema(
+        operation_id="getHealth",
+        summary="Check the service's health",
+        description="For load balancers; exempt from every limit. `status` is `ok`, `degraded` "
+        "(limits fall back, a signing key cannot be decrypted, or this host's clock is wrong) or, "
+        "with 503, `unavailable`. `database`, `limiter` and `keys` say what is wrong.",
+        responses={200: dict, 503: dict},
+    )
+    def get(self, request: Request) -> Response:
+        limits = limiter.state()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
+            keys = "missing" if signing_keys.unreadable() else "ok"
+        except Error:
+            body = {"status": "unavailable", "database": "unavailable", "limiter": limits}
+            return Response(body | {"error": "service unavailable"}, 503)
+        is_on_time = abs(signing_keys.seconds_ahead) <= 30  # of the database's clock
+        status = "ok" if limits == keys == "ok" and is_on_time else "degraded"
+        return Response({"status": status, "database": "ok", "limiter": limits, "keys": keys})
+
+
+class LiveView(JSONView):
+    """GET /health/live: whether a thread answers. The database and Redis don't matter: restarting
+    this process would not end their outage."""
+
+    schema = None
+
+    def get(self, request: Request) -> Response:
+        return Response({"status": "ok"}, headers={"Cache-Control": "no-store"})
 
 
 class SchemaView(CountedView):
     """OpenAPI 3.1. `/docs` shows it."""
 
-    @extend_schema(
-        operation_id="getSchema", summary="Get this document", responses={200: OpenApiTypes.OBJECT}
-    )
+    @extend_schema(operation_id="getSchema", summary="Get this document", responses={200: dict})
     def get(self, request: Request) -> HttpResponse:
         headers = {"Cache-Control": "public, max-age=60"}
         return HttpResponse(document(), content_type="application/json", headers=headers)
@@ -32,7 +69,7 @@ class NotFoundView(CountedView):
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> NoReturn:
         super().initial(request, *args, **kwargs)
-        raise NotFound("not found")  # DRF's own text would be translated first
+        raise Http404
 
     def handle_exception(self, exc: Exception) -> Response:
         answer = super().handle_exception(exc)

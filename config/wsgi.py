@@ -1,4 +1,4 @@
-"""The WSGI application. What can be loaded once is loaded here, before workers fork."""
+"""The WSGI application, loaded before workers fork."""
 
 import os
 from collections.abc import Iterable
@@ -7,7 +7,6 @@ from typing import Any
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.db import connections
-from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django_application = get_wsgi_application()
@@ -21,19 +20,16 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 
 
 def load() -> None:
-    """Read the signing keys, compute the dummy hash and import every view before the first
-    request."""
+    """Import every view, compute the dummy hash and read the signing keys before workers fork."""
+    import config.urls  # noqa: F401
     from keys.cache import prepare
     from signin import login
 
     login.dummy_hash()
     prepare()
     connections.close_all()  # each process opens its own
-    get_resolver().url_patterns  # noqa: B018
+    # Only now: commands may take longer, and no thread may run when workers fork.
+    settings.DATABASES["default"] |= settings.DATABASE_OF_REQUESTS
 
 
 load()
-if settings.DATABASES["default"]["ENGINE"] == "config.postgresql":
-    # Set only here: commands and migrations may take longer, and no thread may run when workers
-    # fork.
-    settings.DATABASES["default"] |= settings.DATABASE_OF_REQUESTS

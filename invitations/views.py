@@ -36,6 +36,7 @@ from invitations.serializers import (
 )
 from mail.emails import MAX_LENGTH
 from mail.errors import InvalidLink
+from signin.errors import FactorMustBeSetUp
 from signin.generics import LinkSignInView
 from signin.serializers import COOKIE, AuthResponse
 from throttling.openapi import Raises
@@ -155,7 +156,12 @@ class AcceptView(LinkSignInView):
         summary="Accept an invitation",
         description="Creates the user, uses up the token, and signs the user in.",
         request=AcceptSerializer,
-        responses={200: AuthResponse, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
+        responses={
+            200: AuthResponse,
+            400: Raises(InvalidLink),
+            401: Raises(FactorMustBeSetUp),
+            409: Raises(EmailTaken),
+        },
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:

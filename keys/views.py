@@ -1,6 +1,5 @@
 """The public keys, for services that verify tokens."""
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,7 +16,7 @@ class KeysView(CountedView):
     @extend_schema(
         operation_id="getKeys",
         summary="Get the public keys that verify tokens",
-        responses={200: OpenApiTypes.OBJECT},
+        responses={200: dict},
         examples=[OpenApiExample("example", {"keys": [KEY]}, response_only=True)],
     )
     def get(self, request: Request) -> Response:

@@ -1,7 +1,7 @@
 """All Prometheus series of the service; each app counts its own events.
 
 Labels have few, known values: never a caller's address, e-mail, id or path. With several processes
-the official client adds the counts up (`PROMETHEUS_MULTIPROC_DIR`, set by gunicorn.conf.py);
+the official client adds the counts up (`PROMETHEUS_MULTIPROC_DIR`, set by `metrics.processes`);
 otherwise they are kept in memory, and counting takes a microsecond.
 """
 

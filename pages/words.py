@@ -26,7 +26,7 @@ WORDS = {
     "unlocked": _("You can sign in again."),
     "saved": _("Saved."),
     "signed out": _("You're signed out."),
-    "ended": _("You've been signed out. If this is unexpected, ask an admin of your company."),
+    "ended": _("Your session has ended. Sign in again."),
     "keep language": _("This browser now shows {language}."),
     "keep language: yes": _("Use it for my account"),
     "welcome": _("Welcome! You're signed in."),
@@ -150,7 +150,7 @@ WORDS = {
     ),
     # The API's own words
     "wrong password": _("Incorrect password."),
-    "A name cannot hold a link.": _("Names can't contain links."),
+    "Names can't contain links.": _("Names can't contain links."),
     "This name is taken by the operators.": _("This name is reserved. Choose another."),
     "rate_limited": _("Too many requests. Try again in a minute."),
     "invalid request": _("Check what you've entered."),

@@ -1,6 +1,5 @@
 """GET /auth/me/data: all data stored about the caller."""
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotAuthenticated
@@ -35,7 +34,7 @@ class DataView(ProtectedView):
         description="Profile, company, devices, connected apps, links, kinds and times of mails, "
         "and the newest 10,000 events of the audit log. For older events, send `next` as `before`.",
         parameters=[DataQuerySerializer],
-        responses={200: OpenApiTypes.OBJECT},
+        responses={200: dict},
         examples=[OpenApiExample("example", EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def get(self, request: SignedInRequest) -> Response:

@@ -2,7 +2,6 @@
 
 import uuid
 from typing import Any
-from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
@@ -21,11 +20,10 @@ MAILS_OF_RULE = 3
 
 
 class AccountManager(models.Manager["Account"]):
-    def lock(self, pk: UUID) -> "Account":
+    def lock(self, pk: uuid.UUID) -> "Account":
         """The company, with its row locked until the transaction ends. Rules about several rows
         (one admin must be left, an address is invited once) are then checked by one request at a
-        time. SQLite can't lock rows, but its transactions are IMMEDIATE and exclude each other.
-        """
+        time. SQLite can't lock rows, but its transactions are IMMEDIATE and exclude each other."""
         return self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
 
     def operators(self) -> "Account":
@@ -79,12 +77,15 @@ class Account(models.Model):
                 raise ValidationError({"name": error}) from None
 
     @property
+    def account_id(self) -> uuid.UUID:
+        return self.pk  # its own audit log has what operators change
+
+    @property
     def is_protected(self) -> bool:
         return self.is_operators
 
     def rename(self, actor: trail.Actor, name: str) -> None:
-        """Rename the company. Raises PermissionDenied if the actor may not act on it, or
-        ValidationError."""
+        """Raises ValidationError, or PermissionDenied if the actor may not act on the company."""
         actor.require_can_manage(self)
         old, self.name = self.name, name
         self.clean_fields(exclude=["id", "created_at"])

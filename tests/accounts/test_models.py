@@ -50,11 +50,7 @@ def test_addresses_are_unique_without_regard_to_case(ada):
 
 
 def test_database_itself_refuses_another_case(ada):
-    with (
-        pytest.raises(IntegrityError),
-        transaction.atomic(),
-        connection.cursor() as cursor,
-    ):
+    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("UPDATE accounts_user SET email = 'ADA@example.com'")
 
 

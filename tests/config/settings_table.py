@@ -15,8 +15,8 @@ VALUES = {
     "env.DSN": "DSN",
     "env.EMAIL": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, "
     "`consolemail://`",
-    "env.HOST": "IP address",
-    "env.HOST_NAMES": "list of host names",
+    "env.ADDRESS": "IP address",
+    "env.HOSTS": "list of host names",
     "env.HTTPS_LINK": "https URL",
     "env.LENIENT_TIERS": "list of `authenticated`, `public`",
     "env.NETWORK_LIMITS": "list of `NETWORK=LIMIT`",

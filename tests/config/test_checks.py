@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.core.checks import run_checks
+from django.db import connection
 
 PRODUCTION = {
     "SECRET_KEY": "a-secret-of-fifty-characters-that-all-the-hosts-share",
@@ -86,11 +87,7 @@ def test_checks_are_silent_in_production():
         ),
         ("RATE_LIMIT_DRY_RUN", ["public"], "throttling.W009"),
         ("REDIS_URL", "redis://redis.consulting.test/0", "throttling.W008"),
-        (
-            "REDIS_URL",
-            "redis+sentinel://:p@127.0.0.1:1,127.0.0.1:2/mymaster/0",
-            "throttling.W008",
-        ),
+        ("REDIS_URL", "redis+sentinel://:p@127.0.0.1:1,127.0.0.1:2/mymaster/0", "throttling.W008"),
     ],
 )
 def test_check_reports_unsafe_settings(settings, setting, value, expected):
@@ -123,13 +120,7 @@ def test_remote_database_without_a_store(settings, monkeypatch):
     ("engine", "expected"),
     [("config.postgresql", ["accounts.W007"]), ("django.db.backends.sqlite3", ["accounts.W004"])],
 )
-def test_check_warns_of_a_generated_secret(
-    settings,
-    monkeypatch,
-    tmp_path,
-    engine,
-    expected,
-):
+def test_check_warns_of_a_generated_secret(settings, monkeypatch, tmp_path, engine, expected):
     settings.DATA_DIR = tmp_path
     (tmp_path / "secret_key").write_text(f"{settings.SECRET_KEY}\n")
     monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", engine)
@@ -169,3 +160,15 @@ def test_command_refuses_the_embedded_default(tmp_path):
     assert done.returncode == 1
     for number in (2, 4, 5, 6):
         assert f"accounts.W00{number}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("processes", "pooler", "is_said"),
+    [(2, False, False), (1000, False, True), (1000, True, False)],
+)
+def test_check_warns_of_too_few_connections(db, settings, monkeypatch, processes, pooler, is_said):
+    settings.LIMITER_PROCESSES = processes
+    monkeypatch.setitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", pooler)
+    messages = run_checks(tags=["database"], include_deployment_checks=True, databases=["default"])
+
+    assert ("backoffice.W003" in {message.id for message in messages}) == is_said

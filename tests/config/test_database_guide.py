@@ -88,7 +88,7 @@ def test_backup_is_restored_by_its_commands(shells):
     assert query(kept, "SELECT count(*) FROM audit_record WHERE kind = 'logout.everywhere'") == [
         (1,)
     ]
-    assert shells.run(block("operations", "the returned factors"), **shells.local).stdout == (
+    assert shells.run(block("operations", "their restored factors"), **shells.local).stdout == (
         "op@example.com\n"
     )
     shells.as_postgres("dropdb consulting_before")

@@ -61,15 +61,7 @@ def test_other_method_is_405_and_says_which_are_allowed(api, method, path):
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        b"{",
-        b"null",
-        b'{"email": NaN}',
-        b"\xff\xfe{}",
-        b'{"email": "\xe9"}',
-        b"[" * 20_000,
-    ],
+    "body", [b"{", b"null", b'{"email": NaN}', b"\xff\xfe{}", b'{"email": "\xe9"}', b"[" * 20_000]
 )
 def test_malformed_json(body):
     assert error_of(send(body)) == (400, "malformed JSON")

@@ -17,12 +17,7 @@ def test_health_says_ok(api):
     answer = api.get("/health")
 
     assert answer.status_code == 200
-    assert answer.json() == {
-        "status": "ok",
-        "database": "ok",
-        "limiter": "ok",
-        "keys": "ok",
-    }
+    assert answer.json() == {"status": "ok", "database": "ok", "limiter": "ok", "keys": "ok"}
 
 
 def test_answers_any_host(api):

@@ -1,0 +1,23 @@
+"""The directory in which gunicorn's processes keep their counts, for a scrape to add up.
+
+gunicorn.conf.py imports the two hooks before anything imports prometheus_client, which looks for
+the directory only then.
+"""
+
+import os
+import shutil
+import tempfile
+from typing import Any
+
+DIRECTORY = tempfile.mkdtemp(prefix="consulting-metrics-")
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = DIRECTORY
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    from prometheus_client.multiprocess import mark_process_dead
+
+    mark_process_dead(worker.pid)  # its counters stay in the sums, its gauges do not
+
+
+def on_exit(server: Any) -> None:
+    shutil.rmtree(DIRECTORY, ignore_errors=True)
