@@ -72,6 +72,10 @@ class OfficeAdmin(admin.ModelAdmin):
     def title(self) -> str:
         return self.heading or capfirst(str(self.opts.verbose_name_plural))
 
+    def heading_of(self, row: Any) -> str:
+        """What pages and messages call the row."""
+        return str(row)
+
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         context = {"title": self.title()} | (extra_context or {})
         return super().changelist_view(request, context)
@@ -103,21 +107,22 @@ class OfficeAdmin(admin.ModelAdmin):
     def get_actions(self, request: HttpRequest) -> Any:
         """Actions in `asks_first` ask for confirmation first."""
         actions: Any = super().get_actions(request)
-        return {
-            name: (self.asking(action, words) if name in self.asks_first else action, name, words)
-            for name, (action, _, words) in actions.items()
-        }
+        for name in actions.keys() & self.asks_first.keys():
+            action, _, words = actions[name]
+            actions[name] = (self.asking(action, name, words), name, words)
+        return actions
 
-    def asking(self, action: Action, words: str) -> Action:
+    def asking(self, action: Action, name: str, words: str) -> Action:
         def ask(site: Any, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
             if request.POST.get("post") == "yes":
                 return action(site, request, rows)
-            return self.question(request, rows, words)
+            return self.question(request, rows, name, words)
 
         return ask
 
-    def question(self, request: HttpRequest, rows: QuerySet[Any], words: str) -> HttpResponse:
-        name = request.POST.get("_do") or request.POST["action"]
+    def question(
+        self, request: HttpRequest, rows: QuerySet[Any], name: str, words: str
+    ) -> HttpResponse:
         context = self.admin_site.each_context(request) | {
             "title": f"{words}?",
             "consequence": self.asks_first[name],
@@ -130,31 +135,30 @@ class OfficeAdmin(admin.ModelAdmin):
         return TemplateResponse(request, "backoffice/question.html", context)
 
     def take(
-        self,
-        request: HttpRequest,
-        rows: Iterable[Any],
-        step: Callable[[Any], Any],
-        said: str,
-        called: Callable[[Any], str] = str,
+        self, request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any], said: str
     ) -> None:
         """Apply an action's step to each row, in its own transaction, and report the outcome.
 
         A step returns False if it changed nothing. In the message `said`, {} stands for the rows'
         names; each refused row gets a message with the reason.
         """
-        done = []
+        done, refused = [], []
         for row in rows:
             try:
                 with transaction.atomic():
                     if step(row) is not False:
-                        done.append(called(row))
+                        done.append(self.heading_of(row))
             except PermissionDenied:
-                messages.error(request, f"{row}: only a superuser can change operators.")
+                refused.append(f"{self.heading_of(row)}: only a superuser can change operators.")
             except APIException as refusal:
-                messages.error(request, f"{row}: {refusal.detail}.")
+                refused.append(f"{self.heading_of(row)}: {refusal.detail}.")
+        for text in refused:
+            messages.error(request, text)
         if done:
             more = f" and {len(done) - 1} more" if len(done) > 1 else ""
             messages.success(request, said.format(done[0] + more))
+        elif not refused:
+            messages.info(request, "Nothing to change.")
 
     def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
         self.record(Kind.ADMIN_ADDED, request, obj)

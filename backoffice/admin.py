@@ -50,12 +50,8 @@ class AccountAdmin(PanelAdmin):
         Erasure.objects.delete_company(row, caller(request))
         return f"{row} is being erased, along with its users. They can no longer sign in."
 
-    def erasure(self, row: Account) -> list[tuple[str, str]]:
+    def erasure(self, row: Account) -> dict[str, str]:
         return panels.erasure_of_account(row)
-
-
-def display_name(user: User) -> str:
-    return user.get_full_name() or user.email
 
 
 @admin.register(User)
@@ -93,7 +89,7 @@ class UserAdmin(PanelAdmin):
     change_form_template = "backoffice/user.html"
 
     def heading_of(self, row: User) -> str:
-        return display_name(row)
+        return row.get_full_name() or row.email
 
     def panel(self, request: HttpRequest, row: User) -> dict[str, Any]:
         panel = panels.of_user(row, caller(request))
@@ -104,9 +100,9 @@ class UserAdmin(PanelAdmin):
 
     def erase(self, request: HttpRequest, row: User) -> str:
         erasure = Erasure.objects.erase(row, caller(request))
-        return f"{display_name(row)} is deleted and being erased from the audit log: {erasure}."
+        return f"Deleted {self.heading_of(row)}. The audit log will soon show {erasure} instead."
 
-    def erasure(self, row: User) -> list[tuple[str, str]]:
+    def erasure(self, row: User) -> dict[str, str]:
         return panels.erasure_of_user(row)
 
     def useless(self, request: HttpRequest, row: User) -> set[str]:
@@ -122,11 +118,9 @@ class UserAdmin(PanelAdmin):
             useless.add("unlock")
         return useless
 
-    @admin.display(description="name")
     def name(self, user: User) -> str:
         return user.get_full_name()
 
-    @admin.display(description="state")
     def state(self, user: User) -> str:
         states = {"Operator": user.is_staff, "Deactivated": not user.is_active}
         return ", ".join(name for name, holds in states.items() if holds)
@@ -160,8 +154,7 @@ class UserAdmin(PanelAdmin):
         actor, users = caller(request), list(queryset)
         if actor in users:
             logout(request)  # first: the message is kept in the session, for the log-in page
-        said = "Signed {} out everywhere."
-        self.take(request, users, lambda user: user.sign_out(actor), said, display_name)
+        self.take(request, users, lambda user: user.sign_out(actor), "Signed {} out everywhere.")
 
     def has_link_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "passwords.add_passwordchange"])
@@ -173,16 +166,16 @@ class UserAdmin(PanelAdmin):
                 raise APIException("deactivated users can't use a password link")
             PasswordChange.objects.mail_to(user, actor=caller(request))
 
-        self.take(request, queryset, send, "A password link is on its way to {}.", display_name)
+        self.take(request, queryset, send, "A password link is on its way to {}.")
 
     def has_unlock_permission(self, request: HttpRequest) -> bool:
         return caller(request).has_perms(["accounts.view_user", "throttling.change_lockout"])
 
     @admin.action(description="Unlock", permissions=["change", "unlock"])
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        actor, said = caller(request), "{} can sign in again."
-        unlock = Lockout.objects.unlock
-        self.take(request, queryset, lambda user: unlock(user.email, actor), said, display_name)
+        actor, unlock = caller(request), Lockout.objects.unlock
+        said = "{} can sign in again."
+        self.take(request, queryset, lambda user: unlock(user.email, actor), said)
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return caller(request).is_superuser
@@ -190,9 +183,9 @@ class UserAdmin(PanelAdmin):
     @admin.action(description="Remove second factors", permissions=["reset"])
     def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Other users' only: operators remove their own on the account page."""
-        actor, others = caller(request), queryset.exclude(pk=caller(request).pk)
-        said, reset = "Removed the second factors of {}.", Factors.objects.reset
-        self.take(request, others, lambda user: reset(user, actor), said, display_name)
+        actor, said = caller(request), "Removed the second factors of {}."
+        others = queryset.exclude(pk=actor.pk)
+        self.take(request, others, lambda user: Factors.objects.reset(user, actor), said)
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -219,10 +212,10 @@ class UserAdmin(PanelAdmin):
             changed, revoked = user.update_role_or_active(caller(request), **change)
             if revoked:
                 text = f"Revoked open invitations from {user}: {', '.join(revoked)}."
-                self.message_user(request, text, messages.WARNING)
+                messages.warning(request, text)
             return bool(changed)
 
-        self.take(request, users, step, said, display_name)
+        self.take(request, users, step, said)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("invitations.add_invitation"))

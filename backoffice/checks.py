@@ -1,20 +1,16 @@
-"""The system check of the back office, for production (`manage.py check --deploy`)."""
+"""System checks of the database, for production (`manage.py check --deploy`)."""
 
-from django.core.checks import CheckMessage, Tags, register
-from django.core.checks import Warning as CheckWarning
+from contextlib import suppress
+
+from django.conf import settings
+from django.core import checks
 from django.db import Error, connection, transaction
 
 from audit.models import Record
 
-CAN_REWRITE = CheckWarning(
-    "The database role can change the audit log.",
-    hint="Run deploy/rights.sql as the owner of the tables, and name the role in DATABASE_URL.",
-    id="backoffice.W001",
-)
 
-
-@register(Tags.database, deploy=True)
-def role_cannot_rewrite_audit_log(app_configs: object, **options: object) -> list[CheckMessage]:
+@checks.register(checks.Tags.database, deploy=True)
+def audit_log_is_append_only(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     """Tries an UPDATE that matches no row: it needs the right to change them all."""
     if connection.vendor != "postgresql":
         return []
@@ -23,4 +19,24 @@ def role_cannot_rewrite_audit_log(app_configs: object, **options: object) -> lis
             Record.objects.filter(pk=0).update(kind="")
     except Error:  # refused, as it should be; or unavailable, which `status` reports
         return []
-    return [CAN_REWRITE]
+    hint = "Run deploy/rights.sql as the owner of the tables, and name the role in DATABASE_URL."
+    words = "The database role can change the audit log."
+    return [checks.Warning(words, hint, id="backoffice.W001")]
+
+
+@checks.register(checks.Tags.database, deploy=True)
+def all_processes_can_connect(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+    if connection.vendor != "postgresql" or connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
+        return []  # a transaction pooler has its own limit
+    processes = settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY
+    needed = processes * settings.POOL["max_size"] + 1  # the mail worker's
+    with suppress(Error), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT least(current_setting('max_connections')::int, nullif(rolconnlimit, -1))"
+            " FROM pg_roles WHERE rolname = current_user"
+        )
+        if needed > (most := cursor.fetchone()[0]):
+            words = f"The service may open {needed} connections, but PostgreSQL allows {most}."
+            hint = "Raise max_connections or the role's limit, or lower WEB_CONCURRENCY."
+            return [checks.Warning(words, hint, id="backoffice.W003")]
+    return []

@@ -1,6 +1,5 @@
 """Why a user cannot sign in, in one sentence, with the one action that helps."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -27,9 +26,7 @@ def diagnose(user: User, panel: Panel) -> Finding:
 
     Reads at most two tables besides the panel.
     """
-    checks: list[Callable[[User, Panel], Finding | None]]
-    checks = [inactive, locked, too_many_mails, mail_refused, link_expired, other_company]
-    for check in checks:
+    for check in [inactive, locked, too_many_mails, mail_refused, link_expired, other_company]:
         if found := check(user, panel):
             return found
     last = user.last_sign_in_at

@@ -1,6 +1,5 @@
 """Invitations in the back office: new users are invited here."""
 
-from operator import attrgetter
 from typing import Any, ClassVar
 
 from django import forms
@@ -60,7 +59,6 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     asks_first: ClassVar[dict[str, str]] = {"revoke": "The link in the mail stops working."}
     change_form_template = "backoffice/invitation.html"
 
-    @admin.display(description="status")
     def status(self, invitation: Invitation) -> str:
         return str(invitation.status.label).capitalize()
 
@@ -97,10 +95,10 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
     @admin.action(description="Send again", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        actor, said = caller(request), "The invitation to {} will be sent again, with a new link."
-        self.take(request, queryset, lambda it: it.resend(actor), said, attrgetter("email"))
+        actor, said = caller(request), "{} will be sent again, with a new link."
+        self.take(request, queryset, lambda it: it.resend(actor), said)
 
     @admin.action(description="Revoke", permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        actor, said = caller(request), "Revoked the invitation to {}."
-        self.take(request, queryset, lambda it: it.revoke(actor), said, attrgetter("email"))
+        actor = caller(request)
+        self.take(request, queryset, lambda it: it.revoke(actor), "{} was revoked.")

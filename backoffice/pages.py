@@ -31,9 +31,6 @@ class PanelAdmin(ReachAdmin):
     Buttons stand in a form of their own: Enter in a field of the page saves the page.
     """
 
-    def heading_of(self, row: Any) -> str:
-        return str(row)
-
     def panel(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """The template's context about the row; `finding`, if present, is a diagnosis.Finding."""
         raise NotImplementedError
@@ -49,19 +46,15 @@ class PanelAdmin(ReachAdmin):
         """Erase the row; returns the message for the caller."""
         raise NotImplementedError
 
-    def erasure(self, row: Any) -> list[tuple[str, str]]:
-        """What an erasure would delete: names and counts."""
+    def erasure(self, row: Any) -> dict[str, str]:
+        """What an erasure would delete, and how many of each."""
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # what may be erased has a button
 
     def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
@@ -109,13 +102,12 @@ class PanelAdmin(ReachAdmin):
             }
             return TemplateResponse(request, "backoffice/erase.html", context)
         if request.POST["confirmed"].strip() != str(row):
-            text = f"Nothing was erased. To erase, type {row}."
-            self.message_user(request, text, messages.ERROR)
+            messages.error(request, f"Nothing was erased. To erase, type {row}.")
             return redirect(request.path)
         try:
-            self.message_user(request, self.erase(request, row))
+            messages.info(request, self.erase(request, row))
         except LastAdmin as error:
             text = f"{row}: {error.detail}. Make another user an admin, or delete the company."
-            self.message_user(request, text, messages.ERROR)
+            messages.error(request, text)
             return redirect(request.path)
         return redirect("admin:index")

@@ -68,40 +68,33 @@ def of_account(account: Account, viewer: User) -> dict[str, Any]:
     return panel
 
 
-def erasure_of_user(user: User) -> list[tuple[str, str]]:
-    """What erasing the user deletes or changes: names and counts."""
+def erasure_of_user(user: User) -> dict[str, str]:
+    """What erasing the user deletes or changes, and how many of each."""
     factors = Factors.objects.filter(user=user).first()
     links = [kind._default_manager.filter(email=user.email) for kind in EmailedLink.kinds()]
     records = Record.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
-    return [
-        ("second factors", str(len(factors.items()) if factors else 0)),
-        ("e-mailed links and invitations", str(sum(found.count() for found in links))),
-        *counted(
-            {
-                "connected apps": Grant.objects.live().filter(user=user),
-                "mails in the outbox": OutgoingMail.objects.filter(email=user.email),
-                "lockouts and counted failures": Lockout.objects.filter(email=user.email),
-                "events in the audit log, which keep a pseudonym": records,
-            }
-        ),
-    ]
+    return {
+        "second factors": str(len(factors.items()) if factors else 0),
+        "e-mailed links and invitations": str(sum(found.count() for found in links)),
+        "connected apps": counted(Grant.objects.live().filter(user=user)),
+        "mails in the outbox": counted(OutgoingMail.objects.filter(email=user.email)),
+        "lockouts and counted failures": counted(Lockout.objects.filter(email=user.email)),
+        "events in the audit log, which keep a pseudonym": counted(records),
+    }
 
 
-def erasure_of_account(account: Account) -> list[tuple[str, str]]:
+def erasure_of_account(account: Account) -> dict[str, str]:
     invited = account.invitations.values("email")
     mails = Q(email__in=account.users.values("email")) | Q(email__in=invited)
-    return counted(
-        {
-            "users, with their second factors and links": account.users.all(),
-            "invitations": account.invitations.all(),
-            "consultants": account.consultants.all(),
-            "mails in the outbox": OutgoingMail.objects.filter(mails),
-            "events in the audit log, which keep pseudonyms": Record.objects.filter(
-                account_id=account.pk
-            ),
-        }
-    )
+    records = Record.objects.filter(account_id=account.pk)
+    return {
+        "users, with their second factors and links": counted(account.users.all()),
+        "invitations": counted(account.invitations.all()),
+        "consultants": counted(account.consultants.all()),
+        "mails in the outbox": counted(OutgoingMail.objects.filter(mails)),
+        "events in the audit log, which keep pseudonyms": counted(records),
+    }
 
 
-def counted(rows: dict[str, QuerySet[Any]]) -> list[tuple[str, str]]:
-    return [(name, format_count(count_of(found))) for name, found in rows.items()]
+def counted(rows: QuerySet[Any]) -> str:
+    return format_count(count_of(rows))

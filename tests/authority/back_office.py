@@ -207,7 +207,7 @@ ADMIN_PAGES = {
             save(Account, lambda _: {"name": "Renamed"}),
             keys(("change", Account)),
             targets=CUSTOMERS,
-        ),
+        )
     ],
     (User, "change"): [
         Act("person: rename", save(User, person_form), CHANGE_USER),

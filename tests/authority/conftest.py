@@ -29,7 +29,4 @@ def world(new_user):
     }
     for user in people.values():
         surround(user)
-    return {
-        "people": people,
-        "companies": {"customer": customer, "operators": operators},
-    }
+    return {"people": people, "companies": {"customer": customer, "operators": operators}}

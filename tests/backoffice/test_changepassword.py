@@ -1,4 +1,4 @@
-"""`manage.py changepassword`: the prompt is Django's; the owner is told, and the trail."""
+"""`manage.py changepassword`: the user is notified, and nothing else of them changes."""
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -6,7 +6,7 @@ from django.core.management import CommandError, call_command
 from accounts.models import User
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
-from tests.conftest import API, mailed
+from tests.conftest import API, mailed, race
 
 pytestmark = pytest.mark.django_db
 NEW = "a new one, quite long"
@@ -15,8 +15,7 @@ NEW = "a new one, quite long"
 @pytest.fixture
 def typed(monkeypatch):
     """What is typed at the prompt."""
-    path = "django.contrib.auth.management.commands.changepassword.getpass.getpass"
-    return lambda text: monkeypatch.setattr(path, lambda **prompt: text)
+    return lambda text: monkeypatch.setattr("getpass.getpass", lambda *prompt: text)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +43,29 @@ def test_refused_password_sends_and_records_nothing(bob, typed, email, text):
         call_command("changepassword", email)
     assert not OutgoingMail.objects.exists()
     assert not Record.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_change_of_others_during_the_prompt_stays(bob, monkeypatch):
+    def typed(*prompt):
+        race(lambda: User.objects.filter(pk=bob.pk).update(is_active=False))  # needs no lock
+        return NEW
+
+    monkeypatch.setattr("getpass.getpass", typed)
+    call_command("changepassword", bob.email)
+
+    bob.refresh_from_db()
+    assert bob.check_password(NEW)
+    assert not bob.is_active
+
+
+def test_address_that_passes_to_somebody_during_the_prompt_changes_nothing(bob, ada, monkeypatch):
+    def typed(*prompt):
+        User.objects.filter(pk=bob.pk).update(email="bob@example.org")
+        User.objects.filter(pk=ada.pk).update(email="bob@example.com")
+        return NEW
+
+    monkeypatch.setattr("getpass.getpass", typed)
+    with pytest.raises(CommandError):
+        call_command("changepassword", "bob@example.com")
+    assert not User.objects.get(pk=ada.pk).check_password(NEW)

@@ -178,14 +178,14 @@ def test_erasure_says_first_what_goes(operator, bob):
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
     trail.record(Kind.LOGIN_SUCCEEDED, actor=bob, subject=bob.email)
     answer = operator.post(USER.format(bob.pk), {"_do": "erase"})
-    counts = {what.partition(",")[0]: count for what, count in answer.context["counts"]}
+    counts = answer.context["counts"]
 
     assert counts["e-mailed links and invitations"] == "1"
     assert counts["mails in the outbox"] == "2"
-    assert counts["events in the audit log"] == "1"
+    assert counts["events in the audit log, which keep a pseudonym"] == "1"
     assert User.objects.filter(pk=bob.pk).exists()
     company = operator.post(f"/admin/accounts/account/{bob.account_id}/change/", {"_do": "erase"})
-    assert ("users, with their second factors and links", "2") in company.context["counts"]
+    assert company.context["counts"]["users, with their second factors and links"] == "2"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import pytest
 from django.contrib.auth.models import Permission
-from django.test import Client
 
 from accounts.models import Account, User
 from audit.models import Kind, Record
@@ -17,11 +16,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def clerk(bob):
     """Bob as staff who may see and change users, and nothing else."""
-    User.objects.filter(pk=bob.pk).update(is_staff=True)
-    bob.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
-    client = Client()
-    client.force_login(User.objects.get(pk=bob.pk))
-    return client
+    return staff_with(bob, "view_user", "change_user")
 
 
 @pytest.fixture

@@ -83,9 +83,7 @@ def test_silent_mail_worker_is_told(time_machine):
 
 def test_lost_store_is_told(settings):
     settings.REDIS_URL = f"redis://127.0.0.1:{servers.free_port()}/0"
-    settings.CACHES = {
-        "default": settings.CACHES["default"] | {"LOCATION": settings.REDIS_URL},
-    }
+    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": settings.REDIS_URL}}
 
     assert states()["store"] == "degraded"
 

@@ -5,11 +5,7 @@ import pytest
 from invitations.models import Invitation
 from tests.conftest import PASSWORD
 
-PERSON = {
-    "first_name": "Charles",
-    "last_name": "Babbage",
-    "password": PASSWORD,
-}
+PERSON = {"first_name": "Charles", "last_name": "Babbage", "password": PASSWORD}
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_send_again_counts_and_names_what_is_refused(operator, ada, invitation, 
     page = act(operator, "resend", invitation, closed)
 
     assert "will be sent again, with a new link." in page
-    assert "invitation for closed@example.com: invitation is no longer open." in page
+    assert "Invitation to closed@example.com: invitation is no longer open." in page
     assert Invitation.objects.get(pk=invitation.pk).token != old
     assert Record.objects.filter(kind="invitation.resent").count() == 1
 
@@ -76,14 +76,14 @@ def test_send_again_says_when_the_address_has_had_its_mails(operator, invitation
     settings.MAIL_PER_ADDRESS_PER_HOUR = 1
     page = act(operator, "resend", invitation)
 
-    assert f"invitation for {invitation.email}: too many mails to this address." in page
+    assert f"Invitation to {invitation.email}: too many mails to this address." in page
     assert "will be sent again" not in page
     assert not Record.objects.filter(kind="invitation.resent").exists()
 
 
 def test_revoke_ends_the_link_and_counts(operator, invitation):
-    assert "Revoked the invitation to" in act(operator, "revoke", invitation)
-    assert "Revoked the invitation to" not in act(operator, "revoke", invitation)
+    assert f"to {invitation.email} was revoked." in act(operator, "revoke", invitation)
+    assert "was revoked." not in act(operator, "revoke", invitation)
 
     assert Invitation.objects.get().status == "revoked"
     assert Record.objects.get(kind="invitation.revoked").subject == invitation.email

@@ -18,7 +18,7 @@ def test_link_is_sent_to_active_users(operator, api, ada, bob):
     page = operator.post("/admin/accounts/user/", chosen, follow=True).content.decode()
 
     assert "A password link is on its way to" in page
-    assert "ada@example.com: deactivated users can&#x27;t use a password link." in page
+    assert "Ada Lovelace: deactivated users can&#x27;t use a password link." in page
     record = Record.objects.get()
     assert (record.kind, record.actor_email) == ("password.link", "op@example.com")
     assert record.subject == "bob@example.com"

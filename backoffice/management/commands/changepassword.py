@@ -1,25 +1,45 @@
-"""`manage.py changepassword`: Django's, which also notifies the user."""
+"""`manage.py changepassword ada@example.com`: set a user's password at a prompt."""
 
+import getpass
 from typing import Any
 
-from django.contrib.auth.management.commands import changepassword
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from accounts.models import User
+from accounts.models import User, next_token_version
 from accounts.prompts import prompting
 from audit import trail
 from audit.models import Kind
 from mail.links import EmailedLink
 
 
-class Command(changepassword.Command):
+class Command(BaseCommand):
     help = "Set a user's password at a prompt, end every session and link, and notify the user."
 
-    def handle(self, *args: object, **options: Any) -> str | None:
-        with prompting(), transaction.atomic():
-            said = super().handle(*args, **options)
-            user = User.objects.get(email=options["username"])
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("email", help="the user's e-mail address")
+
+    def handle(self, *args: object, **options: Any) -> None:
+        users = User.objects.filter(email=options["email"])
+        user = users.first()
+        if user is None:
+            raise CommandError(f"No user has the address {options['email']}.")
+        with prompting():  # outside the transaction, which on SQLite stops all other writers
+            password, again = getpass.getpass(), getpass.getpass("Password (again): ")
+        if password != again:
+            raise CommandError("The passwords differ. Nothing was changed.")
+        try:
+            validate_password(password, user)
+        except ValidationError as error:
+            raise CommandError("\n".join(error.messages)) from None
+        changes = {"password": make_password(password), "token_version": next_token_version()}
+        with transaction.atomic():
+            if not users.filter(pk=user.pk).update(**changes):  # not what others changed
+                raise CommandError("The user was erased, or has another address now.")
             EmailedLink.end_all_of(user.pk)
             trail.record(Kind.PASSWORD_CHANGED, subject=user)
             user.send_notice("password_changed", operator=True)
-        return said
+        self.stdout.write(f"The password of {user.email} was changed.")
