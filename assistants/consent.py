@@ -86,12 +86,6 @@ class AuthorizationRequest:
         """Whether the client is a program on the user's own machine."""
         return self.host in redirects.LOOPBACK
 
-    def policy(self) -> str:
-        """The page's Content-Security-Policy: its form may lead to the client."""
-        # CSP has no way to name an IPv6 address.
-        target = redirects.origin(self.redirect_uri) if self.host[0] != "[" else "http:"
-        return f"{POLICY}; form-action 'self' {target}"
-
     def signer(self) -> signing.TimestampSigner:
         """Signs tickets that are valid for this request only."""
         bound = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
@@ -145,6 +139,8 @@ class AuthorizeView(CountedView):
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
         if "sealed" in request.POST:
             email, password = unseal(request.POST["sealed"])
+            if not email:
+                raise OAuthError(*EXPIRED)
         typed = LoginSerializer(data={"email": email, "password": password})
         try:
             typed.is_valid(raise_exception=True)
@@ -160,11 +156,13 @@ class AuthorizeView(CountedView):
     def decide(self, asked: AuthorizationRequest, form: QueryDict) -> HttpResponse:
         user, grant_id = asked.open_ticket(form.get("ticket", ""))
         if form.get("decision") != "allow":
+            for allowed in Grant.objects.filter(pk=grant_id):  # allowed, then Back
+                allowed.end(user)
             return asked.answer(error="access_denied", error_description="The user denied access.")
         consent = {"user": user, "token_version": user.token_version, "client": asked.client}
         consent |= {"redirect_uri": asked.redirect_uri, "code_challenge": asked.challenge}
         grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=consent)
-        if grant.redeemed_at is not None:
+        if not grant.can_be_redeemed():
             raise OAuthError(*EXPIRED)
         return asked.answer(code=grant.code)
 
@@ -186,17 +184,19 @@ class AuthorizeView(CountedView):
         }
         with translation.override(language):
             response = render(request, f"assistants/{name}.html", context, status=status)
-        asked: AuthorizationRequest | None = context.get("asked")
-        policy = asked.policy() if asked else POLICY
-        if name in {"sign-in", "second-factor"}:  # the decision has no script
-            policy += "; script-src 'self'"
+        policy = POLICY
+        # The decision has no script, and redirects to the client, which may redirect anywhere:
+        # Chromium applies form-action to every redirect.
+        if name in {"sign-in", "second-factor"}:
+            policy += "; script-src 'self'; form-action 'self'"
         response["Content-Security-Policy"] = policy
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         """A page instead of the API's JSON."""
         answer = super().handle_exception(exc)
-        context = {"problem": type(exc).__name__, "wait": answer.headers.get("Retry-After")}
+        wait = int(answer.headers.get("Retry-After", 0))
+        context: dict[str, Any] = {"problem": type(exc).__name__, "wait": wait}
         if isinstance(exc, OAuthError):
             context |= {"error": str(exc.detail)} | exc.extra
         page = self.page("problem", answer.status_code, **context)

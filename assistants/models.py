@@ -239,6 +239,11 @@ class Grant(models.Model):
             and self.user.token_version == self.token_version
         )
 
+    def can_be_redeemed(self) -> bool:
+        """Whether the code is still valid."""
+        young = self.created_at > timezone.now() - CODE_LIFE
+        return young and self.redeemed_at is None and self.ended_at is None
+
     def redeem(self, verifier: str) -> None:
         """Use the code up. Raises InvalidGrant: for a wrong PKCE verifier, which leaves the code
         valid, and for a second use, which ends the grant (RFC 9700 §2.1.1)."""

@@ -66,12 +66,6 @@ def host(uri: str) -> str:
     return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)
 
 
-def origin(uri: str) -> str:
-    """Scheme, host and port of a registered URI; the scheme of a private-use one."""
-    parts = urlsplit(uri)
-    return f"{parts.scheme}:" if is_private_use(uri) else f"{parts.scheme}://{parts.netloc}"
-
-
 def with_query(uri: str, **parameters: str | None) -> str:
     """The URI with these added to its query, except those that are None."""
     added = urlencode({name: value for name, value in parameters.items() if value is not None})

@@ -26,14 +26,7 @@ def ask(url, method, path, body=None, /, **headers):
         return send(connection, method, path, body, **headers)
 
 
-def send(
-    connection,
-    method,
-    path,
-    body=None,
-    /,
-    **headers,
-):
+def send(connection, method, path, body=None, /, **headers):
     """One request on this connection, which stays open if the service keeps it.
 
     `body` goes as JSON; bytes go as they are, and an iterator's in chunks. `_` in a header's name

