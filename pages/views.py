@@ -48,7 +48,7 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
 
 def error_page(request: Request, answer: Response) -> HttpResponse:
     """An error answer as a page, with the answer's status and headers."""
-    status, wait = answer.status_code, answer.headers.get("Retry-After")
+    status, wait = answer.status_code, int(answer.headers.get("Retry-After", 0))
     response = page(request, "error", status, wait=wait, missing=status == 404)
     for name, value in answer.headers.items():
         response.headers.setdefault(name, value)

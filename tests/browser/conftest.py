@@ -265,6 +265,15 @@ def open_tab(page, name):
 
 
 @pytest.fixture
+def page(site_of_ada):
+    """Ada's account."""
+    page = site_of_ada.log_in(site_of_ada.tab())
+    heading(page, "Your account")
+    page.get_by_text("Not set up yet.").wait_for()
+    return page
+
+
+@pytest.fixture
 def bob(site_of_ada):
     """A member of Ada's company, with her password."""
     changes = {"id": str(uuid.uuid4()), "email": "bob@example.com", "role": "member"}

@@ -63,4 +63,4 @@ def test_sign_out_everywhere_is_asked_and_ends_the_other_browser(site_of_ada):
     heading(page, "Sign in")
     says(page, "You're signed out.")
     other.reload()
-    says(other, "You've been signed out. If this is unexpected, ask an admin of your company.")
+    says(other, "Your session has ended. Sign in again.")

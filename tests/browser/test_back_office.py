@@ -157,7 +157,7 @@ def test_enter_in_each_field_saves(site_of_ada, rows, label):
 
 def test_enter_in_the_erase_box_erases_nothing_unless_the_address_is_typed(site_of_ada, rows):
     page = operator(site_of_ada)
-    for typed, said in [("bob", "Nothing was erased"), ("bob@example.com", "being erased")]:
+    for typed, said in [("bob", "Nothing was erased"), ("bob@example.com", "Deleted")]:
         page.goto(person(rows))
         page.get_by_role("button", name="Erase…").click()
         page.locator("[name=confirmed]").fill(typed)

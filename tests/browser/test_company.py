@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from tests.browser.conftest import fill, heading, open_tab
+from tests.browser.conftest import fill, heading, open_tab, until
 from tests.browser.test_people import row_of
 from tests.conftest import PASSWORD, query
 
@@ -80,6 +80,7 @@ def test_trail_of_one_person_is_a_click_away(page):
     page.locator("#events tr", has_text=WORDS["signed in"]).wait_for()
     assert page.url.endswith("/people#activity")
     assert page.locator("[data-whom]").input_value() == "Ada Lovelace"
+    until(page, "document.activeElement.matches('[data-tab=activity] h2')")
 
 
 def test_only_admin_is_not_offered_the_way_out(site_of_ada):

@@ -12,15 +12,6 @@ pytestmark = pytest.mark.browser
 FORM = "form[data-call='POST /auth/email-changes']"
 
 
-@pytest.fixture
-def page(site_of_ada):
-    """Ada's account."""
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
-    page.get_by_text("Not set up yet.").wait_for()
-    return page
-
-
 def ask_for(page, email, password=PASSWORD):
     open_row(page, "E-mail address")
     page.locator("[name=own-email]").fill(email)

@@ -11,21 +11,16 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def account(site_of_ada):
+def people(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
+    page.get_by_role("link", name="People").click()
+    heading(page, "People")
+    page.get_by_text("You", exact=True).wait_for()
     return page
 
 
-@pytest.fixture
-def people(account):
-    account.get_by_role("link", name="People").click()
-    heading(account, "People")
-    account.get_by_text("You", exact=True).wait_for()
-    return account
-
-
-def test_own_data_is_downloaded(account, tmp_path):
+def test_own_data_is_downloaded(site_of_ada, tmp_path):
+    account = site_of_ada.log_in(site_of_ada.tab())
     with account.expect_download() as started:
         account.get_by_role("button", name="Download").click()
     started.value.save_as(tmp_path / "data.json")
@@ -62,6 +57,17 @@ def test_empty_company_sees_the_invitation_form_and_each_outcome(people):
     people.get_by_role("button", name="Invite people").wait_for()
     open_tab(people, "invitations")
     people.locator("#invitations tr", has_text="carl@example.com").wait_for()
+
+
+def test_failure_halfway_leaves_the_addresses_that_were_not_invited(people):
+    people.locator("#team").fill("\n".join(f"a{number}@example.com" for number in range(51)))
+    last, sends = "a50@example.com", {True: "abort", False: "continue_"}
+    people.route("**/invitations", lambda it: getattr(it, sends[last in it.request.post_data])())
+    people.locator("[data-team] [type=submit]").dblclick()
+
+    people.get_by_text("50 invitations sent.").wait_for()
+    assert people.locator("[data-outcome] p").count() == 2  # that, and what went wrong
+    assert people.get_by_label("E-mail addresses").input_value() == last
 
 
 def test_search_and_filters_are_over_people_and_invitations(people):

@@ -22,6 +22,7 @@ const element = (more = {}) =>
     replaceWith: (made) => (parts.main = made),
     append: () => {},
     focus: () => {},
+    close: () => {},
     addEventListener: () => {},
     replaceChildren(...parts) {
       this.textContent = parts.map((part) => part.textContent ?? part).join("");
@@ -29,14 +30,14 @@ const element = (more = {}) =>
     ...more,
   });
 
-let parts, api, calls, assigned, pushed;
+let parts, api, calls, assigned, pushed, replaced;
 const stored = new Map();
 const storage = {
   getItem: (name) => stored.get(name) ?? null,
   setItem: (name, value) => stored.set(name, value),
   removeItem: (name) => stored.delete(name),
 };
-const page = (title) => ({ title, querySelector: () => element({ title }) });
+const page = (title) => ({ title, querySelector: () => title.startsWith("{") ? null : element({ title }) });
 Object.assign(globalThis, {
   localStorage: storage,
   sessionStorage: storage,
@@ -46,6 +47,7 @@ Object.assign(globalThis, {
       pushed.push(path);
       location.pathname = path;
     },
+    replaceState: (_, __, path) => replaced.push(path),
   },
   scrollTo: () => {},
   BroadcastChannel: class extends EventTarget {
@@ -77,15 +79,16 @@ globalThis.document = Object.assign(new EventTarget(), {
 const text = (status, body) => new Response(typeof body === "string" ? body : JSON.stringify(body), { status });
 const fresh = () => {
   const main = element();
-  const names = ["#status", "#arrived", "#progress", "#said", "[data-company]"];
+  const names = ["#status", "#arrived", "#progress", "#said", "#confirm", "[data-company]"];
   parts = { main, ...Object.fromEntries(names.map((name) => [name, element()])) };
-  [calls, assigned, pushed] = [[], [], []];
+  [calls, assigned, pushed, replaced] = [[], [], [], []];
   location.pathname = "/login";
   api = async (path) => text(200, `the page ${path}`);
 };
 fresh();
 const { afterLogIn, call, client, goOn, visit } = await import("../../pages/static/pages/navigation.js");
 await import("../../pages/static/pages/factors.js");
+const { attempt, problem } = await import("../../pages/static/pages/screen.js");
 
 beforeEach(fresh);
 
@@ -120,19 +123,51 @@ test("of two pages the one asked for last is shown, whichever comes first", asyn
   assert.deepEqual(pushed, ["/login"]);
 });
 
-test("a page that does not come is said, and the one at hand stays", async () => {
-  api = async () => {
-    throw new TypeError("fetch failed");
-  };
-  const { main } = parts;
+for (const answer of [() => Promise.reject(new TypeError("fetch failed")), async () => text(503, { error: "…" })]) {
+  test(`a page that does not come is said, and the one at hand stays: ${answer}`, async () => {
+    api = answer;
+    const { main } = parts;
+
+    await visit("/signup");
+
+    assert.equal(parts["#status"].textContent, "unreachable");
+    assert.equal(parts["#status"].dataset.kind, "bad");
+    assert.equal(parts.main, main);
+    assert.deepEqual(pushed, []);
+  });
+}
+
+test("a question ends with its page", async () => {
+  const closed = [];
+  parts["#confirm"].close = () => closed.push(document.title);
 
   await visit("/signup");
 
-  assert.equal(parts["#status"].textContent, "unreachable");
-  assert.equal(parts["#status"].dataset.kind, "bad");
-  assert.equal(parts.main, main);
-  assert.deepEqual(pushed, []);
+  assert.equal(closed.length, 1);
 });
+
+for (const [there, said] of [[true, "unreachable"], [false, ""]]) {
+  test(`an error is ${there ? "said" : "kept quiet"} when its page is ${there ? "shown" : "left"}`, async () => {
+    const control = { textContent: "Save", matches: () => false };
+    const error = await attempt(control, async () => {
+      if (!there) await visit("/signup");
+      throw new TypeError("fetch failed");
+    });
+
+    assert.equal(error.message, "fetch failed");
+    assert.equal(parts["#status"].textContent, said);
+  });
+}
+
+for (const [status, message, said] of [
+  [403, "", "internal error"],
+  [403, "unreadable answer", "internal error"],
+  [413, "request too large", "invalid request"],
+  [413, "", "invalid request"],
+  [409, "already invited", "already invited"],
+]) {
+  test(`${status} "${message}" is told as: ${said}`, () => assert.equal(problem({ status, message, body: {} }), said));
+}
 
 test("the browser's back button asks for another page, and a fragment for none", async () => {
   await visit("/signup");
@@ -152,6 +187,24 @@ test("a 403 tells that the role has changed", async () => {
   await assert.rejects(call("PATCH", "/account", {}), { status: 403 });
 
   assert.equal(client.user.role, "member");
+});
+
+test("a page of the former user's is made anew for another", async () => {
+  client.signIn(session());
+  parts["main [data-shown], main[aria-busy=true] [data-members]"] = element();
+  location.pathname = "/profile";
+  client.update({ ...USER, first_name: "Ada" });
+  assert.deepEqual(calls.filter((path) => path === "/profile"), []);
+
+  client.signIn({ ...session(), user: { ...USER, id: "3" } });
+
+  assert.deepEqual([calls.filter((path) => path === "/profile"), pushed], [["/profile"], []]);
+});
+
+test("a log-in leaves no entry in the way of the back button", async () => {
+  await goOn({ settings: { language: "en" } }, "/profile", "");
+
+  assert.deepEqual([pushed, replaced], [[], ["/profile"]]);
 });
 
 test("a log-in that no page asked for leads to the account", () => {

@@ -2,10 +2,10 @@
 sentences. */
 
 import { fillText } from "./forms.js";
-import { ACTS, load } from "./lists.js";
+import { ACTS, loadFirstPage } from "./lists.js";
 import { call } from "./navigation.js";
 import { placeInvitation } from "./people.js";
-import { all, announce, attempt, one, say, write } from "./screen.js";
+import { all, announce, one, problem, say, write } from "./screen.js";
 
 /* ---- Figures ---- */
 
@@ -85,7 +85,12 @@ document.addEventListener("loaded", ({ target, detail }) => {
   if (target.id === "events") detail.items.forEach((event, n) => tellEvent(target.rows[n], event));
 });
 
-ACTS.history = { open: (facts) => showEventsOf(facts) };
+ACTS.history = {
+  async open(facts) {
+    await showEventsOf(facts);
+    one("[data-tab=activity] h2")?.focus(); // the menu's tab is hidden
+  },
+};
 
 /* The activity of one person; without facts, of all. */
 async function showEventsOf(facts) {
@@ -93,23 +98,27 @@ async function showEventsOf(facts) {
   field.value = facts?.name ?? "";
   field.dataset.user = facts?.id ?? "";
   location.hash = "#activity";
-  await attempt(one("#events"), () => load(one("#events"), 1));
+  await loadFirstPage(one("#events"));
 }
 
 /* The person whose name or e-mail address was typed. */
 async function choosePerson(field) {
   const search = field.value.trim();
   if (!search) return showEventsOf(null);
-  const { items } = await call("GET", `/users?${new URLSearchParams({ search, per_page: 1 })}`);
+  const { items } = await call("GET", `/users?${new URLSearchParams({ search, per_page: 100 })}`);
+  if (!field.isConnected || field.value.trim() !== search) return; // overtaken
   if (!items.length) return announce(say("nobody found"), "bad");
-  return showEventsOf({ id: items[0].id, name: `${items[0].first_name} ${items[0].last_name}`.trim() || items[0].email });
+  // A search for anna@… also finds joanna@….
+  const found = items.find(({ email }) => email.toLowerCase() === search.toLowerCase()) ?? items[0];
+  return showEventsOf({ id: found.id, name: `${found.first_name} ${found.last_name}`.trim() || found.email });
 }
 
 document.addEventListener("change", ({ target }) => {
-  if (target.matches("[data-whom]")) choosePerson(target);
+  if (target.matches("[data-whom]")) choosePerson(target).catch((error) => target.isConnected && announce(problem(error), "bad"));
 });
 document.addEventListener("input", async ({ target }) => {
   if (!target.matches("[data-whom]") || target.value.length < 2) return;
-  const { items } = await call("GET", `/users?${new URLSearchParams({ search: target.value, per_page: 8 })}`);
+  const path = `/users?${new URLSearchParams({ search: target.value, per_page: 8 })}`;
+  const { items } = await call("GET", path).catch(() => ({ items: [] })); // choosing says what is wrong
   one("#whom").replaceChildren(...items.map((item) => new Option(`${item.first_name} ${item.last_name}`, item.email)));
 });

@@ -105,14 +105,14 @@ function enrol(form, token) {
 
 whenShown((main) => {
   if (!one("[data-enrolment]", main)) enrolment = null;
-  else if (!enrolment) return visit("/login");
+  else if (!enrolment) return visit("/login", { replace: true });
   else drawWays([]);
 });
 
 /* The ten minutes of an enrolment are over. */
 async function leaveIfOver(error) {
   if (!enrolment || error?.status !== 401) return;
-  await visit("/login");
+  await visit("/login", { replace: true });
   announce(say("enrolment over"), "bad");
 }
 
@@ -280,6 +280,11 @@ document.addEventListener("cancel", (event) => {
   if (!event.target.matches("[data-panels]")) return;
   event.preventDefault();
   if (one("[data-panel=codes]").hidden) done("");
+}, true);
+
+/* Browsers let a page prevent only the first of two Escapes. */
+document.addEventListener("close", ({ target }) => {
+  if (target.matches("[data-panels]") && !one("[data-panel=codes]", target).hidden) open("codes");
 }, true);
 
 document.addEventListener("click", ({ target }) => {

@@ -206,7 +206,8 @@ function succeed(form, answer) {
   if ("sent" in form.dataset) return showSent(form);
   if ("fill" in form.dataset) {
     client.update(answer);
-    return goOn(answer, location.pathname, text);
+    // A name, too, may be saved by who reads the pages in another language than the account's.
+    return form.elements["settings.language"] ? goOn(answer, location.pathname, text) : announce(text);
   }
   if ("then" in form.dataset) return enter(form, answer, text);
   if ("next" in form.dataset) {

@@ -2,7 +2,7 @@
 
 import { fillText } from "./forms.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
-import { all, announce, attempt, confirmed, one, say } from "./screen.js";
+import { all, announce, attempt, confirmed, one, problem, say, withProgress } from "./screen.js";
 
 const ABSENT = 90 * 24 * 60 * 60 * 1000; // milliseconds since the last sign-in
 const PAUSE = 250; // milliseconds without a key before a search is asked
@@ -42,6 +42,14 @@ export async function load(list, page = Number(list.dataset.page ?? 1)) {
   list.dispatchEvent(new CustomEvent("loaded", { bubbles: true, detail: answer }));
 }
 
+/* The first page, by other filters: at once, since `load` ignores the answers to earlier ones. */
+export function loadFirstPage(list) {
+  announce("");
+  const loading = withProgress(() => load(list, 1));
+  const mine = list.dataset.asked;
+  return loading.catch((error) => list.isConnected && list.dataset.asked === mine && announce(problem(error), "bad"));
+}
+
 function drawPager(list, { items, page, per_page: size, total = items.length }) {
   const section = list.closest("section");
   one("table", section).hidden = total === 0;
@@ -51,13 +59,13 @@ function drawPager(list, { items, page, per_page: size, total = items.length }) 
   const [from, to] = [(page - 1) * size + 1, Math.min(page * size, total)];
   one("[data-range]", pager).textContent = total ? say("range", { from, to, total }) : "";
   one("nav", pager).hidden = total <= size;
+  const focused = document.activeElement;
   for (const button of all("[data-step]", pager)) {
     const next = page + Number(button.dataset.step);
-    const none = next < 1 || (next - 1) * size >= total;
-    if (none && document.activeElement === button) all("[data-step]", pager).find((other) => other !== button).focus();
-    button.disabled = none;
+    button.disabled = next < 1 || (next - 1) * size >= total;
     button.onclick = () => attempt(button, () => load(list, next));
   }
+  if (pager.contains(focused) && focused.disabled) one("[data-step]:enabled", pager)?.focus();
 }
 
 /* ---- Rows ---- */
@@ -151,7 +159,7 @@ async function act(button) {
   again.focus();
 }
 
-export const mayStay = () => client.user && [client.user.role, ""].includes(one("[data-members]").dataset.members);
+export const mayStay = () => client.user && [client.user.role, ""].includes(one("[data-members]")?.dataset.members);
 
 function question(button, facts) {
   const self = facts.id === client.user.id ? ", yourself" : "";
@@ -194,14 +202,11 @@ let typing;
 document.addEventListener("input", ({ target }) => {
   if (!target.matches("[data-search]")) return;
   clearTimeout(typing);
-  typing = setTimeout(reload, PAUSE, target);
+  typing = setTimeout(applyFilter, PAUSE, target);
 });
 
-const reload = (field) => {
-  const list = one("[data-list]", field.closest("section"));
-  return attempt(list, () => load(list, 1));
-};
+const applyFilter = (field) => loadFirstPage(one("[data-list]", field.closest("section")));
 
 document.addEventListener("change", ({ target }) => {
-  if (target.matches("[data-filter]")) reload(target);
+  if (target.matches("[data-filter]")) applyFilter(target);
 });

@@ -20,15 +20,17 @@ let wanted = null; // the page, with its tab, that required the sign-in
 
 const here = () => location.pathname + location.hash;
 
-/* Go to a built-in page; with `push` as a new entry of the browser's history. */
-export async function visit(path, { push = true, text = "", kind = "good" } = {}) {
+/* Go to a built-in page; with `push` as a new entry of the browser's history, with `replace` in place of
+the current one: a redirect, which must not be in the way of the Back button. */
+export async function visit(path, { push = true, replace = false, text = "", kind = "good" } = {}) {
   const mine = ++turn;
+  one("#confirm").close(); // a question of the page that is left
   announce("");
   one("#arrived").textContent = "";
   const page = await withProgress(() => load(path)).catch(() => null);
   if (mine !== turn) return;
   if (page === null) return announce(say("unreachable"), "bad");
-  if (push) history.pushState(null, "", path);
+  if (push) history[replace ? "replaceState" : "pushState"](null, "", path);
   shown = location.pathname;
   document.title = page.title;
   one("#said").append(one("#status"));
@@ -44,7 +46,9 @@ export async function visit(path, { push = true, text = "", kind = "good" } = {}
 
 async function load(path) {
   const response = await fetch(path);
-  return new DOMParser().parseFromString(await response.text(), "text/html");
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  if (!one("main", page)) throw new Error("not a page"); // such as a proxy's 503
+  return page;
 }
 
 /* Prepare the current page for the current user. */
@@ -57,7 +61,7 @@ export async function show({ focus = false } = {}) {
   try {
     if (client.lastRole && !client.user) await client.refresh();
     if (mine !== turn) return;
-    if (one("[data-guests]", main) && client.user) return await visit(afterLogIn());
+    if (one("[data-guests]", main) && client.user) return await visit(afterLogIn(), { replace: true });
     if (members) await showMembers(main, members, focus);
   } catch (error) {
     if (mine !== turn) return;
@@ -79,12 +83,14 @@ async function showMembers(main, members, focus) {
 
 async function prepare(main, focus) {
   const form = one("[data-focus]", main);
-  if (focus && !form) all("h1", main).find((heading) => heading.checkVisibility())?.focus();
+  if (focus && !form) focusHeading(main);
   place();
   for (const setup of setups) await setup(main);
   all("form > fieldset", main).forEach((fields) => (fields.disabled = false));
   if (form) focusField(form, main, focus);
 }
+
+const focusHeading = (main) => all("h1", main).find((heading) => heading.checkVisibility())?.focus();
 
 /* Focus the first empty field, or else the first one. After following a link the page is announced,
 since its heading does not have the focus. */
@@ -112,7 +118,7 @@ export function offer(label, work) {
 
 function toLogIn(text = "") {
   wanted = here();
-  return visit("/login", { text, kind: "wait" });
+  return visit("/login", { replace: true, text, kind: "wait" });
 }
 
 /* A call as the signed-in user. A 403 means that the role has changed. */
@@ -161,13 +167,23 @@ async function drawCompany() {
   place.textContent = name;
 }
 
+let person = null; // the id of the signed-in user
+
 client.addEventListener("change", () => {
+  const before = person;
+  person = client.user?.id ?? null;
   drawSession();
   const members = one("main [data-shown], main[aria-busy=true] [data-members]"); // or is being made
   if (!client.user && members) {
     wanted = here();
-    visit("/login", leaving ? { text: say("signed out") } : { text: say("ended"), kind: "wait" });
-  } else if (client.user && one("main [data-guests]")) visit(afterLogIn());
+    const said = leaving ? { text: say("signed out") } : { text: say("ended"), kind: "wait" };
+    visit("/login", { replace: true, ...said });
+  } else if (!client.user && leaving) {
+    announce(say("signed out"));
+    focusHeading(one("main"));
+  } else if (client.user && one("main [data-guests]")) visit(afterLogIn(), { replace: true });
+  // Somebody else has signed in, in another tab: nothing of the former user's may stay.
+  else if (members && before && before !== person) visit(location.pathname, { push: false });
   else if (members?.dataset.members && client.user?.role !== members.dataset.members) {
     visit("/profile", { text: say("your role has changed") });
   }
@@ -194,7 +210,7 @@ export function speak(language, path = location.pathname, text = "") {
 export function goOn(person, path, text) {
   const { language } = person.settings;
   if (language !== document.documentElement.lang) return speak(language, path, text);
-  return path === location.pathname ? announce(text) : visit(path, { text });
+  return path === location.pathname ? announce(text) : visit(path, { replace: true, text });
 }
 
 /* ---- Links and the browser's back button ---- */

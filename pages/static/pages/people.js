@@ -1,7 +1,7 @@
 /* The people page besides its lists: tabs, invitations, bulk actions, the download and the company's
 name. */
 
-import { ACTS, load, loadAll, mayStay, perform } from "./lists.js";
+import { ACTS, loadAll, loadFirstPage, mayStay, perform } from "./lists.js";
 import { call, client, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, one, problem, say } from "./screen.js";
 
@@ -37,8 +37,7 @@ function setFilters({ hash, dataset }) {
   const wanted = new URLSearchParams(dataset.filters);
   for (const field of all("[data-filter]", section)) field.value = wanted.get(field.dataset.filter) ?? "";
   one("[data-search]", section).value = "";
-  const list = one("[data-list]", section);
-  attempt(list, () => load(list, 1));
+  loadFirstPage(one("[data-list]", section));
 }
 
 /* ---- Invitations ---- */
@@ -52,7 +51,7 @@ export function emails(text) {
 /* In a company of one, the form is on the page itself, otherwise in a dialog. */
 export function placeInvitation(alone) {
   const form = one("[data-team]");
-  if (one("[data-outcome] li", form)) return; // it is being read
+  if (one("[data-outcome] *", form)) return; // it is being read
   one("main [data-invite]").classList.remove("awaited");
   one("main [data-invite]").hidden = alone;
   one("[data-invite-here]").hidden = !alone;
@@ -66,30 +65,36 @@ function openInvitation() {
 }
 
 async function invite(form) {
+  const button = one("button[type=submit]", form);
+  if (button.ariaDisabled) return; // clicked twice
   const [text, role, language] = all("textarea, select", form).map((field) => field.value);
   const wanted = emails(text).map((email) => ({ email, role, language }));
   const place = one("[data-outcome]", form);
   place.replaceChildren();
   if (!wanted.length) return place.append(line("p", say("This field is required.")));
   const items = [];
-  const error = await attempt(one("button[type=submit]", form), async () => {
+  const error = await attempt(button, async () => {
     for (let from = 0; from < wanted.length; from += MOST_AT_ONCE) {
       const invitations = wanted.slice(from, from + MOST_AT_ONCE);
       items.push(...(await call("POST", "/invitations", { invitations })).items);
     }
   });
-  if (error) return place.append(line("p", problem(error)));
   const refused = items.filter((item) => item.error);
   const count = items.length - refused.length;
-  one("textarea", form).value = refused.map(({ email }) => email).join("\n");
-  if (refused.length) {
+  const sent = say(count === 1 ? "invited" : "invited: several", { count, email: items.find((item) => !item.error)?.email });
+  const left = [...refused, ...wanted.slice(items.length)];
+  one("textarea", form).value = left.map(({ email }) => email).join("\n");
+  if (error) {
+    if (count) place.append(line("p", sent));
+    place.append(line("p", problem(error)));
+  } else if (refused.length) {
     const list = document.createElement("ul");
     list.append(...refused.map((item) => line("li", `${item.email}: ${reason(item)}`)));
     place.append(line("p", say("invited: refused", { count, refused: refused.length })), list);
     one("textarea", form).focus();
   } else {
     form.closest("dialog")?.close();
-    announce(say(count === 1 ? "invited" : "invited: several", { count, email: wanted[0].email }));
+    announce(sent);
   }
   form.dispatchEvent(new CustomEvent("done", { bubbles: true }));
 }

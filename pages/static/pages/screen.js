@@ -68,6 +68,9 @@ export function problem(error) {
   if (!error.status) return say(words.has(error.name) ? error.name : "unreachable");
   if (error.status === 429) return say(tooMany());
   if (error.status >= 500) return say(error.status === 503 ? "service unavailable" : "internal error");
+  if (error.status === 413) return say("invalid request");
+  // A proxy's answer, which has no words of the API.
+  if (!error.message || error.message === "unreadable answer") return say("internal error");
   return say(error.body?.cause ?? error.message);
 }
 
@@ -96,6 +99,7 @@ are announced. Resolves to the error, if any. */
 export async function attempt(control, work) {
   if (control.ariaDisabled) return new Error("busy");
   control.ariaDisabled = "true";
+  const main = one("main");
   const label = control.textContent;
   const isButton = control.matches("button");
   const timer = setTimeout(() => {
@@ -107,7 +111,7 @@ export async function attempt(control, work) {
     await withProgress(work);
     return null;
   } catch (error) {
-    announce(problem(error), "bad");
+    if (one("main") === main) announce(problem(error), "bad"); // else another page is shown
     return error;
   } finally {
     clearTimeout(timer);
