@@ -10,13 +10,13 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, User
-from assistants.models import Client, Grant
+from assistants.models import Client
 from passwords.models import PasswordChange
 from signin.factors.models import Factors, RecoveryCode
 from tests.assistants.conftest import (
-    CHALLENGE,
     REDIRECT,
     Person,
+    grant_of,
     let_in,
     redeem,
     refresh,
@@ -72,14 +72,7 @@ def code(ada):
 
 def refresh_token(ada):
     client = assistant()
-    grant = Grant.objects.create(
-        user=ada,
-        client=client,
-        redirect_uri=REDIRECT,
-        code_challenge=CHALLENGE.decode(),
-        token_version=ada.token_version,
-    )
-    token = redeem(API(), client, grant.code).json()["refresh_token"]
+    token = redeem(API(), client, grant_of(ada, client).code).json()["refresh_token"]
     return lambda: refresh(API(), client, token).status_code == 200
 
 

@@ -109,14 +109,7 @@ class Nginx:
         plain = socket.create_connection(there, timeout=10, source_address=(address, 0))
         return context.wrap_socket(plain, server_hostname=HOST)
 
-    def ask(
-        self,
-        method,
-        path,
-        body=None,
-        address="127.0.0.1",
-        **headers,
-    ):
+    def ask(self, method, path, body=None, address="127.0.0.1", **headers):
         """One request to HOST over HTTPS, from this address; the rest as in `tests.requests`."""
         with closing(http.client.HTTPConnection(HOST)) as connection:
             connection.sock = self.connect(address)

@@ -66,10 +66,7 @@ OUTAGES = [
         "MailsRefused",
         45,
         {},
-        {
-            f"mails_put_off{{{JOB}}}": "3x60",
-            f'mails_of_last_hour{{{JOB}, state="sent"}}': "0x60",
-        },
+        {f"mails_put_off{{{JOB}}}": "3x60", f'mails_of_last_hour{{{JOB}, state="sent"}}': "0x60"},
     ),
     ("MailsRefused", 45, {}, {f"mails_put_off{{{JOB}}}": "3x60"}),
     ("MailWorkerSilent", 20, {}, {f"mail_worker_silent_seconds{{{JOB}}}": "0+60x30"}),
@@ -95,12 +92,7 @@ OUTAGES = [
             f'sign_ins_total{{{JOB}, method="totp"}}': "0x60",
         },
     ),
-    (
-        "RefusedByLimit",
-        30,
-        {},
-        {REFUSED: "0+400x40", CALLERS: "0+2x40"},
-    ),
+    ("RefusedByLimit", 30, {}, {REFUSED: "0+400x40", CALLERS: "0+2x40"}),
     ("ManyCallersRefused", 30, {}, {REFUSED: "0+400x40", CALLERS: "0+40x40"}),
     (
         "MailboxesRefused",

@@ -143,8 +143,9 @@ def test_own_path_of_nginx_is_nobodys(nginx, method):
 
 
 def test_hung_service_is_503_in_time(site):
-    nginx, service = site.nginx, site.service
-    processes = [service.server.pid, *children(service.server.pid)]
+    nginx, master = site.nginx, site.service.server.pid
+    wait_until(lambda: len(children(master)) == 2)  # gunicorn forks them up to 0.1 s apart
+    processes = [master, *children(master)]
     for pid in processes:
         os.kill(pid, signal.SIGSTOP)
 

@@ -199,12 +199,7 @@ def database(centre):
 
 
 @pytest.fixture(scope="package")
-def hosts(
-    centre,
-    store,
-    database,
-    tmp_path_factory,
-):
+def hosts(centre, store, database, tmp_path_factory):
     """Three that run; the operator is there."""
     ports = {"redis": store.port, "db": database.port}
     hosts = [Host(tmp_path_factory.mktemp("host"), centre, n, ports) for n in (1, 2, 3)]

@@ -47,10 +47,7 @@ def test_list_tells_what_each_key_does(first, capsys):
     waiting, withdrawn = SigningKey.objects.publish(600), SigningKey.objects.publish(900)
     call_command("withdrawkey", "--", withdrawn.kid)
 
-    assert listed(capsys) == {
-        first.kid: "signing",
-        waiting.kid: "waiting",
-    }
+    assert listed(capsys) == {first.kid: "signing", waiting.kid: "waiting"}
 
 
 def test_last_key_that_is_withdrawn_has_a_successor(first, capsys):
@@ -92,10 +89,7 @@ def test_service_waits_for_the_keys_that_1_0_0_had_published(folder, capsys):
         call_command("importkeys", str(path))
 
     cache.prepare()
-    assert listed(capsys) == {
-        kids["first"]: "verifying",
-        kids["20261121T120000Z"]: "signing",
-    }
+    assert listed(capsys) == {kids["first"]: "verifying", kids["20261121T120000Z"]: "signing"}
     assert SigningKey.objects.get(kid=kids["20261121T120000Z"]).signs_from == DATE
     assert set(published()) == set(kids.values())
 

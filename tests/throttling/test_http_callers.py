@@ -55,10 +55,7 @@ def test_refused_user_is_refused_everywhere_and_alone(ada, bob, settings):
     assert me().status_code == 401  # the address itself has a count of its own
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"is_active": False}, {"token_version": 9}],
-)
+@pytest.mark.parametrize("change", [{"is_active": False}, {"token_version": 9}])
 def test_valid_token_of_an_inactive_user_counts_for_the_user(ada, change):
     token = access_token(ada)
     User.objects.filter(pk=ada.pk).update(**change)

@@ -8,13 +8,7 @@ from django.core.cache import cache
 
 from accounts import tokens
 from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
-from tests.throttling.conftest import (
-    ask,
-    at_once,
-    limits,
-    message,
-    shared_service,
-)
+from tests.throttling.conftest import ask, at_once, limits, message, shared_service
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -39,8 +39,7 @@ def test_reset_is_never_zero(redis):
 
 
 @pytest.mark.parametrize(
-    "garbage",
-    [b"", b"abc", b"\xff\x00", b"1.5", b"-7", b"9223372036854775807", b"9" * 40],
+    "garbage", [b"", b"abc", b"\xff\x00", b"1.5", b"-7", b"9223372036854775807", b"9" * 40]
 )
 def test_invalid_value_of_a_key_starts_a_new_window(redis, garbage):
     redis.set(KEY, garbage, px=5000)
