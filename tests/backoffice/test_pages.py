@@ -254,9 +254,9 @@ class TestAtScale:
         for page in pages:
             operator.get(page)
             with django_assert_max_num_queries(20):
-                began = time.process_time()
+                began = time.thread_time()
                 assert operator.get(page).status_code == 200, page
-            assert time.process_time() - began < 1, page
+            assert time.thread_time() - began < 1, page
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/accounts/user/"])

@@ -1,5 +1,6 @@
 """What each call costs: an exact number of statements and commands, and no long time."""
 
+import gc
 import json
 import time
 
@@ -49,6 +50,12 @@ SIGN_UP = "/auth/complete-signup", PERSON | {"account_name": "A"}
 RULES = [f"accounts.passwords.{name}" for name in ("Common", "Personal")]
 
 
+def cpu_time():
+    """This thread's seconds, after the garbage of the tests before."""
+    gc.collect()
+    return time.thread_time()
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -64,18 +71,18 @@ def test_long_text_takes_no_long_time(api, settings, path, body):
     rules = [*settings.AUTH_PASSWORD_VALIDATORS, *({"NAME": name} for name in RULES)]
     settings.AUTH_PASSWORD_VALIDATORS = rules
     content = json.dumps(body, ensure_ascii=False).encode()
-    begun = time.process_time()
+    begun = cpu_time()
 
     answer = api.post(path, content)
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid request")
-    assert time.process_time() - begun < 0.5  # without a cut: from 1.6 to 13 s
+    assert time.thread_time() - begun < 1  # without a cut: from 1.6 to 13 s
 
 
 def test_many_lines_of_cookies_take_no_long_time(api):
-    begun = time.process_time()
+    begun = cpu_time()
 
     answer = api.get("/health/live", headers={"cookie": 'a="' + r"\a" * 20_000 + '"'})
 
     assert answer.status_code == 200
-    assert time.process_time() - begun < 0.5  # when Python 3.11.7 reads them: 2 s
+    assert time.thread_time() - begun < 1  # when Python 3.11.7 reads them: 2 s
