@@ -32,6 +32,8 @@ def post_worker_init(worker: Any) -> None:
     from keys.cache import signing_keys
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the master ends its workers
-    settings.LOGGING["handlers"]["console"]["class"] = "config.logs.BackgroundHandler"
+    # A factory: from Python 3.12 on, `class` treats subclasses of QueueHandler in a way of its own.
+    handler = {"()": "config.logs.BackgroundHandler", "formatter": settings.LOG_FORMAT}
+    settings.LOGGING["handlers"]["console"] = handler
     dictConfig(settings.LOGGING)
     Thread(target=signing_keys.keep_reading, name="signing-keys", daemon=True).start()

@@ -19,7 +19,8 @@ from nacl.pwhash import PWHASH_SIZE, argon2id
 from metrics import series
 from signin.errors import TooManyHashes
 
-CORES = len(os.sched_getaffinity(0))
+# macOS has no sched_getaffinity.
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 AT_A_TIME = max(1, CORES // settings.WEB_CONCURRENCY)
 AT_MOST = max(AT_A_TIME, settings.WEB_THREADS * 3 // 4)  # hashing and waiting together
 PATIENCE = 3.0  # seconds
