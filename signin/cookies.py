@@ -4,7 +4,6 @@ attributes, or browsers keep it.
 The contract: interface §5.
 """
 
-import time
 from collections import Counter
 from urllib.parse import urlsplit
 
@@ -67,12 +66,12 @@ def own_origin(request: HttpRequest) -> str | None:
         return None
 
 
-def set_refresh_cookie(response: HttpResponseBase, encoded: str, expires: int) -> None:
-    """Set the token as an HttpOnly cookie until it expires, in epoch seconds."""
+def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -> None:
+    """Set the token as an HttpOnly cookie that lasts as many seconds."""
     response.set_cookie(
         NAME,
         encoded,
-        max_age=max(0, expires - int(time.time())),
+        max_age=seconds,
         path="/auth",
         secure=settings.COOKIE_SECURE,
         httponly=True,

@@ -177,5 +177,5 @@ def token_response(
     pair = {"access_token": str(access), "refresh_token": str(refresh), "token_type": "Bearer"}
     response = Response(pair | {"user": USER_SERIALIZER.to_representation(user)})
     if cookie:
-        set_refresh_cookie(response, pair["refresh_token"], refresh["exp"])
+        set_refresh_cookie(response, pair["refresh_token"], refresh["exp"] - refresh["iat"])
     return response

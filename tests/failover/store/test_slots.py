@@ -11,7 +11,7 @@ KEY = f"throttle:credential:{CALLER}".encode()
 
 
 @pytest.mark.parametrize(
-    ("engine", "store_servers"), [("redis", "cluster"), ("tls", "cluster")], indirect=True
+    ("engine", "store_servers"), [("plain", "cluster"), ("tls", "cluster")], indirect=True
 )
 def test_count_goes_on_while_its_slot_moves(cluster, counted):
     slot = key_slot(KEY)
