@@ -1,5 +1,6 @@
 """POST /auth/login."""
 
+import itertools
 import statistics
 import time
 
@@ -38,6 +39,14 @@ def test_cookie_is_bound_to_the_auth_paths_and_hidden_from_scripts(api, ada):
     cookie = api.cookies["service_refresh"]
     assert (cookie["path"], cookie["httponly"], cookie["secure"]) == ("/auth", True, True)
     assert (cookie["samesite"], cookie["max-age"]) == ("Lax", 86400)
+
+
+def test_cookie_lasts_as_long_as_its_token_however_slow_the_machine(api, ada, monkeypatch):
+    clock = itertools.count(int(time.time()))  # a second passes with each look at it
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    log_in(api)
+
+    assert api.cookies["service_refresh"]["max-age"] == 86400
 
 
 def test_wrong_password_unknown_address_inactive_and_passwordless_users_look_alike(
