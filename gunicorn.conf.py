@@ -1,9 +1,10 @@
 """gunicorn's settings, which `gunicorn config.wsgi` reads."""
 
 import gc
+import os
 import signal
 from logging.config import dictConfig
-from threading import Thread
+from threading import Thread, Timer
 from typing import Any
 
 from config import settings
@@ -37,3 +38,10 @@ def post_worker_init(worker: Any) -> None:
     settings.LOGGING["handlers"]["console"] = handler
     dictConfig(settings.LOGGING)
     Thread(target=signing_keys.keep_reading, name="signing-keys", daemon=True).start()
+
+
+def worker_int(worker: Any) -> None:
+    """Ctrl-C. Threads that wait for a browser's next request would hold the worker for seconds."""
+    end = Timer(0.5, os._exit, [0])
+    end.daemon = True  # a worker without such threads ends before it
+    end.start()

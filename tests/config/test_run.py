@@ -3,10 +3,14 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -105,6 +109,22 @@ def end_by(number, run):
     assert run.process.wait(30) == 0
     assert not [child for child in children if child.is_running()]
     assert run.log.count("Open ") == 1
+
+
+def test_ctrl_c_waits_for_no_browser(start):
+    """With its tab open, and with a request half sent, which holds a thread."""
+    run = start()
+    host, port = urlsplit(run.url).netloc.split(":")
+    tab, half = HTTPConnection(host, int(port)), socket.create_connection((host, port))
+    with closing(tab), half:
+        half.sendall(b"GET /health HTTP/1.1\r\n")
+        tab.request("GET", "/health")
+        assert tab.getresponse().read()
+        before = time.monotonic()
+        end_by(signal.SIGINT, run)
+
+    assert time.monotonic() - before < 5
+    assert "SIGKILL" not in run.log
 
 
 def test_where_the_pages_are_not_served_it_names_the_documentation(start, tmp_path):
