@@ -11,7 +11,7 @@ from accounts.fields import OneOfField
 from accounts.generics import AdminView, valid_query
 from accounts.models import User
 from audit.models import Kind, Record
-from throttling.openapi import JSON, example
+from base.openapi import JSON, example
 
 # The first parts of the kinds of each group.
 GROUPS = {

@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from accounts.passwords import LONGEST, check_new_password
 from accounts.validators import validate_company_name, validate_name
-from mail.emails import canonical_email
+from base.emails import canonical_email
 
 # C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
 REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")

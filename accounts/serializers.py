@@ -15,7 +15,7 @@ from accounts.fields import (
     TextField,
 )
 from accounts.models import Role, SecondFactor
-from throttling.openapi import example
+from base.openapi import example
 
 ADA_RESPONSE = {
     "id": "0b9a3a52-6d0e-4a7e-9d5b-5f4f0f3a7c11",

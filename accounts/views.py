@@ -24,7 +24,7 @@ from accounts.serializers import (
     UserFilterSerializer,
     UserResponse,
 )
-from throttling.openapi import Raises
+from base.openapi import Raises
 
 
 class MeView(ProtectedView):

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from accounts.models import User
 from assistants.models import Client, Grant
-from audit.admin import ReadOnlyAdmin
+from base.admin import ReadOnlyAdmin
 
 
 class EndsGrants(ReadOnlyAdmin):

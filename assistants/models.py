@@ -18,9 +18,10 @@ from django.utils.crypto import constant_time_compare
 from accounts.models import User
 from assistants import documents, redirects, registration
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
-from audit import origin, trail
+from audit import trail
 from audit.models import Kind
-from audit.pruning import delete_in_batches
+from base import origin
+from base.batches import delete_in_batches
 
 CODE_LIFE = timedelta(seconds=60)
 GRACE = timedelta(seconds=30)  # for the preceding refresh token: parallel calls, lost answers

@@ -20,9 +20,9 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 from accounts.urls import urlpatterns as accounts
+from base.openapi import JSON
 from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
-from throttling.openapi import JSON
 from throttling.views import CountedRequest
 
 KEPT = {"type", "properties", "items", "enum", "required"}

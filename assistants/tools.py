@@ -10,10 +10,10 @@ from accounts.views import MeView, SignOutView, UsersView, UserView
 from assistants.models import Grant
 from assistants.protocol import LIST_SECONDS, Handler, Message, Refused
 from assistants.tool import Tool
-from audit import origin
+from base import origin
+from base.openapi import JSON
 from invitations.views import InvitationsView, InvitationView, ResendView
 from passwords.views import SendPasswordLinkView
-from throttling.openapi import JSON
 from throttling.views import CountedRequest
 
 

@@ -22,7 +22,7 @@ from accounts.tokens import BearerAuthentication, encoded_bearer_token
 from assistants.errors import OriginNotAllowed
 from assistants.models import Grant
 from assistants.registration import SCOPE
-from throttling.openapi import example
+from base.openapi import example
 from throttling.views import CountedView
 
 

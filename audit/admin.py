@@ -1,208 +1,26 @@
-"""The admin site's base classes, and the page of the audit log."""
+"""The page of the audit log, and its export."""
 
 import csv
 import re
-from collections.abc import Callable, Iterable
-from functools import cached_property
-from typing import Any, ClassVar, cast
-from urllib.parse import urlencode
-from uuid import UUID
+from typing import cast
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
-from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import reverse
-from django.utils.text import capfirst
-from rest_framework.exceptions import APIException
 
 from audit import trail
-from audit.counting import MOST_COUNTED, count_of, format_count
 from audit.models import Kind, Person, Record
+from base.admin import MOST_COUNTED, ReadOnlyAdmin, format_count
 
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
 COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
-MOST_WORDS = 10  # of a search; each is looked for in several columns of each row
-SHOWN = 10  # rows listed on a confirmation page
-# Form values that a confirmation page sends again: the action, and its rows.
-REPEATED = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
-Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
-
-
-class BoundedPaginator(Paginator):
-    """Counts no further than MOST_COUNTED; `said` is the count as text."""
-
-    @cached_property
-    def counted(self) -> int:
-        return count_of(cast(QuerySet[Record], self.object_list))
-
-    @property
-    def count(self) -> int:
-        return min(self.counted, MOST_COUNTED)
-
-    @property
-    def said(self) -> str:
-        return format_count(self.counted)
 
 
 def cell(value: object) -> str:
     """The value as a spreadsheet shows it: what begins like a formula is quoted, also after a
     semicolon or a tab, at which some spreadsheets split."""
     return FORMULA.sub("'", "" if value is None else str(value))
-
-
-class OfficeAdmin(admin.ModelAdmin):
-    """Base of every list and page of the back office. Changes are recorded in the audit log, in
-    their transaction. Lists make no query per row, and count MOST_COUNTED rows at most."""
-
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER  # each would read the whole table
-    list_per_page = 50
-    heading = ""  # of the list, where the model's name won't do
-    # Actions that ask for confirmation, and their consequences in words.
-    asks_first: ClassVar[dict[str, str]] = {}
-
-    def title(self) -> str:
-        return self.heading or capfirst(str(self.opts.verbose_name_plural))
-
-    def heading_of(self, row: Any) -> str:
-        """What pages and messages call the row."""
-        return str(row)
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        context = {"title": self.title()} | (extra_context or {})
-        return super().changelist_view(request, context)
-
-    def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
-        """Allow only what the list's filters offer. Django would allow every column of the model:
-        with `?password__startswith=` an operator could read a password's hash, letter by letter."""
-        offered = set()
-        for one in cast(list[Any], self.get_list_filter(request)):
-            looks = ("gte", "lt") if one == "at" else ("exact", "isnull")
-            named = isinstance(one, str)
-            offered |= {f"{one}__{look}" for look in looks} if named else {one.parameter_name}
-        return lookup in offered and "\0" not in value
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Search for the first ten words, in lower case as addresses are, also for autocompletion;
-        PostgreSQL takes no NUL."""
-        words = search_term.replace("\0", " ").lower().split()[:MOST_WORDS]
-        return super().get_search_results(request, queryset, " ".join(words))
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return {}  # Django would look up any row that the query string names
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        return None if "\0" in object_id else super().get_object(request, object_id, from_field)
-
-    def get_actions(self, request: HttpRequest) -> Any:
-        """Actions in `asks_first` ask for confirmation first."""
-        actions: Any = super().get_actions(request)
-        for name in actions.keys() & self.asks_first.keys():
-            action, _, words = actions[name]
-            actions[name] = (self.asking(action, name, words), name, words)
-        return actions
-
-    def asking(self, action: Action, name: str, words: str) -> Action:
-        def ask(site: Any, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
-            if request.POST.get("post") == "yes":
-                return action(site, request, rows)
-            return self.question(request, rows, name, words)
-
-        return ask
-
-    def question(
-        self, request: HttpRequest, rows: QuerySet[Any], name: str, words: str
-    ) -> HttpResponse:
-        context = self.admin_site.each_context(request) | {
-            "title": f"{words}?",
-            "consequence": self.asks_first[name],
-            "count": rows.count(),
-            "rows": rows[:SHOWN],
-            "repeated": [(key, value) for key in REPEATED for value in request.POST.getlist(key)],
-            "words": words,
-            "opts": self.opts,
-        }
-        return TemplateResponse(request, "backoffice/question.html", context)
-
-    def take(
-        self, request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any], said: str
-    ) -> None:
-        """Apply an action's step to each row, in its own transaction, and report the outcome.
-
-        A step returns False if it changed nothing. In the message `said`, {} stands for the rows'
-        names; each refused row gets a message with the reason.
-        """
-        done, refused = [], []
-        for row in rows:
-            try:
-                with transaction.atomic():
-                    if step(row) is not False:
-                        done.append(self.heading_of(row))
-            except PermissionDenied:
-                refused.append(f"{self.heading_of(row)}: only a superuser can change operators.")
-            except APIException as refusal:
-                refused.append(f"{self.heading_of(row)}: {refusal.detail}.")
-        for text in refused:
-            messages.error(request, text)
-        if done:
-            more = f" and {len(done) - 1} more" if len(done) > 1 else ""
-            messages.success(request, said.format(done[0] + more))
-        elif not refused:
-            messages.info(request, "Nothing to change.")
-
-    def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
-        self.record(Kind.ADMIN_ADDED, request, obj)
-
-    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
-        fields = [name for part in message for name in part.get("changed", {}).get("fields", [])]
-        if message:  # else saved as it was
-            self.record(Kind.ADMIN_CHANGED, request, obj, fields=fields)
-
-    def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
-        for row in queryset:
-            self.record(Kind.ADMIN_DELETED, request, row)
-
-    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
-        """The audit log, since Django's own log would repeat it."""
-        row = self.get_object(request, object_id)
-        if row is None or not self.has_view_or_change_permission(request, row):
-            raise PermissionDenied
-        about = urlencode({"q": str(row)})
-        return redirect(f"{reverse('admin:audit_record_changelist')}?{about}")
-
-    def record(self, kind: Kind, request: HttpRequest, row: Model, **detail: Any) -> None:
-        trail.record(
-            kind,
-            actor=cast(Person, request.user),
-            subject=trail.Subject(row.pk if isinstance(row.pk, UUID) else None, str(row)),
-            account_id=getattr(row, "account_id", None),
-            model=row._meta.label_lower,
-            id=str(row.pk),
-            **detail,
-        )
-
-
-class ReadOnlyAdmin(OfficeAdmin):
-    """Rows that staff can view but not edit."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
 
 
 @admin.register(Record)

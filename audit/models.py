@@ -10,8 +10,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
 from django.utils import timezone
 
-from audit.origin import LONGEST_CLAIM
-from audit.pruning import delete_in_batches
+from base.batches import delete_in_batches
+from base.origin import LONGEST_CLAIM
 
 PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 

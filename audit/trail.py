@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from audit.models import Kind, Person, Record
-from audit.origin import Origin, current, printable
+from base.origin import Origin, current, printable
 from metrics import series
 
 logger = logging.getLogger("audit")

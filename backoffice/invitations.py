@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from accounts.models import Role, User
-from audit.admin import ReadOnlyAdmin
 from backoffice.diagnosis import diagnose_invitation
 from backoffice.pages import PanelAdmin, caller
+from base.admin import ReadOnlyAdmin
 from invitations.errors import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, Status
 from mail.outbox import OutgoingMail

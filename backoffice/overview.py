@@ -10,9 +10,9 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.utils import timezone
 
-from audit.counting import count_of, format_count
 from audit.models import Kind, Record
 from backoffice.charts import chart
+from base.admin import count_of, format_count
 from mail.outbox import STUCK_AFTER, OutgoingMail, State
 from throttling.models import Lockout
 

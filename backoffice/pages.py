@@ -1,16 +1,20 @@
 """Pages of the back office that show facts about a row, and actions as buttons."""
 
 from typing import Any, cast
+from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from accounts.errors import LastAdmin
 from accounts.models import User
-from audit.admin import OfficeAdmin
+from audit import trail
+from audit.models import Kind
+from base.admin import OfficeAdmin
 
 
 def caller(request: HttpRequest) -> User:
@@ -18,11 +22,35 @@ def caller(request: HttpRequest) -> User:
 
 
 class ReachAdmin(OfficeAdmin):
-    """Staff may change rows that they may act on, and their own."""
+    """Staff may change rows that they may act on, and their own. Changes are recorded in the audit
+    log, in their transaction."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
         return allowed and (obj == request.user or caller(request).can_manage(obj))
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
+        self.record(Kind.ADMIN_ADDED, request, obj)
+
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
+        fields = [name for part in message for name in part.get("changed", {}).get("fields", [])]
+        if message:  # else saved as it was
+            self.record(Kind.ADMIN_CHANGED, request, obj, fields=fields)
+
+    def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
+        for row in queryset:
+            self.record(Kind.ADMIN_DELETED, request, row)
+
+    def record(self, kind: Kind, request: HttpRequest, row: Model, **detail: Any) -> None:
+        trail.record(
+            kind,
+            actor=caller(request),
+            subject=trail.Subject(row.pk if isinstance(row.pk, UUID) else None, str(row)),
+            account_id=getattr(row, "account_id", None),
+            model=row._meta.label_lower,
+            id=str(row.pk),
+            **detail,
+        )
 
 
 class PanelAdmin(ReachAdmin):

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from accounts.models import Account, User
 from assistants.models import Grant
-from audit.counting import count_of, format_count
 from audit.models import Kind, Record
+from base.admin import count_of, format_count
 from invitations.models import Invitation
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail

@@ -16,8 +16,8 @@ from django.utils.http import urlencode
 
 from accounts.models import Account, User, shorten_search
 from backoffice.panels import minute
+from base.emails import canonical_email
 from invitations.models import Invitation
-from mail.emails import canonical_email
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 from throttling.models import Lockout

@@ -20,7 +20,7 @@ from rest_framework.exceptions import APIException
 from accounts.models import User
 from backoffice.overview import overview
 from backoffice.search import search
-from mail.emails import canonical_email
+from base.emails import canonical_email
 from signin.devices import remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
 from signin.factors.forms import passkey_options, second_page, shown_factor, unseal

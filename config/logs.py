@@ -14,7 +14,7 @@ from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
 
-from audit.origin import current
+from base.origin import current
 from metrics import series
 
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")

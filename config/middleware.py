@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.functional import LazyObject
 
-from audit.origin import Origin, current
+from base.origin import Origin, current
 from metrics import series
 from signin.cookies import drop_untrusted_cookies
 from throttling.addresses import client_address

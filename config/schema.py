@@ -9,8 +9,8 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from accounts.generics import IsAdmin
+from base.openapi import JSON
 from signin.factors.enrolment import EnrolmentAuthentication
-from throttling.openapi import JSON
 from throttling.views import CountedView, CredentialThrottle
 
 

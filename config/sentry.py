@@ -4,7 +4,7 @@ from typing import Any
 
 import sentry_sdk
 
-from audit.origin import current
+from base.origin import current
 
 KEPT = ["event_id", "timestamp", "level", "platform", "release", "server_name"]
 KEPT += ["logger", "exception", "logentry"]

@@ -99,7 +99,7 @@ INSTALLED_APPS = [
     "corsheaders",
     "drf_spectacular_sidecar",
 ]
-INSTALLED_APPS += ["audit", "throttling", "mail", "keys", "accounts", "signin"]
+INSTALLED_APPS += ["base", "audit", "throttling", "mail", "keys", "accounts", "signin"]
 INSTALLED_APPS += ["invitations", "passwords", "emailchanges", "assistants", "privacy"]
 MIDDLEWARE = [
     "config.middleware.RequestMiddleware",

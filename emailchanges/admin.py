@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from audit.admin import ReadOnlyAdmin
+from base.admin import ReadOnlyAdmin
 from emailchanges.models import EmailChange, UndoEmailChange
 
 

@@ -17,7 +17,7 @@ from accounts.errors import EmailTaken
 from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind
-from mail.emails import CanonicalEmailField, canonical_email
+from base.emails import CanonicalEmailField, canonical_email
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from mail.links import EmailedLink
 from mail.notices import Notice

@@ -6,12 +6,12 @@ from rest_framework.response import Response
 
 from accounts.errors import EmailTaken
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
+from base.openapi import Raises
 from emailchanges.models import EmailChange, UndoEmailChange
 from emailchanges.serializers import EmailChangeSerializer
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from signin.generics import PROOF_NEEDED, ProofView
 from signin.serializers import Message, TokenSerializer
-from throttling.openapi import Raises
 from throttling.views import CredentialThrottle
 
 

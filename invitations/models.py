@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import Account, Consultant, Role, User, shorten_search
 from audit import trail
 from audit.models import Kind
+from base.emails import canonical_email
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
@@ -24,7 +25,6 @@ from invitations.errors import (
     UnknownConsultant,
 )
 from mail.budget import DAY, HOUR, MailBudget
-from mail.emails import canonical_email
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
 from mail.outbox import OutgoingMail

@@ -15,9 +15,9 @@ from accounts.fields import (
     TextField,
 )
 from accounts.models import Role
+from base.openapi import example
 from invitations.models import Status
 from signin.serializers import ADA, LINK, TokenSerializer
-from throttling.openapi import example
 
 BOB = {
     "id": "3c1f4c2f-8d4e-4d38-9a53-6f6d6a0a4f0e",

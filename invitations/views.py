@@ -17,7 +17,9 @@ from accounts.errors import EmailTaken
 from accounts.generics import AdminView, Data, SignedInRequest, valid, valid_query
 from accounts.models import User
 from audit.models import Kind
-from audit.origin import printable
+from base.emails import MAX_LENGTH
+from base.openapi import Raises
+from base.origin import printable
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
@@ -34,12 +36,10 @@ from invitations.serializers import (
     InviteSerializer,
     InviteSeveralSerializer,
 )
-from mail.emails import MAX_LENGTH
 from mail.errors import InvalidLink
 from signin.errors import FactorMustBeSetUp
 from signin.generics import LinkSignInView
 from signin.serializers import COOKIE, AuthResponse
-from throttling.openapi import Raises
 
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 

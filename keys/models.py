@@ -18,7 +18,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from audit import trail
 from audit.models import Kind
-from audit.secret_key import fernet
+from base.secret_key import fernet
 
 PURPOSE = "signing keys"
 READ_SECONDS = 2  # how often each process reads the keys

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from audit import trail
-from audit.admin import ReadOnlyAdmin
+from base.admin import ReadOnlyAdmin
 from mail.links import EmailedLink
 from mail.notices import PREFIX
 from mail.outbox import OutgoingMail, State

@@ -5,8 +5,8 @@ from datetime import timedelta
 from django.db import connections, models
 from django.utils import timezone
 
-from audit.pruning import delete_in_batches
-from audit.secret_key import mac
+from base.batches import delete_in_batches
+from base.secret_key import mac
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 

@@ -13,9 +13,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from audit.pruning import delete_in_batches
-from audit.secret_key import is_mac, mac
-from mail.emails import CanonicalEmailField
+from base.batches import delete_in_batches
+from base.emails import CanonicalEmailField
+from base.secret_key import is_mac, mac
 from mail.errors import InvalidLink
 
 KEPT_FOR = timedelta(days=30)  # after a link ends, so that support can look it up

@@ -25,10 +25,10 @@ from django.utils import timezone
 
 from audit import trail
 from audit.models import PATTERN, Kind
-from audit.origin import current
-from audit.pruning import delete_in_batches
+from base.batches import delete_in_batches
+from base.emails import CanonicalEmailField, mailbox_of
+from base.origin import current
 from mail.budget import DAY, HOUR, MailBudget
-from mail.emails import CanonicalEmailField, mailbox_of
 from mail.links import KEPT_FOR, EmailedLink
 from mail.message import compose, origin_context
 from mail.notices import FORGOTTEN, PREFIX, Notice
@@ -220,7 +220,7 @@ class OutgoingMail(models.Model):
     sent_at = models.DateTimeField(null=True, editable=False)
     attempts = models.PositiveIntegerField(default=0, editable=False)
     problem = models.CharField(max_length=200, blank=True, editable=False)
-    origin = models.JSONField(default=dict, editable=False)  # of the request: audit.origin.Origin
+    origin = models.JSONField(default=dict, editable=False)  # of the request: base.origin.Origin
     # Of a notice or a request.
     context = models.JSONField(null=True, editable=False, db_default=None)
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind
-from audit.origin import Origin
+from base.origin import Origin
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
 from mail.notices import Notice

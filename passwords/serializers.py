@@ -1,9 +1,9 @@
 """The request body of a password change by link."""
 
 from accounts.fields import NewPasswordField, TextField
+from base.openapi import example
 from signin.factors.serializers import ProofFields
 from signin.serializers import ADA, LINK
-from throttling.openapi import example
 
 
 @example({"token": LINK, "password": ADA["password"]})

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from accounts.generics import AdminView, CredentialView, Data, SignedInRequest, valid
 from accounts.models import User
 from audit.models import Kind
+from base.openapi import Raises
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
@@ -17,7 +18,6 @@ from passwords.serializers import RedeemSerializer
 from signin.errors import FACTOR_ERRORS
 from signin.generics import LinkSignInView
 from signin.serializers import COOKIE, AuthResponse, EmailSerializer, Message
-from throttling.openapi import Raises
 
 
 class PasswordChangesView(CredentialView):

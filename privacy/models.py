@@ -12,8 +12,8 @@ from accounts.errors import LastAdmin
 from accounts.models import Account, Consultant, User, next_token_version
 from audit import trail
 from audit.models import Kind, Record
-from audit.pruning import delete_in_batches
 from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise
+from base.batches import delete_in_batches
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import KEPT_FOR, EmailedLink

@@ -23,8 +23,8 @@ from rest_framework.request import Request
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
-from audit.origin import current
-from audit.pruning import delete_in_batches
+from base.batches import delete_in_batches
+from base.origin import current
 from mail.message import browser_and_system
 
 NAME = "service_device"

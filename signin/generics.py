@@ -14,6 +14,7 @@ from accounts.generics import CredentialView, Data, ProtectedView, valid
 from accounts.models import User
 from accounts.passwords import check_new_password
 from audit.models import Kind
+from base.openapi import Raises
 from mail.links import EmailedLink
 from signin.devices import device_of
 from signin.errors import (
@@ -31,7 +32,6 @@ from signin.factors.serializers import ProofSerializer
 from signin.hashers import hash_slot
 from signin.login import check_credentials, check_factor, session_response
 from throttling.models import Lockout
-from throttling.openapi import Raises
 from throttling.views import CredentialThrottle
 
 PROOF_NEEDED = Raises(WrongPassword, *FACTOR_ERRORS)

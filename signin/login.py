@@ -23,6 +23,7 @@ from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
 from audit import trail
 from audit.models import Kind
+from base.openapi import Raises
 from mail.outbox import OutgoingMail
 from metrics import series
 from signin.cookies import set_refresh_cookie
@@ -41,7 +42,6 @@ from signin.hashers import hash_slot
 from signin.models import UnlockLink
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
-from throttling.openapi import Raises
 
 
 class LoginView(CredentialView):

@@ -11,9 +11,9 @@ from accounts.fields import (
     TextField,
 )
 from accounts.serializers import ADA_RESPONSE, UserResponse
+from base.openapi import example, sets_cookie
 from signin.devices import Device, hash_of_secret, read_secrets
 from signin.factors.serializers import ProofFields
-from throttling.openapi import example, sets_cookie
 
 LINK = "AZOsR1Wb…"
 ADA = {"first_name": "Ada", "last_name": "Lovelace", "password": "correct horse battery"}

@@ -18,6 +18,7 @@ from accounts.errors import EmailTaken
 from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, valid
 from accounts.models import Account, Role, User
 from audit.models import Kind
+from base.openapi import Raises, sets_cookie
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import NAME, clear_refresh_cookie
@@ -39,7 +40,6 @@ from signin.serializers import (
     TokenSerializer,
 )
 from throttling.models import Lockout
-from throttling.openapi import Raises, sets_cookie
 
 
 class SignupView(CredentialView):

@@ -7,7 +7,7 @@ from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
 from audit import trail
-from audit.admin import ReadOnlyAdmin
+from base.admin import ReadOnlyAdmin
 from throttling.models import Lockout
 
 

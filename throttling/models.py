@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from audit import trail
 from audit.models import Kind, Record
-from audit.pruning import delete_in_batches
+from base.batches import delete_in_batches
 from throttling.errors import TooManyAttempts
 
 MOST_DEVICES = 20  # of one e-mail address that have a record at a time

@@ -26,8 +26,8 @@ from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
-from audit.secret_key import mac
-from mail.emails import CanonicalEmailField
+from base.emails import CanonicalEmailField
+from base.secret_key import mac
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import mail.emails
+import base.emails
 import uuid
 from django.conf import settings
 from django.db import migrations, models
@@ -21,13 +21,13 @@ class Migration(migrations.Migration):
             name='EmailChange',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('email', mail.emails.CanonicalEmailField(max_length=254, verbose_name='e-mail address')),
+                ('email', base.emails.CanonicalEmailField(max_length=254, verbose_name='e-mail address')),
                 ('language', models.CharField(choices=[('en', 'English'), ('de', 'Deutsch'), ('sv', 'Svenska')], default='en', max_length=10)),
                 ('generation', models.PositiveIntegerField(default=1, editable=False)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('expires_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('used_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('old_email', mail.emails.CanonicalEmailField(editable=False, max_length=254, verbose_name='old e-mail address')),
+                ('old_email', base.emails.CanonicalEmailField(editable=False, max_length=254, verbose_name='old e-mail address')),
                 ('user', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
             ],
             options={
@@ -39,13 +39,13 @@ class Migration(migrations.Migration):
             name='UndoEmailChange',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('email', mail.emails.CanonicalEmailField(max_length=254, verbose_name='e-mail address')),
+                ('email', base.emails.CanonicalEmailField(max_length=254, verbose_name='e-mail address')),
                 ('language', models.CharField(choices=[('en', 'English'), ('de', 'Deutsch'), ('sv', 'Svenska')], default='en', max_length=10)),
                 ('generation', models.PositiveIntegerField(default=1, editable=False)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('expires_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('used_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('new_email', mail.emails.CanonicalEmailField(editable=False, max_length=254, verbose_name='new e-mail address')),
+                ('new_email', base.emails.CanonicalEmailField(editable=False, max_length=254, verbose_name='new e-mail address')),
                 ('user', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
             ],
             options={

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from audit.secret_key import fernet
+from base.secret_key import fernet
 from signin.cookies import own_origin
 from signin.factors.passkeys import request_options
 

@@ -20,7 +20,7 @@ from rest_framework.exceptions import NotAuthenticated
 from accounts.models import Account, User, next_token_version
 from audit import trail
 from audit.models import Kind
-from audit.pruning import delete_in_batches
+from base.batches import delete_in_batches
 from mail.links import EmailedLink
 from metrics import series
 from signin.errors import (

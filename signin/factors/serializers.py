@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.fields import NameField, PasswordField, TextField
-from throttling.openapi import example
+from base.openapi import example
 
 A_FACTOR = {
     "id": "5f0e8a5e-7b0a-4b57-9d0c-0c3f2f6c1a77",

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from accounts.models import User
-from audit.secret_key import fernet
+from base.secret_key import fernet
 from keys.cache import signing_keys
 
 SECONDS = 30

@@ -21,6 +21,7 @@ from accounts.generics import AdminView, CredentialView, ProtectedView, SignedIn
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
+from base.openapi import Raises, example
 from signin.devices import device_of
 from signin.errors import (
     CannotResetOwnFactors,
@@ -52,7 +53,6 @@ from signin.generics import PROOF_NEEDED, ProofView
 from signin.login import session_response
 from signin.serializers import COOKIE, AuthResponse
 from throttling.models import Lockout
-from throttling.openapi import Raises, example
 
 
 @example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})

@@ -5,7 +5,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import Account, Consultant, User
-from mail.emails import canonical_email
+from base.emails import canonical_email
 
 pytestmark = pytest.mark.django_db
 

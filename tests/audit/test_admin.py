@@ -4,7 +4,7 @@ import pytest
 
 from audit import trail
 from audit.models import Kind, Record
-from audit.origin import Origin
+from base.origin import Origin
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/audit/record/"

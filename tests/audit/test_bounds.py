@@ -6,7 +6,7 @@ import pytest
 
 from audit import trail
 from audit.models import Kind, Record
-from audit.origin import Origin
+from base.origin import Origin
 from tests.conftest import bearer
 
 pytestmark = pytest.mark.django_db

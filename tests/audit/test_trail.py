@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from audit import trail
 from audit.models import Kind, Record
-from audit.origin import Origin, command, current, printable, shell_user
+from base.origin import Origin, command, current, printable, shell_user
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,8 @@ import pytest
 from django.contrib import admin
 
 from accounts.models import User
-from audit.admin import OfficeAdmin
 from audit.models import Record
+from base.admin import OfficeAdmin
 from mail.outbox import OutgoingMail, State
 from signin.models import UnlockLink
 from throttling.models import Lockout

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.origin import Origin, current
+from base.origin import Origin, current
 from config.logs import BackgroundHandler, JSONFormatter, TextFormatter, WithoutRequestText
 from tests.conftest import PASSWORD
 from tests.requests import ask

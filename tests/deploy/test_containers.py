@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,11 @@ SETTINGS = {
 IMAGE_ENVIRONMENT = dict(re.findall(r"^ENV (\w+)=(\S+)$", CONTAINERFILE, re.MULTILINE))
 COMMAND = json.loads(re.search(r"^CMD (\[.*)$", CONTAINERFILE, re.MULTILINE)[1])
 HEALTH_CHECK = json.loads(re.search(r"^HEALTHCHECK .* CMD (\[.*)$", CONTAINERFILE, re.MULTILINE)[1])
+IGNORED = Path(".dockerignore").read_text(encoding="utf-8").splitlines()
 COPIED = [
-    name
-    for words in re.findall(r"^COPY ([^-\n]+) \S+$", CONTAINERFILE, re.MULTILINE)
-    for name in words.split()
+    path.name
+    for path in Path().iterdir()
+    if not any(fnmatch(path.name, pattern.removeprefix("**/")) for pattern in IGNORED)
 ]
 NOBODY = 65534
 # It may read all, since the Python that runs the tests may lie in root's home, and write nothing.

@@ -9,7 +9,7 @@ import time_machine
 from django.db import connection
 from django.utils import timezone
 
-from audit.origin import Origin
+from base.origin import Origin
 from invitations.models import Invitation
 from mail import outbox
 from mail.notices import PREFIX, Notice

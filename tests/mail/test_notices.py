@@ -7,7 +7,7 @@ from django.core import mail
 from django.utils import timezone
 
 from accounts.models import User
-from audit.origin import Origin, current
+from base.origin import Origin, current
 from mail.message import origin_context
 from mail.notices import Notice
 from mail.outbox import OutgoingMail

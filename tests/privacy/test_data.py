@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from audit.models import Kind, Record
+from base.emails import CanonicalEmailField
 from emailchanges.models import EmailChange
-from mail.emails import CanonicalEmailField
 from mail.worker import Worker
 from privacy.export import EVENT, PROFILE, export, stored_on
 from tests.assistants.conftest import use

@@ -5,8 +5,8 @@ import datetime
 import pytest
 from django.db import connection
 
-from audit import pruning
 from audit.models import Kind, Record
+from base import batches
 from tests.conftest import race
 from throttling.errors import TooManyAttempts
 from throttling.models import Lockout
@@ -92,7 +92,7 @@ def test_success_that_another_success_overtakes_is_one():
 
 
 def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypatch):
-    monkeypatch.setattr(pruning, "BATCH", 3)
+    monkeypatch.setattr(batches, "BATCH", 3)
     settings.LOCKOUT_SECONDS = 3 * 24 * 3600
     fail(5, "locked@example.com")
     for number in range(7):

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import call_command
 
-from audit.origin import Origin, current
+from base.origin import Origin, current
 from signin.login import count_failure
 from throttling.models import Lockout
 

@@ -1,0 +1,70 @@
+"""The canonical form of e-mail addresses, which is stored, compared, locked and mailed."""
+
+import unicodedata
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
+from django.db import models
+
+MAX_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
+
+# Mails and pages put these into addresses to prevent links and line breaks: word joiner, zero-width
+# space, soft hyphen. An address that is copied from there contains them.
+INVISIBLE = dict.fromkeys(map(ord, "\u2060\u200b\u00ad"))
+
+validate = EmailValidator()
+
+
+def canonical_email(value: str) -> str:
+    """The address without surrounding spaces and INVISIBLE characters, in lower case, its domain in
+    ASCII (RFC 5890).
+
+    Raises ValidationError for an invalid address, and for compatibility or non-ASCII characters
+    before the @: if two spellings became one user, one person could request another's mail or lock
+    them out. The same applies to quoted local parts, which can spell one mailbox in many ways.
+    """
+    value = value.translate(INVISIBLE).strip(" ")
+    local, _, domain = value.rpartition("@")
+    # The length first, since NFKC takes quadratic time.
+    is_plain = len(value) <= MAX_LENGTH and local.isascii() and '"' not in local
+    if not is_plain or unicodedata.normalize("NFKC", domain) != domain:
+        raise ValidationError(validate.message, code="invalid")
+    validate(value)
+    typed, plain = domain.lower(), domain.isascii()
+    try:
+        domain = domain.encode("idna").decode("ascii")
+        value = f"{local}@{domain}".lower()
+        # IDNA 2003 maps ß to ss, a final sigma to another letter and invisible characters to
+        # nothing; domain names of today (RFC 5892) keep them apart.
+        if len(value) > MAX_LENGTH or (not plain and domain.encode().decode("idna") != typed):
+            raise UnicodeError
+    except UnicodeError:
+        raise ValidationError(validate.message, code="invalid") from None
+    return value
+
+
+class CanonicalEmailField(models.EmailField):
+    """An EmailField that stores and looks up the canonical form, bulk operations included."""
+
+    default_validators: list[Any] = [canonical_email]  # it raises ValidationError
+
+    def get_prep_value(self, value: str | None) -> str | None:
+        value = super().get_prep_value(value)
+        if not value:
+            return value
+        try:
+            return canonical_email(value)
+        except ValidationError:
+            return value.lower()  # matches no row; constraints prevent storing it
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str | None:
+        value = self.get_prep_value(getattr(model_instance, self.attname))
+        setattr(model_instance, self.attname, value)
+        return value
+
+
+def mailbox_of(email: str) -> str:
+    """A canonical address without its tag (RFC 5233): what comes before the `+`."""
+    local, _, domain = email.rpartition("@")
+    return f"{local.partition('+')[0]}@{domain}"
