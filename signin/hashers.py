@@ -1,12 +1,12 @@
 """The password hasher, and a limit of how many passwords are hashed at a time.
 
 A hash takes a core and 19 MiB for 20 ms, so many sign-ins at once would leave no thread or core for
-other calls. A process computes as many hashes at a time as it has cores to itself, and lets some
-callers wait; a quarter of its threads stays free for other calls.
+other calls. A process computes as many hashes at a time as `signin.capacity` says, and lets some
+callers wait; a quarter of its threads stays free for other calls. Fewer than eight threads cannot
+spare one: all of them may wait, or a handful of log-ins at once would be refused.
 """
 
 import contextlib
-import os
 import threading
 from collections.abc import Iterator
 
@@ -17,12 +17,12 @@ from nacl.exceptions import InvalidkeyError
 from nacl.pwhash import PWHASH_SIZE, argon2id
 
 from metrics import series
+from signin.capacity import HASH_KIB, count_hash_slots
 from signin.errors import TooManyHashes
 
-# macOS has no sched_getaffinity.
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-AT_A_TIME = max(1, CORES // settings.WEB_CONCURRENCY)
-AT_MOST = max(AT_A_TIME, settings.WEB_THREADS * 3 // 4)  # hashing and waiting together
+THREADS = settings.WEB_THREADS
+AT_A_TIME = settings.HASHES_AT_A_TIME or count_hash_slots(settings.WEB_CONCURRENCY, THREADS)
+AT_MOST = THREADS * 3 // 4 if THREADS >= 8 else THREADS  # hashing and waiting together
 PATIENCE = 3.0  # seconds
 
 admitted = threading.BoundedSemaphore(AT_MOST)
@@ -71,7 +71,7 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     reads those that libsodium does not: Argon2i and 2d, older versions, longer salts and outputs.
     """
 
-    time_cost, memory_cost, parallelism = 2, 19 * 1024, 1
+    time_cost, memory_cost, parallelism = 2, HASH_KIB, 1
     # libsodium's salts are 16 random bytes. Django counts a salt's characters as letters and
     # digits, and 16 of those have 95 bits.
     salt_entropy = 95

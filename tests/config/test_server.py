@@ -60,6 +60,16 @@ def test_others_are_answered_while_a_crowd_logs_in(new_service):
     assert all(answer.headers["Retry-After"] for answer in refused)
 
 
+def test_few_threads_let_log_ins_wait_for_their_turn(new_service):
+    service = new_service(WEB_THREADS="4", RATE_LIMIT_CREDENTIAL="1000").start()
+    bodies = [LOG_IN | {"email": f"{number}@example.com"} for number in range(16)]
+
+    with ThreadPoolExecutor(16) as clients:
+        answers = clients.map(lambda body: ask(service.url, "POST", "/auth/login", body), bodies)
+
+    assert [answer.status for answer in answers] == [401] * 16
+
+
 def test_ctrl_c_ends_the_service_and_its_files(new_service, tmp_path):
     """The terminal sends SIGINT to the whole process group."""
     service = new_service(METRICS_TOKEN="t" * 32, TMPDIR=str(tmp_path), WEB_CONCURRENCY="2")
