@@ -225,6 +225,17 @@ def secret_key(name: str, path: Path) -> str:
     return read(name, kept, (matching(r"[\s\S]{32,}"), "at least 32 characters long"))
 
 
+def commit(name: str, repository: Path) -> str:
+    """The variable's value, or else the commit that a clone is at. It is read from the log that git
+    keeps of HEAD: git itself refuses to work in another user's clone."""
+    try:
+        log = (repository / "logs/HEAD").read_text("utf-8", "replace")
+        found = log.splitlines()[-1].split()[1][:12]
+    except (OSError, IndexError):
+        found = "unknown"
+    return read(name, found, TEXT)
+
+
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
     """Whether a URL is that of one of ALLOWED_HOSTS, without a path. A loopback address must have
     our port; for other names a proxy chooses the port."""

@@ -12,7 +12,7 @@ from config import environment as env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-COMMIT = env.read("COMMIT", "unknown", env.TEXT)
+COMMIT = env.commit("COMMIT", BASE_DIR / ".git")
 
 # ---- The environment -------------------------------------------------------------------------
 

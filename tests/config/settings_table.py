@@ -7,6 +7,7 @@ from pathlib import Path
 PAGE = Path("docs/configuration.md")
 ROW = re.compile(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
 VALUES = {
+    "commit": "text",
     "passkeys": "domain",
     "secret_key": "secret",
     "env.BOOLEAN": "`true`, `false`",
@@ -31,6 +32,7 @@ VALUES = {
     "env.URL": "http(s) URL",
 }
 MADE = {  # defaults that are no values
+    "COMMIT": "that of the clone",
     "PASSKEYS_RP_ID": "host of `$FRONTEND_URL`",
     "SECRET_KEY": "generated in `$DATA_DIR/secret_key`",
 }

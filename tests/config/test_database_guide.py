@@ -55,6 +55,7 @@ def test_backup_that_fails_leaves_the_older_ones_alone(undone):
 
     assert done.returncode != 0
     assert {path: path.stat() for path in dumps(undone)} == before
+    assert not list(undone.folder.glob("backups/*.part"))
 
 
 def test_backup_is_restored_by_its_commands(shells):

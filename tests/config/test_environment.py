@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from config import environment
+
 BAD = {
     "PORT": ["0", "65536", "http", "-1", "1.5", "", "9" * 5000],
     "SECRET_KEY": ["", "short"],
@@ -265,3 +267,22 @@ def test_passkeys_belong_to_a_domain(read, frontend, service, given, expected):
     found = read(**{name: value for name, value in values.items() if value})
 
     assert (found["PASSKEYS_RP_ID"], found["PASSKEYS_ORIGINS"]) == expected
+
+
+def test_commit_is_that_of_the_clone_unless_it_is_given(monkeypatch, tmp_path):
+    def git(*words):
+        names = ["-c", "user.name=Ada Lovelace", "-c", "user.email=ada@example.com"]
+        command = ["git", "-C", tmp_path, *names, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    monkeypatch.delenv("COMMIT", raising=False)
+    assert environment.commit("COMMIT", tmp_path / ".git") == "unknown"
+    git("init")
+    for message in ("First", "Second"):
+        git("commit", "--allow-empty", "-m", message)
+        at = git("rev-parse", "--short=12", "HEAD")
+        assert environment.commit("COMMIT", tmp_path / ".git") == at
+    git("checkout", "HEAD~1")
+    assert environment.commit("COMMIT", tmp_path / ".git") != at
+    monkeypatch.setenv("COMMIT", "2.0.0")
+    assert environment.commit("COMMIT", tmp_path / ".git") == "2.0.0"
