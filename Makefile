@@ -1,13 +1,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock bench
+.PHONY: on-linux run test test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock bench
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 # A file's tests stay in one process: they share the servers that their fixtures start. One process
 # more than there are cores, since some wait for seconds.
-PARALLEL := -n $(shell n=$$(nproc); echo $$((n < 4 ? n + 1 : 4))) --dist loadfile --no-loadscope-reorder
+PARALLEL := -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4))) --dist loadfile --no-loadscope-reorder
 
 run: .venv/.installed
 	@exec $(BIN)/python -m config.run
@@ -29,16 +29,19 @@ test-client: .venv/.installed-browser
 	$(BIN)/python -m pytest $(PARALLEL) -m client tests/client
 
 # The files of deploy/ at work: nginx in front of two processes, and the systemd units.
-test-deploy: .venv/.installed-tests
+test-deploy: on-linux .venv/.installed-tests
 	$(BIN)/python -m pytest -m deploy tests/deploy
 
 # Servers die and others take over; Debian's pgbouncer stands in between, its redis-server speaks TLS.
-test-failover: .venv/.installed-tests
+test-failover: on-linux .venv/.installed-tests
 	$(BIN)/python -m pytest -m failover tests/failover
 
 # Three hosts in network namespaces of their own, over one PostgreSQL and one Redis.
-test-hosts: .venv/.installed-tests
+test-hosts: on-linux .venv/.installed-tests
 	$(BIN)/python -m pytest -m hosts tests/hosts
+
+on-linux:
+	@$(if $(filter Linux,$(shell uname)),,$(error $(MAKECMDGOALS) needs Linux))
 
 # The schema as a file; a test fails while it differs from what the code says.
 schema: .venv/.installed

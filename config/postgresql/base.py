@@ -21,7 +21,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def is_usable(self) -> bool:
         """Whether the server is connected and writable, as far as it has said: an idle connection
         is readable if the server has closed it, or become read-only (from PostgreSQL 14 on)."""
-        if self.connection.closed or select.select([self.connection], [], [], 0)[0]:
+        if self.connection.closed:
+            return False
+        readable = select.poll()  # select.select fails for descriptors above 1,023
+        readable.register(self.connection, select.POLLIN)
+        if readable.poll(0):
             return False
         state = self.connection.info.parameter_status
         return "on" not in (state("in_hot_standby"), state("default_transaction_read_only"))

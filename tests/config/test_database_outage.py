@@ -1,5 +1,8 @@
 """The database goes away and comes back, under a running service (promise 4 of the service)."""
 
+import contextlib
+import os
+import resource
 import signal
 import socket
 import time
@@ -8,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import psycopg
 import pytest
+from django.db import connection
 
 from tests.conftest import PASSWORD, Service, query
 from tests.requests import ask
@@ -223,3 +227,18 @@ def test_only_requests_have_timeouts(service):
     code += "print(k.execute('SHOW statement_timeout').fetchone()[0])"
 
     assert service.manage("shell", "--no-imports", "-c", code).strip() == "0"
+
+
+def test_connection_is_usable_whatever_the_number_of_its_socket(db):
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
+    late = connection.copy()
+    with contextlib.ExitStack() as others:
+        others.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        for _ in range(1100):
+            others.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        others.callback(late.close)
+        late.ensure_connection()
+
+        assert late.connection.fileno() > 1023
+        assert late.is_usable()

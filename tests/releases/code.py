@@ -16,7 +16,7 @@ def unpack(commit, folder):
     """The tree of a commit in a new folder."""
     folder.mkdir()
     archive = git("archive", commit)
-    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive, check=True)
+    subprocess.run(["tar", "-xf", "-", "-C", str(folder)], input=archive, check=True)
     return folder
 
 
