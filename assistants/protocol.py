@@ -91,12 +91,12 @@ def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
         status = refusal.status
         if message is not None and message.version in LEGACY and message.id is not None:
             status = 200  # earlier clients treat any other as a failed transport
-        said: JSON = {"jsonrpc": "2.0", "error": refusal.error}
+        refused: JSON = {"jsonrpc": "2.0", "error": refusal.error}
         if message is not None and message.id is not None:
-            said["id"] = message.id
+            refused["id"] = message.id
         elif headers.get("MCP-Protocol-Version") != MODERN:
-            said["id"] = None  # earlier clients expect one
-        return status, said
+            refused["id"] = None  # earlier clients expect one
+        return status, refused
 
 
 def parse_message(body: bytes) -> Message:
@@ -117,8 +117,8 @@ def parse_message(body: bytes) -> Message:
 def revision(message: Message, headers: Mapping[str, str]) -> str:
     """The message's protocol revision. Raises Refused if headers and body disagree."""
     named = headers.get("MCP-Protocol-Version")
-    said = message.meta.get(PROTOCOL_VERSION_META_KEY)
-    if said is not None or named == MODERN:
+    declared = message.meta.get(PROTOCOL_VERSION_META_KEY)
+    if declared is not None or named == MODERN:
         if message.id is not None:
             check_headers(message, headers)
     elif named is None or message.method == "initialize":

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import User
-from backoffice.panels import minute
+from backoffice.panels import format_minute
 from invitations.models import Invitation, Status
 from mail.budget import HOUR, MailBudget, budget_key
 from mail.links import EmailedLink
@@ -21,35 +21,42 @@ class Finding(NamedTuple):
     action: str = ""  # the name of the admin action that helps
 
 
-def diagnose(user: User, panel: Panel) -> Finding:
+def diagnose_user(user: User, panel: Panel) -> Finding:
     """The sentence at the top of a user's page: the first check that finds something.
 
     Reads at most two tables besides the panel.
     """
-    for check in [inactive, locked, too_many_mails, mail_refused, link_expired, other_company]:
+    for check in [
+        check_active,
+        check_lockout,
+        check_mail_limit,
+        check_last_mail,
+        check_last_link,
+        check_invitations,
+    ]:
         if found := check(user, panel):
             return found
     last = user.last_sign_in_at
-    when = f"last signed in on {minute(last)}" if last else "has not signed in yet"
+    when = f"last signed in on {format_minute(last)}" if last else "has not signed in yet"
     return Finding("good", f"No problems found: active, not locked, {when}.")
 
 
-def inactive(user: User, panel: Panel) -> Finding | None:
+def check_active(user: User, panel: Panel) -> Finding | None:
     if user.is_active:
         return None
     return Finding("bad", "Deactivated: can't sign in until you activate the account.", "activate")
 
 
-def locked(user: User, panel: Panel) -> Finding | None:
+def check_lockout(user: User, panel: Panel) -> Finding | None:
     lockout = panel.get("lockout")
     if not lockout or not lockout.is_locked():
         return None
-    until, count = minute(lockout.locked_until), lockout.failures
+    until, count = format_minute(lockout.locked_until), lockout.failures
     words = f"Locked until {until}, after {count} failed attempts. Unlock the address, or wait."
     return Finding("bad", words, "unlock")
 
 
-def too_many_mails(user: User, panel: Panel) -> Finding | None:
+def check_mail_limit(user: User, panel: Panel) -> Finding | None:
     """Mails of a kind beyond the hourly limit are dropped silently."""
     if "mails" not in panel:
         return None
@@ -62,32 +69,36 @@ def too_many_mails(user: User, panel: Panel) -> Finding | None:
         limit = kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         if budget.used > limit:
             words = f"Mail limit reached: {budget.used} {kind._meta.verbose_name} mails requested, "
-            words += f"{limit} an hour allowed. Try again after {minute(budget.begun_at + HOUR)}."
+            words += (
+                f"{limit} an hour allowed. Try again after {format_minute(budget.begun_at + HOUR)}."
+            )
             return Finding("wait", words)
     return None
 
 
-def mail_refused(user: User, panel: Panel) -> Finding | None:
+def check_last_mail(user: User, panel: Panel) -> Finding | None:
     last = next((mail for mail in panel.get("mails", []) if mail.state != State.DROPPED), None)
     if last is None or last.state not in {State.REFUSED, State.FAILED}:
         return None
     how = last.get_state_display() + (f" ({last.problem})" if last.problem else "")
-    words = f"The last mail ({minute(last.created_at)}) was {how}. Check the address."
+    words = f"The last mail ({format_minute(last.created_at)}) was {how}. Check the address."
     return Finding("bad", words)
 
 
-def link_expired(user: User, panel: Panel) -> Finding | None:
+def check_last_link(user: User, panel: Panel) -> Finding | None:
     """The newest password link, unless the user has signed in since."""
     link = panel.get("last_link")
     if link is None or link.used_at or link.is_live():
         return None
     if user.last_sign_in_at and user.last_sign_in_at > link.created_at:
         return None
-    words = f"The last password link expired unused on {minute(link.expires_at)}. Send another."
+    words = (
+        f"The last password link expired unused on {format_minute(link.expires_at)}. Send another."
+    )
     return Finding("wait", words, "send_password_link")
 
 
-def other_company(user: User, panel: Panel) -> Finding | None:
+def check_invitations(user: User, panel: Panel) -> Finding | None:
     """An open invitation that the address cannot accept."""
     for invitation in panel.get("invitations", []):
         if invitation.account_id != user.account_id:
@@ -100,10 +111,10 @@ def diagnose_invitation(invitation: Invitation) -> Finding:
     """The sentence at the top of an invitation's page."""
     status = invitation.status
     if status == Status.ACCEPTED:
-        return Finding("good", f"Accepted on {minute(invitation.used_at)}.")
+        return Finding("good", f"Accepted on {format_minute(invitation.used_at)}.")
     if status == Status.REVOKED:
-        return Finding("wait", f"Revoked on {minute(invitation.revoked_at)}.")
-    ends = minute(invitation.expires_at)
+        return Finding("wait", f"Revoked on {format_minute(invitation.revoked_at)}.")
+    ends = format_minute(invitation.expires_at)
     if status == Status.EXPIRED:
         return Finding("wait", f"Expired unused on {ends}. Send it again.", "resend")
     if invitation.mail == "refused":

@@ -5,7 +5,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailTaken
-from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
+from accounts.generics import CredentialView, ProtectedView, SignedInRequest, validated_body
 from base.openapi import Raises
 from emailchanges.models import EmailChange, UndoEmailChange
 from emailchanges.serializers import EmailChangeSerializer
@@ -31,8 +31,8 @@ class EmailChangesView(ProofView):
     )
     def post(self, request: SignedInRequest) -> Response:
         EmailChange.request(request.user, self.prove()["email"])
-        said = "If the address can be used, a link is on its way to it."
-        return Response(Message({"message": said}).data)
+        message = "If the address can be used, a link is on its way to it."
+        return Response(Message({"message": message}).data)
 
 
 class RedeemView(ProtectedView):
@@ -54,7 +54,7 @@ class RedeemView(ProtectedView):
         },
     )
     def post(self, request: SignedInRequest) -> Response:
-        link = EmailChange.objects.find(valid(TokenSerializer, request)["token"])
+        link = EmailChange.objects.find(validated_body(TokenSerializer, request)["token"])
         link.redeem(request.user)
         return Response(status=204)
 
@@ -71,5 +71,5 @@ class UndoView(CredentialView):
         responses={204: None, 400: Raises(InvalidLink)},
     )
     def post(self, request: Request) -> Response:
-        UndoEmailChange.objects.find(valid(TokenSerializer, request)["token"]).redeem()
+        UndoEmailChange.objects.find(validated_body(TokenSerializer, request)["token"]).redeem()
         return Response(status=204)

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailTaken
-from accounts.generics import AdminView, Data, SignedInRequest, valid, valid_query
+from accounts.generics import AdminView, Data, SignedInRequest, validated_body, validated_query
 from accounts.models import User
 from audit.models import Kind
 from base.emails import MAX_LENGTH
@@ -62,7 +62,7 @@ class InvitationsView(AdminView, ListAPIView):
     )
     def post(self, request: SignedInRequest) -> Response:
         if "invitations" in request.data:
-            several = valid(InviteSeveralSerializer, request)["invitations"]
+            several = validated_body(InviteSeveralSerializer, request)["invitations"]
             items = [self.outcome(request, body, first=n == 0) for n, body in enumerate(several)]
             return Response({"items": items})
         return Response(self.invite(request, request.data), 201)
@@ -94,7 +94,7 @@ class InvitationsView(AdminView, ListAPIView):
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
-        wanted = valid_query(InvitationFilterSerializer, self.request)
+        wanted = validated_query(InvitationFilterSerializer, self.request)
         invitations = Invitation.objects.filter(account=self.request.user.account_id)
         if "status" in wanted:
             invitations = invitations.in_status(wanted["status"])

@@ -37,5 +37,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=PREFIX)
             states = [State.READY, State.FAILED, State.REFUSED]
             mails = queryset.filter(decided, state__in=states)
-            said = "{} will be tried again."
-            self.take(request, mails.select_for_update(), lambda mail: mail.try_again(actor), said)
+            message = "{} will be tried again."
+            self.apply_to_each(
+                request, mails.select_for_update(), lambda mail: mail.try_again(actor), message
+            )

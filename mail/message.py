@@ -52,8 +52,8 @@ def link_context(link: EmailedLink) -> dict[str, object]:
 def preheader(text: str) -> str:
     """The preview that an inbox shows next to the subject: the text after the greeting."""
     greeting, _, rest = text.partition("\n\n")
-    said = textwrap.shorten(rest.partition("\n\n")[0] or greeting, 140, placeholder="…")
-    return said[:1].upper() + said[1:]
+    preview = textwrap.shorten(rest.partition("\n\n")[0] or greeting, 140, placeholder="…")
+    return preview[:1].upper() + preview[1:]
 
 
 def render(matter: EmailedLink | Notice, layout: str, context: Mapping[str, object]) -> str:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
-from accounts.generics import CredentialView, valid
+from accounts.generics import CredentialView, validated_body
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from pages import words
@@ -107,7 +107,7 @@ class LinkView(CredentialView):
     schema = None
 
     def post(self, request: Request) -> Response:
-        data = valid(LinkSerializer, request)
+        data = validated_body(LinkSerializer, request)
         link = LINKS[data["page"]].objects.find(data["token"])
         company = link.account.name if isinstance(link, Invitation) else None
         account = link.old_email if isinstance(link, EmailChange) else None

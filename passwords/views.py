@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.generics import AdminView, CredentialView, Data, SignedInRequest, valid
+from accounts.generics import AdminView, CredentialView, Data, SignedInRequest, validated_body
 from accounts.models import User
 from audit.models import Kind
 from base.openapi import Raises
@@ -33,11 +33,11 @@ class PasswordChangesView(CredentialView):
         responses={200: Message},
     )
     def post(self, request: Request) -> Response:
-        email = valid(EmailSerializer, request)["email"]
+        email = validated_body(EmailSerializer, request)["email"]
         language = get_language_from_request(request)
         OutgoingMail.objects.request(PasswordChange, email, language)
-        said = "If the address has a user, a link is on its way."
-        return Response(Message({"message": said}).data)
+        message = "If the address has a user, a link is on its way."
+        return Response(Message({"message": message}).data)
 
 
 class SendPasswordLinkView(AdminView):
@@ -52,7 +52,7 @@ class SendPasswordLinkView(AdminView):
         responses={204: None},
     )
     def post(self, request: SignedInRequest, user_id: UUID) -> Response:
-        PasswordChange.objects.request_for(self.colleague(user_id), request.user)
+        PasswordChange.objects.request_for(self.get_colleague_or_404(user_id), request.user)
         return Response(status=204)
 
 

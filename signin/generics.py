@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
-from accounts.generics import CredentialView, Data, ProtectedView, valid
+from accounts.generics import CredentialView, Data, ProtectedView, validated_body
 from accounts.models import User
 from accounts.passwords import check_new_password
 from audit.models import Kind
@@ -47,7 +47,7 @@ class ProofView(ProtectedView):
     def prove(self) -> Data:
         """Check the caller's password and factor as for a sign-in, lockout included; the body.
         Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
-        data = valid(self.serializer_class, self.request)
+        data = validated_body(self.serializer_class, self.request)
         shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
         try:
             check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
@@ -77,7 +77,7 @@ class LinkSignInView(CredentialView):
         """AuthResponse. Raises InvalidLink, TooManyAttempts, or as `check_factor` and `redeem`; the
         link is then not used up. For a new user of a company that requires a second factor it
         raises FactorMustBeSetUp after everything is done."""
-        user, method = self.use_link(request, valid(self.serializer_class, request))
+        user, method = self.use_link(request, validated_body(self.serializer_class, request))
         return session_response(request, user, method)
 
     @hash_slot()

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
-from accounts.generics import CredentialView, Data, valid
+from accounts.generics import CredentialView, Data, validated_body
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
 from audit import trail
@@ -56,7 +56,7 @@ class LoginView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        user, method = check_credentials(request, **valid(LoginSerializer, request))
+        user, method = check_credentials(request, **validated_body(LoginSerializer, request))
         return session_response(request, user, method)
 
 

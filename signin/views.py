@@ -15,7 +15,7 @@ from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
 from accounts.errors import EmailTaken
-from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, valid
+from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, validated_body
 from accounts.models import Account, Role, User
 from audit.models import Kind
 from base.openapi import Raises, sets_cookie
@@ -55,11 +55,11 @@ class SignupView(CredentialView):
         responses={200: Message},
     )
     def post(self, request: Request) -> Response:
-        email = valid(EmailSerializer, request)["email"]
+        email = validated_body(EmailSerializer, request)["email"]
         language = get_language_from_request(request)
         OutgoingMail.objects.request(SignupLink, email, language)
-        said = "If the address is available, a sign-up link is on its way."
-        return Response(Message({"message": said}).data)
+        message = "If the address is available, a sign-up link is on its way."
+        return Response(Message({"message": message}).data)
 
 
 class CompleteSignupView(LinkSignInView):
@@ -118,7 +118,7 @@ class RefreshView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         cookie = request.COOKIES.get(NAME)
-        encoded = cookie or valid(RefreshSerializer, request).get("refresh_token", "")
+        encoded = cookie or validated_body(RefreshSerializer, request).get("refresh_token", "")
         try:
             old = tokens.RefreshToken(encoded)
         except TokenError:
@@ -158,7 +158,9 @@ class UnlockView(CredentialView):
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
     )
     def post(self, request: Request) -> Response:
-        link: UnlockLink = UnlockLink.objects.find(valid(TokenSerializer, request)["token"])
+        link: UnlockLink = UnlockLink.objects.find(
+            validated_body(TokenSerializer, request)["token"]
+        )
         with transaction.atomic():
             user = link.redeem()
         response = Response(status=204)

@@ -56,5 +56,7 @@ class LockoutAdmin(ReadOnlyAdmin):
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:
         emails = dict.fromkeys(queryset.values_list("email", flat=True))
         actor = cast(trail.Actor, request.user)
-        said = "{} can sign in again."
-        self.take(request, emails, lambda email: Lockout.objects.unlock(email, actor), said)
+        message = "{} can sign in again."
+        self.apply_to_each(
+            request, emails, lambda email: Lockout.objects.unlock(email, actor), message
+        )

@@ -353,7 +353,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
         The UPDATE decides races: only one request records the change.
         """
-        news = self.different(changes)
+        news = self.changed_values(changes)
         with transaction.atomic():
             if news and User.objects.filter(pk=self.pk).exclude(**news).update(**news):
                 trail.record(Kind.PROFILE_CHANGED, actor=self, fields=sorted(news))
@@ -372,7 +372,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             self.refresh_from_db(fields=["role", "is_active"])
-            news, could_invite = self.different(changes), self.may_invite
+            news, could_invite = self.changed_values(changes), self.may_invite
             if not news:
                 actor.require_can_manage(self)
                 return {}, []
@@ -449,7 +449,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         taken = User.objects.filter(email__in=former).exclude(pk=self.pk)
         return {str(self.email)} | former - set(taken.values_list("email", flat=True))
 
-    def different(self, changes: dict[str, object]) -> dict[str, object]:
+    def changed_values(self, changes: dict[str, object]) -> dict[str, object]:
         """The values that differ from the user's current ones."""
         return {name: value for name, value in changes.items() if getattr(self, name) != value}
 

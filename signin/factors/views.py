@@ -17,7 +17,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import OwnSecondFactorMissing
-from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest, valid
+from accounts.generics import (
+    AdminView,
+    CredentialView,
+    ProtectedView,
+    SignedInRequest,
+    validated_body,
+)
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -111,7 +117,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        passkey = take_passkey(valid(PasskeyLoginSerializer, request)["credential"])
+        passkey = take_passkey(validated_body(PasskeyLoginSerializer, request)["credential"])
         users = User.objects.with_profile().filter(pk=passkey.factors_id, is_active=True)
         user = users.filter(token_version=passkey.factors.user.token_version).first()
         if user is None:  # or signed out everywhere meanwhile
@@ -175,7 +181,7 @@ class ConfirmView(AddFactorView):
         **adds(200, WrongCode),
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = valid(ConfirmSerializer, request)
+        data = validated_body(ConfirmSerializer, request)
         secret = totp.pending_secret(request.user, data["id"])
         if secret is None:
             raise Http404
@@ -211,7 +217,7 @@ class NewPasskeyView(PasskeysOnly, AddFactorView):
         **adds(201, WrongPasskey),
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = valid(NewPasskeySerializer, request)
+        data = validated_body(NewPasskeySerializer, request)
         made = new_passkey(request.user, data["credential"]) | {"name": data.get("name", "")}
         response = self.add(lambda factors: factors.add_passkey(**made), Method.PASSKEY)
         response.status_code = 201
@@ -246,7 +252,7 @@ class FactorView(ProtectedView):
         responses={200: FactorResponse},
     )
     def patch(self, request: SignedInRequest, factor_id: UUID) -> Response:
-        name = valid(RenameSerializer, request)["name"]
+        name = validated_body(RenameSerializer, request)["name"]
         factors = get_object_or_404(Factors, user=request.user)
         return Response(FactorResponse(factors.rename(factor_id, name)).data)
 
@@ -303,5 +309,5 @@ class ResetFactorsView(AdminView):
         responses={204: None, 409: Raises(CannotResetOwnFactors)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
-        Factors.objects.reset(self.colleague(user_id), actor=request.user)
+        Factors.objects.reset(self.get_colleague_or_404(user_id), actor=request.user)
         return Response(status=204)
