@@ -5,7 +5,7 @@ import re
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from throttling.checks import due
+from throttling.checks import due_warnings
 
 EXAMPLE = re.compile(r"^replace-this|\bexample\.(com|net|org)\b", re.IGNORECASE)
 FILLED_IN = ["SECRET_KEY", "REDIS_URL", "METRICS_TOKEN", "DEFAULT_FROM_EMAIL"]
@@ -27,7 +27,7 @@ def is_own_secret() -> bool:
 @register("security", deploy=True)
 def check_addresses(app_configs: object, **options: object) -> list[CheckMessage]:
     allowed = {*settings.ALLOWED_HOSTS}
-    return due(
+    return due_warnings(
         "accounts",
         (
             "W002",
@@ -59,7 +59,7 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
 
 @register("security", deploy=True)
 def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
-    return due(
+    return due_warnings(
         "accounts",
         (
             "W004",

@@ -111,7 +111,7 @@ class EventsView(AdminView, ListAPIView):
         records = Record.objects.filter(account_id=company)
         if user_id := wanted.pop("user_id", None):
             user = User.objects.filter(pk=user_id, account=company).first()
-            emails = user.emails() if user else []
+            emails = user.current_and_former_emails() if user else []
             about = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
             records = records.filter(Q(actor_id=user_id) | about)
         if group := wanted.pop("group", None):

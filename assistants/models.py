@@ -37,7 +37,7 @@ ACCESS_TOKEN = "assistants.access_token"  # noqa: S105
 
 
 class ClientQuerySet(models.QuerySet["Client"]):
-    def find(self, client_id: str) -> "Client":
+    def find_by_client_id(self, client_id: str) -> "Client":
         """The client with this `client_id`. Raises InvalidClient for an unknown one."""
         try:
             if documents.is_url(client_id):
@@ -50,7 +50,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
         """As `find`. A metadata document that is no longer fresh is fetched again; if that fails,
         its last version counts. Raises UnusableMetadata if it was never fetched."""
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
-            return self.find(client_id)
+            return self.find_by_client_id(client_id)
         same, now = self.filter(url=client_id), timezone.now()
         known = same.filter(fresh_until__gt=now).first()
         if known is not None:
@@ -66,7 +66,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
         values = described | {"fresh_until": now + lifetime}
         return self.update_or_create(url=client_id, defaults=values)[0]
 
-    def register(self, name: str, redirect_uris: list[str]) -> "Client":
+    def register_client(self, name: str, redirect_uris: list[str]) -> "Client":
         self.make_room()
         return self.create(name=name, redirect_uris=redirect_uris)
 
@@ -78,7 +78,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
             before = min(oldest, timezone.now() - SIGN_IN_LIFE)
             delete_in_batches(unused.filter(created_at__lte=before))
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete clients that no user authorised within a day, or whose grants were deleted."""
         old = self.filter(grants=None, created_at__lte=timezone.now() - UNUSED_LIFE)
         return delete_in_batches(old)
@@ -132,7 +132,7 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         return self.filter(
             redeemed_at__isnull=False,
             ended_at=None,
-            created_at__gt=timezone.now() - Grant.life(),
+            created_at__gt=timezone.now() - Grant.lifetime(),
             user__is_active=True,
             user__token_version=F("token_version"),
         )
@@ -156,10 +156,10 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         """End every live grant; returns their number. The caller records one event for all."""
         return self.live().update(ended_at=timezone.now())
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete grants that ended or expired 30 days ago, and those never redeemed."""
         then = timezone.now() - KEPT_FOR
-        dead = Q(ended_at__lte=then) | Q(created_at__lte=then - Grant.life())
+        dead = Q(ended_at__lte=then) | Q(created_at__lte=then - Grant.lifetime())
         unused = Q(redeemed_at=None, created_at__lte=timezone.now() - UNUSED_LIFE)
         return delete_in_batches(self.filter(dead | unused))
 
@@ -201,7 +201,7 @@ class Grant(models.Model):
         return f"{self.client} for {self.user}"
 
     @staticmethod
-    def life() -> timedelta:
+    def lifetime() -> timedelta:
         return timedelta(seconds=settings.SESSION_MAX_SECONDS)
 
     @property
@@ -211,7 +211,7 @@ class Grant(models.Model):
 
     @property
     def expires_at(self) -> datetime:
-        return self.created_at + self.life()
+        return self.created_at + self.lifetime()
 
     @property
     def code(self) -> str:
@@ -258,7 +258,7 @@ class Grant(models.Model):
         with transaction.atomic():
             redeemed = self.is_live() and young.update(redeemed_at=now, used_at=now)
             if redeemed:
-                trail.record(Kind.ASSISTANT_LET_IN, actor=self.user, **self.detail())
+                trail.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.detail())
                 self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
         if not redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():

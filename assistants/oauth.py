@@ -83,7 +83,7 @@ class RegisterView(CountedView):
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
-        client = Client.objects.register(**read_metadata(request.data))
+        client = Client.objects.register_client(**read_metadata(request.data))
         registered = {
             "client_id": str(client.pk),
             "client_id_issued_at": int(client.created_at.timestamp()),
@@ -132,7 +132,7 @@ class TokenView(CountedView):
             problem = "The grant_type must be authorization_code or refresh_token"
             raise OAuthError("unsupported_grant_type", problem)
         check_target(form.get("resource", RESOURCE))
-        client = Client.objects.find(form.get("client_id", ""))
+        client = Client.objects.find_by_client_id(form.get("client_id", ""))
         return Response(call(form, client).tokens())
 
     def redeem(self, form: QueryDict, client: Client) -> Grant:
@@ -160,7 +160,7 @@ class RevokeView(CountedView):
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
-        client = Client.objects.find(request.POST.get("client_id", ""))
+        client = Client.objects.find_by_client_id(request.POST.get("client_id", ""))
         token = request.POST.get("token", "")
         ids = [read_token(salt, token)[0] for salt in (ACCESS_TOKEN, REFRESH_TOKEN)]
         for grant in client.grants.filter(pk__in=ids).select_related("user", "client"):

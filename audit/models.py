@@ -13,7 +13,7 @@ from django.utils import timezone
 from base.batches import delete_in_batches
 from base.origin import LONGEST_CLAIM
 
-PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
+PREFIX_OPCLASS = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 
 
 class Kind(models.TextChoices):
@@ -45,7 +45,7 @@ class Kind(models.TextChoices):
     ROLE_CHANGED = "user.role", "role changed"
     DEACTIVATED = "user.deactivated", "deactivated"
     ACTIVATED = "user.activated", "reactivated"
-    ASSISTANT_LET_IN = "assistant.let_in", "app connected"
+    ASSISTANT_CONNECTED = "assistant.let_in", "app connected"
     ASSISTANT_ENDED = "assistant.ended", "app disconnected"
     ASSISTANT_ELSEWHERE = "assistant.elsewhere", "app's token used from two addresses"
     COMPANY_CREATED = "company.created", "company created"
@@ -103,7 +103,7 @@ class RecordQuerySet(models.QuerySet["Record"]):
         old = self.filter(at__lt=before)
         return delete_in_batches(old, self.allow_deleting)
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete records older than AUDIT_KEEP_DAYS."""
         return self.prune_before(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
 
@@ -141,10 +141,10 @@ class Record(models.Model):
             models.Index(fields=["at"], name="audit_at"),
             models.Index(fields=["kind", "at"], name="audit_kind"),
             models.Index(
-                fields=["subject", "id"], name="audit_named", opclasses=[PATTERN, "int8_ops"]
+                fields=["subject", "id"], name="audit_named", opclasses=[PREFIX_OPCLASS, "int8_ops"]
             ),
-            models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PATTERN]),
-            models.Index(fields=["address"], name="audit_address", opclasses=[PATTERN]),
+            models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PREFIX_OPCLASS]),
+            models.Index(fields=["address"], name="audit_address", opclasses=[PREFIX_OPCLASS]),
             models.Index(fields=["account_id", "at"], name="audit_company"),
             models.Index(fields=["actor_id", "id"], name="audit_by"),
             models.Index(fields=["subject_id", "id"], name="audit_about"),

@@ -71,7 +71,7 @@ def refresh_tokens(count: int) -> Iterator[Request]:
 
     ada = User.objects.get(email="ada@example.com")
     for _ in range(count):
-        yield request("POST", "/auth/refresh", {"refresh_token": str(tokens.issue(ada)[1])})
+        yield request("POST", "/auth/refresh", {"refresh_token": str(tokens.issue_pair(ada)[1])})
 
 
 def signup_links(count: int) -> Iterator[Request]:
@@ -143,11 +143,11 @@ def cast() -> list[Call]:
     for tier in ("public", "credential"):
         exhaust(tier, EXHAUSTED)
     exhaust("authenticated", f"user:{refused.pk}")
-    access = str(tokens.issue(ada)[0])
-    greedy, _ = tokens.issue(refused)
+    access = str(tokens.issue_pair(ada)[0])
+    greedy, _ = tokens.issue_pair(refused)
     login = {"email": ada.email, "password": PASSWORD}
     crowd = [user(f"member{number}@example.com") for number in range(32)]
-    bearers = [f"Bearer {tokens.issue(member)[0]}" for member in crowd]
+    bearers = [f"Bearer {tokens.issue_pair(member)[0]}" for member in crowd]
     # One changed character in the middle: of the right form, and by nobody's key.
     forged = access[:-100] + ("A" if access[-100] != "A" else "B") + access[-99:]
     return [

@@ -57,7 +57,7 @@ def state_of_keys() -> list[Metric]:
 
 def state_of_database() -> list[Metric]:
     now, mails = time.time(), OutgoingMail.objects
-    queue, states = mails.queue(), mails.count_of_last_hour()
+    queue, states = mails.measure_queue(), mails.count_of_last_hour()
     recent = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])
     for state in State.values:
         recent.add_metric([state], states.get(state, 0))

@@ -30,7 +30,7 @@ class EmailChangesView(ProofView):
         responses={200: Message, 403: PROOF_NEEDED},
     )
     def post(self, request: SignedInRequest) -> Response:
-        EmailChange.request(request.user, self.prove()["email"])
+        EmailChange.request_link(request.user, self.prove()["email"])
         message = "If the address can be used, a link is on its way to it."
         return Response(Message({"message": message}).data)
 
@@ -54,7 +54,7 @@ class RedeemView(ProtectedView):
         },
     )
     def post(self, request: SignedInRequest) -> Response:
-        link = EmailChange.objects.find(validated_body(TokenSerializer, request)["token"])
+        link = EmailChange.objects.find_by_token(validated_body(TokenSerializer, request)["token"])
         link.redeem(request.user)
         return Response(status=204)
 
@@ -71,5 +71,7 @@ class UndoView(CredentialView):
         responses={204: None, 400: Raises(InvalidLink)},
     )
     def post(self, request: Request) -> Response:
-        UndoEmailChange.objects.find(validated_body(TokenSerializer, request)["token"]).redeem()
+        UndoEmailChange.objects.find_by_token(
+            validated_body(TokenSerializer, request)["token"]
+        ).redeem()
         return Response(status=204)

@@ -28,7 +28,7 @@ from mail.budget import DAY, HOUR, MailBudget
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
 from mail.outbox import OutgoingMail
-from mail.words import harmless
+from mail.words import harmless_name
 
 
 class Status(models.TextChoices):
@@ -61,7 +61,7 @@ class InvitationQuerySet(LinkQuerySet):
 
     def with_mail(self) -> Self:
         """Invitations with `mail`."""
-        return self.annotate(mail=Subquery(OutgoingMail.objects.deliveries(OuterRef("pk"))))
+        return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
 
     def search(self, text: str) -> Self:
         """Invitations whose address contains each of the text's first words."""
@@ -152,7 +152,7 @@ class InvitationQuerySet(LinkQuerySet):
 
 def expiry() -> datetime:
     """The expiry of an invitation that is created or resent now."""
-    return timezone.now() + Invitation.life()
+    return timezone.now() + Invitation.lifetime()
 
 
 def count_mail(account_id: UUID, email: str) -> None:
@@ -161,10 +161,15 @@ def count_mail(account_id: UUID, email: str) -> None:
     Only the company's own mails count, so that admins learn nothing about mails that others asked
     for.
     """
-    to_email = MailBudget.objects.take(f"invitations {account_id} {canonical_email(email)}", HOUR)
+    to_email = MailBudget.objects.count_one(
+        f"invitations {account_id} {canonical_email(email)}", HOUR
+    )
     if to_email > settings.MAIL_PER_ADDRESS_PER_HOUR:
         raise MailLimitReached
-    if MailBudget.objects.take(f"invitations {account_id}", DAY) > settings.INVITATIONS_PER_DAY:
+    if (
+        MailBudget.objects.count_one(f"invitations {account_id}", DAY)
+        > settings.INVITATIONS_PER_DAY
+    ):
         raise InvitationLimitReached
 
 
@@ -234,7 +239,7 @@ class Invitation(EmailedLink):
     @cached_property
     def mail(self) -> str | None:
         """The state of its mail; None once that is pruned."""
-        return OutgoingMail.objects.deliveries(self.pk).first()
+        return OutgoingMail.objects.newest_delivery(self.pk).first()
 
     def record(self, kind: Kind, actor: User | None = None) -> None:
         """Record a step of the invitation in the audit log, in the step's transaction."""
@@ -284,7 +289,7 @@ class Invitation(EmailedLink):
         sender = self.invited_by
         if sender and not (sender.may_invite and sender.can_manage(account)):
             raise InvalidLink
-        user: User = User.objects.register(
+        user: User = User.objects.register_user(
             account_id=self.account_id,
             email=self.email,
             first_name=first_name,
@@ -304,6 +309,6 @@ class Invitation(EmailedLink):
         by = self.invited_by
         return {
             "welcome": not User.objects.filter(account=self.account_id).exists(),
-            "company": harmless(self.account.name),
-            "inviter": harmless(by.get_full_name() or by.email) if by else "",
+            "company": harmless_name(self.account.name),
+            "inviter": harmless_name(by.get_full_name() or by.email) if by else "",
         }

@@ -19,7 +19,7 @@ from accounts.models import User
 from audit.models import Kind
 from base.emails import MAX_LENGTH
 from base.openapi import Raises
-from base.origin import printable
+from base.origin import printable_text
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
@@ -81,7 +81,7 @@ class InvitationsView(AdminView, ListAPIView):
                 self.count_one_more(request)
             return self.invite(request, body)
         except (APIException, PermissionDenied) as error:
-            email = printable(str(body.get("email", "")), MAX_LENGTH)
+            email = printable_text(str(body.get("email", "")), MAX_LENGTH)
             return {"email": email} | self.handle_exception(error).data
 
     @extend_schema(

@@ -17,13 +17,13 @@ from mail.outbox import OutgoingMail, State
 @admin.register(OutgoingMail)
 class OutgoingMailAdmin(ReadOnlyAdmin):
     heading = "Mail"
-    list_display = ["created_at", "email", "about", "state", "attempts", "problem", "sent_at"]
+    list_display = ["created_at", "email", "kind_label", "state", "attempts", "problem", "sent_at"]
     list_filter = ["state"]
     search_fields = ["email__startswith"]
     actions = ["try_again"]
 
     @admin.display(description="kind")
-    def about(self, mail: OutgoingMail) -> str:
+    def kind_label(self, mail: OutgoingMail) -> str:
         return mail.kind_name.capitalize()
 
     def has_retry_permission(self, request: HttpRequest) -> bool:

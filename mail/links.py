@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from base.batches import delete_in_batches
 from base.emails import CanonicalEmailField
-from base.secret_key import is_mac, mac
+from base.secret_key import is_mac, mac_of
 from mail.errors import InvalidLink
 
 KEPT_FOR = timedelta(days=30)  # after a link ends, so that support can look it up
@@ -32,20 +32,20 @@ class LinkQuerySet(models.QuerySet[Any]):
         """End every usable link; returns their number. Their waiting mails will be dropped."""
         return self.live().update(expires_at=timezone.now())
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete the links that ended 30 days ago; returns their number. Links that old without an
         expiry are also dead: their mails were given up long before."""
         then = timezone.now() - KEPT_FOR
         never_sent = Q(expires_at=None, created_at__lte=then)
         return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=then)))
 
-    def find(self, token: str) -> Any:
+    def find_by_token(self, token: str) -> Any:
         """The live link of a token. Raises InvalidLink for any other token."""
         if not TOKEN.fullmatch(token):
             raise InvalidLink
         octets = base64.urlsafe_b64decode(token)
         link = self.live().filter(pk=UUID(bytes=octets[:16])).first()
-        if link is None or not is_mac(octets[16:], *link.signed):
+        if link is None or not is_mac(octets[16:], *link.mac_input):
             raise InvalidLink
         return link
 
@@ -87,13 +87,13 @@ class EmailedLink(models.Model):
         return False
 
     @property
-    def signed(self) -> tuple[str, str]:
+    def mac_input(self) -> tuple[str, str]:
         """The input of the token's MAC: a salt and a text."""
         return f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}"
 
     @property
     def token(self) -> str:
-        return base64.urlsafe_b64encode(self.pk.bytes + mac(*self.signed)).decode()
+        return base64.urlsafe_b64encode(self.pk.bytes + mac_of(*self.mac_input)).decode()
 
     @property
     def url(self) -> str:
@@ -115,7 +115,7 @@ class EmailedLink(models.Model):
                 links.filter(user=user_id).end_all()
 
     @classmethod
-    def life(cls) -> timedelta:
+    def lifetime(cls) -> timedelta:
         return timedelta(seconds=getattr(settings, cls.seconds_setting))
 
     def is_live(self) -> bool:
@@ -137,7 +137,7 @@ class EmailedLink(models.Model):
     def mail_was_sent(self, now: datetime) -> None:
         """Start the link's life, unless it has already begun."""
         unsent = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
-        unsent.update(expires_at=now + self.life())
+        unsent.update(expires_at=now + self.lifetime())
 
     @classmethod
     def for_mail(cls, mail: Any) -> Self | None:

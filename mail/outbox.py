@@ -24,13 +24,13 @@ from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
 
 from audit import trail
-from audit.models import PATTERN, Kind
+from audit.models import PREFIX_OPCLASS, Kind
 from base.batches import delete_in_batches
 from base.emails import CanonicalEmailField, mailbox_of
 from base.origin import current
 from mail.budget import DAY, HOUR, MailBudget
 from mail.links import KEPT_FOR, EmailedLink
-from mail.message import compose, origin_context
+from mail.message import compose_mail, origin_context
 from mail.notices import FORGOTTEN, PREFIX, Notice
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
 OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
 
 
-def pause(attempts: int) -> timedelta:
+def retry_pause(attempts: int) -> timedelta:
     """The pause after this many failed attempts: 1 s, 2 s, 4 s … 15 min."""
     return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_PAUSE)
 
@@ -88,11 +88,11 @@ class Queue(NamedTuple):
 
 def present_origin() -> dict[str, object]:
     """The origin of the current work, for JSON."""
-    return asdict(current.get().bounded())
+    return asdict(current.get().for_storage())
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
-    def request(
+    def request_mail(
         self,
         kind: type[EmailedLink],
         email: str,
@@ -108,7 +108,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         mail is sent: otherwise the limit would reveal which addresses are registered.
         """
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
-        number = MailBudget.objects.take(f"{label} {asked_by}{email}", HOUR)
+        number = MailBudget.objects.count_one(f"{label} {asked_by}{email}", HOUR)
         if number <= limit:
             facts = {"origin": present_origin(), "context": context}
             self.create(kind=label, email=email, language=language, **facts)
@@ -130,7 +130,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """Queue a notice about a change in this transaction. Beyond NOTICES_PER_HOUR of a kind for
         an address it is dropped."""
         kind = PREFIX + notice.kind
-        if MailBudget.objects.take(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
+        if MailBudget.objects.count_one(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
             return
         self.of_notice(notice).save()
 
@@ -148,7 +148,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             state=State.READY,
         )
 
-    def deliveries(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
+    def newest_delivery(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
         """The state of a link's newest mail, as a query of one value at most: `sent`, `waiting`, or
         `refused`, which includes dropped and given up."""
         never = Q(state__in=[State.FAILED, State.DROPPED, State.REFUSED])
@@ -160,20 +160,20 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         mails = self.filter(link_id=link_id).order_by("-created_at").annotate(delivery=delivery)
         return mails.values_list("delivery", flat=True)[:1]
 
-    def unended(self) -> models.QuerySet["OutgoingMail"]:
+    def still_waiting(self) -> models.QuerySet["OutgoingMail"]:
         """Mails that are not yet decided or sent."""
         return self.filter(state__in=WAITING)
 
     def due(self, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
         """Mails that have been due since then (default: now), the longest first."""
-        return self.unended().filter(due_at__lte=by or timezone.now()).order_by("due_at")
+        return self.still_waiting().filter(due_at__lte=by or timezone.now()).order_by("due_at")
 
-    def queue(self) -> Queue:
+    def measure_queue(self) -> Queue:
         """The waiting mails, counted up to MOST_MAILS_COUNTED by one statement."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
         found = (
-            self.unended()
+            self.still_waiting()
             .order_by("due_at")[:MOST_MAILS_COUNTED]
             .aggregate(
                 due=Count("pk", filter=is_due),
@@ -195,7 +195,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         asked = (until - HOUR - LONGEST_PAUSE, until)
         return self.filter(state=State.FAILED, created_at__range=asked).count()
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete mails dropped a day ago, and mails that ended otherwise 30 days ago.
 
         Dropped mails go sooner, since anyone can request them.
@@ -238,7 +238,7 @@ class OutgoingMail(models.Model):
             ),
             models.Index(fields=["created_at"], name="mail_by_age"),
             models.Index(fields=["link_id"], name="mail_of_link"),
-            models.Index(fields=["email"], name="mail_of_address", opclasses=[PATTERN]),
+            models.Index(fields=["email"], name="mail_of_address", opclasses=[PREFIX_OPCLASS]),
         ]
 
     def __str__(self) -> str:
@@ -264,7 +264,7 @@ class OutgoingMail(models.Model):
                 return model
         raise UnknownKind(self.kind)
 
-    def link(self) -> EmailedLink | None:
+    def find_link(self) -> EmailedLink | None:
         if self.link_id is None:
             return None
         return self.link_model._default_manager.filter(pk=self.link_id).first()
@@ -274,7 +274,7 @@ class OutgoingMail(models.Model):
         if self.kind.startswith(PREFIX):
             kind = self.kind.removeprefix(PREFIX)
             return Notice(kind, self.email, self.language, self.context or {})
-        link = self.link()
+        link = self.find_link()
         return link if link is not None and link.is_live() else None
 
     def set_state(self, state: State, **fields: object) -> None:
@@ -308,10 +308,10 @@ class OutgoingMail(models.Model):
         try:
             if state == State.REQUESTED:
                 with transaction.atomic():
-                    self.decide()
+                    self.decide_on_request()
                 state = self.state
             if state == State.READY:
-                self.send(server)
+                self.send_through(server)
         except Exception as error:
             with contextlib.suppress(*PROBLEMS):
                 server.close()  # the next mail gets a new connection
@@ -320,49 +320,50 @@ class OutgoingMail(models.Model):
             return not is_trouble_of_server(error)
         return True
 
-    def decide(self) -> None:
+    def decide_on_request(self) -> None:
         """Turn a request into a mail that is ready to be sent, or drop it."""
         link = self.link_model.for_mail(self)
         if link is None:
-            self.has_room()  # counts: an invitation's wait must not tell which addresses have users
+            # An invitation's wait must not tell which addresses have users.
+            self.spend_mailbox_budget()
             self.set_state(State.DROPPED, problem=NOTHING_TO_SEND)
         else:
             fields = {"link_id": link.pk, "language": link.language}
             self.set_state(State.READY, attempts=1, **fields)
 
-    def send(self, server: BaseEmailBackend) -> None:
-        matter = self.content_to_send()
-        if matter is None:
+    def send_through(self, server: BaseEmailBackend) -> None:
+        content = self.content_to_send()
+        if content is None:
             self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
             return
-        if self.attempts == 1 and not self.has_room():
+        if self.attempts == 1 and not self.spend_mailbox_budget():
             now = timezone.now()
             is_old_request = self.origin and now - self.created_at >= GIVE_UP_AFTER
             state = State.DROPPED if is_old_request else State.READY
             self.set_state(state, due_at=now + HOUR, attempts=0, problem=MAILBOX_IS_FULL)
             return
         facts = origin_context(self.created_at, self.origin)
-        server.send_messages([compose(self.pk, matter, self.language, facts)])
+        server.send_messages([compose_mail(self.pk, content, self.language, facts)])
         now = timezone.now()
         with transaction.atomic():
-            matter.mail_was_sent(now)
+            content.mail_was_sent(now)
             self.set_state(State.SENT, sent_at=now, problem="")
         logger.info("mail %s sent", self.pk)
 
-    def has_room(self) -> bool:
+    def spend_mailbox_budget(self) -> bool:
         """Count the mail against its mailbox's hour, however the address is spelled; False beyond
         twice MAIL_PER_ADDRESS_PER_HOUR. A flood must not delay what protects an account: links for
         users only have an hour of their own, and notices count but never wait."""
         is_notice = self.kind.startswith(PREFIX)
         whose = "user" if not is_notice and self.link_model.is_for_user else "mailbox"
-        used = MailBudget.objects.take(f"{whose} {mailbox_of(self.email)}", HOUR)
+        used = MailBudget.objects.count_one(f"{whose} {mailbox_of(self.email)}", HOUR)
         return is_notice or used <= 2 * settings.MAIL_PER_ADDRESS_PER_HOUR
 
     def try_again(self, actor: trail.Actor) -> None:
         """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may
         not act on the recipient, or on its link."""
         actor.require_can_manage_email(self.email)
-        actor.require_can_manage(self.link())
+        actor.require_can_manage(self.find_link())
         self.set_state(State.READY, due_at=timezone.now())
         trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
 
@@ -373,14 +374,14 @@ class OutgoingMail(models.Model):
         attempts, problem = self.attempts, failure_summary(error)
         late = now - self.created_at >= GIVE_UP_AFTER
         state = State.REFUSED if is_final(error) else State.FAILED if late else State(self.state)
-        self.set_state(state, due_at=now + pause(attempts), problem=problem)
+        self.set_state(state, due_at=now + retry_pause(attempts), problem=problem)
         unexpected = None if isinstance(error, PROBLEMS) else error
         logger.warning(
             "mail %s not sent (%s), attempt %d", self.pk, problem, attempts, exc_info=unexpected
         )
 
 
-def reply(error: Exception) -> tuple[int, bytes]:
+def smtp_reply(error: Exception) -> tuple[int, bytes]:
     """A mail server's reply code and text (RFC 5321 §4.2); 0 if it gave none."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return next(iter(error.recipients.values()))
@@ -389,7 +390,7 @@ def reply(error: Exception) -> tuple[int, bytes]:
 
 def failure_summary(error: Exception) -> str:
     """The type of an error, and the mail server's reply code, if any."""
-    code, _ = reply(error)
+    code, _ = smtp_reply(error)
     return type(error).__name__ + (f" {code}" if code else "")
 
 
@@ -399,7 +400,7 @@ def is_final(error: Exception) -> bool:
     Other refusals (5.7.x, 554) may be due to this service: credentials that are wrong for a while
     must not lose the mails of that time.
     """
-    code, words = reply(error)
+    code, words = smtp_reply(error)
     if status := STATUS.match(words):
         return bool(OF_MAILBOX.match(status[0]))
     return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX

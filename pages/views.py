@@ -108,7 +108,7 @@ class LinkView(CredentialView):
 
     def post(self, request: Request) -> Response:
         data = validated_body(LinkSerializer, request)
-        link = LINKS[data["page"]].objects.find(data["token"])
+        link = LINKS[data["page"]].objects.find_by_token(data["token"])
         company = link.account.name if isinstance(link, Invitation) else None
         account = link.old_email if isinstance(link, EmailChange) else None
         return Response({"email": link.email, "company": company, "account": account})

@@ -35,7 +35,7 @@ class PasswordChangesView(CredentialView):
     def post(self, request: Request) -> Response:
         email = validated_body(EmailSerializer, request)["email"]
         language = get_language_from_request(request)
-        OutgoingMail.objects.request(PasswordChange, email, language)
+        OutgoingMail.objects.request_mail(PasswordChange, email, language)
         message = "If the address has a user, a link is on its way."
         return Response(Message({"message": message}).data)
 

@@ -73,7 +73,7 @@ def export(user: User, actor: User | None, before: int | None = None) -> dict[st
     """The user's data, with the newest events and `next`: older events come alone, with that as
     `before`. Recorded as done by `actor`, None for a command. User.DoesNotExist once erased."""
     trail.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
-    emails = user.emails()
+    emails = user.current_and_former_emails()
     stored = stored_on(user, emails) if before is None else {}
     older = {} if before is None else {"pk__lt": before}
     found = Record.objects.filter(**older).newest_of(user.pk, emails, MOST_EVENTS)

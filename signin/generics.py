@@ -82,7 +82,7 @@ class LinkSignInView(CredentialView):
 
     @hash_slot()
     def use_link(self, request: Request, data: Data) -> tuple[User, Method]:
-        link = self.link_class.objects.find(data.pop("token"))
+        link = self.link_class.objects.find_by_token(data.pop("token"))
         proof = Proof(data.pop("code", ""), data.pop("passkey", None))
         person = self.person(link, data)
         device = device_of(request, person)

@@ -130,7 +130,7 @@ def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> No
         if counted:
             trail.record(Kind.LOGIN_FAILED, subject=email, **detail)
         if counted and not device and Lockout.objects.is_locked(email):
-            OutgoingMail.objects.request(UnlockLink, email, settings.LANGUAGE_CODE)
+            OutgoingMail.objects.request_mail(UnlockLink, email, settings.LANGUAGE_CODE)
     if not counted:
         Lockout.objects.refuse(email, device)
 
@@ -173,7 +173,7 @@ def token_response(
 ) -> Response:
     """AuthResponse with a new pair; `amr` says how the user signed in, `auth_time` when, in epoch
     seconds and by default now."""
-    access, refresh = tokens.issue(user, auth_time, amr)
+    access, refresh = tokens.issue_pair(user, auth_time, amr)
     pair = {"access_token": str(access), "refresh_token": str(refresh), "token_type": "Bearer"}
     response = Response(pair | {"user": USER_SERIALIZER.to_representation(user)})
     if cookie:

@@ -57,7 +57,7 @@ class SignupView(CredentialView):
     def post(self, request: Request) -> Response:
         email = validated_body(EmailSerializer, request)["email"]
         language = get_language_from_request(request)
-        OutgoingMail.objects.request(SignupLink, email, language)
+        OutgoingMail.objects.request_mail(SignupLink, email, language)
         message = "If the address is available, a sign-up link is on its way."
         return Response(Message({"message": message}).data)
 
@@ -87,7 +87,7 @@ class CompleteSignupView(LinkSignInView):
 
     def redeem(self, link: SignupLink, data: Data) -> User:
         link.use()
-        user: User = User.objects.register(
+        user: User = User.objects.register_user(
             account=Account.objects.create(name=data.pop("account_name")),
             email=link.email,
             language=link.language,
@@ -158,7 +158,7 @@ class UnlockView(CredentialView):
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
     )
     def post(self, request: Request) -> Response:
-        link: UnlockLink = UnlockLink.objects.find(
+        link: UnlockLink = UnlockLink.objects.find_by_token(
             validated_body(TokenSerializer, request)["token"]
         )
         with transaction.atomic():

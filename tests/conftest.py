@@ -232,7 +232,7 @@ def signing_key():
 
 def bearer(user):
     """A client that carries a new access token of the user."""
-    access, _ = tokens.issue(User.objects.get(pk=user.pk))
+    access, _ = tokens.issue_pair(User.objects.get(pk=user.pk))
     return API(authorization=f"Bearer {access}")
 
 
@@ -402,7 +402,7 @@ def close_connections():
 
 def mailed():
     """The newest mail, once the worker has done what there is to do."""
-    Worker().round()
+    Worker().work_round()
     return mail.outbox[-1]
 
 

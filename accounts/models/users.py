@@ -27,7 +27,7 @@ from audit import trail
 from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
 from base.emails import CanonicalEmailField
-from base.secret_key import mac
+from base.secret_key import mac_of
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
@@ -97,7 +97,7 @@ class UserQuerySet(models.QuerySet["User"]):
         row, even if the user is made staff at the same moment."""
         if actor is None or actor.is_superuser:
             return self
-        return self.exclude(protection())
+        return self.exclude(protected_users())
 
     def search(self, text: str) -> Self:
         """Users whose names or address contain each of the text's first words."""
@@ -115,7 +115,7 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.update(token_version=next_token_version())
 
 
-def protection() -> Q:
+def protected_users() -> Q:
     """Users on whom only a superuser may act."""
     operators = Account.objects.filter(is_operators=True)
     return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
@@ -142,12 +142,12 @@ class UserStatement:
         self.condition = condition
 
     @cached_property
-    def fields(self) -> list[str]:
+    def column_names(self) -> list[str]:
         return [field.column for field in User._meta.concrete_fields]
 
     @cached_property
     def sql(self) -> str:
-        columns = [f"person.{field}" for field in self.fields]
+        columns = [f"person.{field}" for field in self.column_names]
         columns += [f"{definition} AS {name}" for name, definition in self.more.items()]
         return USER_SQL.format(columns=", ".join(columns), condition=self.condition)
 
@@ -158,8 +158,11 @@ class UserStatement:
             cursor.execute(self.sql, values)
             row = cursor.fetchone()
         # Also built for an unknown address, so that it takes as long as a registered one.
-        found, count = row or [None] * (len(self.fields) + len(self.more)), len(self.fields)
-        user = User.from_db(DEFAULT_DB_ALIAS, self.fields, found[:count])
+        found, count = (
+            row or [None] * (len(self.column_names) + len(self.more)),
+            len(self.column_names),
+        )
+        user = User.from_db(DEFAULT_DB_ALIAS, self.column_names, found[:count])
         vars(user).update(zip(self.more, found[count:], strict=True))
         return user if row else None
 
@@ -205,7 +208,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
         user.save(using=self._db, force_insert=True)
         return user
 
-    def register(self, **fields: object) -> "User":
+    def register_user(self, **fields: object) -> "User":
         """A user who has proved that the address is theirs; `password` is a hash.
 
         In the caller's transaction. Raises EmailTaken; the unique index decides races.
@@ -218,7 +221,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
         """An operator, in the operators' company unless another one is given."""
         if "account" not in fields:
-            fields["account"] = Account.objects.operators()
+            fields["account"] = Account.objects.get_or_create_operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
         return self.create_user(email, password, **fields)
 
@@ -293,7 +296,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def require_can_manage_email(self, email: str) -> None:
         """As `require_can_manage`, for an address that may have a user."""
-        if not self.is_superuser and User.objects.filter(protection(), email=email).exists():
+        if not self.is_superuser and User.objects.filter(protected_users(), email=email).exists():
             raise PermissionDenied
 
     @cached_property
@@ -335,7 +338,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def get_session_auth_hash(self, secret: str | None = None) -> str:
         """Sessions of the admin site end with all others: the hash includes the token version."""
-        return mac("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
+        return mac_of("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
         return (self.get_session_auth_hash(secret) for secret in settings.SECRET_KEY_FALLBACKS)
@@ -441,7 +444,7 @@ class User(AbstractBaseUser, PermissionsMixin):
                 event.detail = {k: v for k, v in event.detail.items() if k not in CONNECTION}
         return events
 
-    def emails(self) -> set[str]:
+    def current_and_former_emails(self) -> set[str]:
         """The user's current and former addresses, except those that another user has now."""
         kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
         changes = Record.objects.filter(kind__in=kinds, subject_id=self.pk)

@@ -348,7 +348,7 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
         used."""
         self.update_or_create(nonce=ALL, defaults={"used_at": timezone.now()})
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete challenges that have expired anyway; returns their number."""
         too_old = timezone.now() - timedelta(seconds=2 * challenges.LIFE)
         return delete_in_batches(self.filter(used_at__lte=too_old))

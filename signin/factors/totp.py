@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from accounts.models import User
-from base.secret_key import fernet
+from base.secret_key import fernet_for
 from keys.cache import signing_keys
 
 SECONDS = 30
@@ -26,7 +26,7 @@ ISSUER = "Consulting management"
 
 def encrypted(user_id: UUID, secret: bytes, purpose: str = "stored") -> str:
     """A secret as it is stored: encrypted for its user, so that it is useless in another row."""
-    return fernet(f"signin.totp {purpose}").encrypt(user_id.bytes + secret).decode()
+    return fernet_for(f"signin.totp {purpose}").encrypt(user_id.bytes + secret).decode()
 
 
 def decrypted(
@@ -34,7 +34,7 @@ def decrypted(
 ) -> bytes | None:
     """The secret; None if it was encrypted for another user or under a lost key."""
     try:
-        plain = fernet(f"signin.totp {purpose}").decrypt(text, ttl=life)
+        plain = fernet_for(f"signin.totp {purpose}").decrypt(text, ttl=life)
     except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
         return None
     return plain[16:] if plain[:16] == user_id.bytes else None

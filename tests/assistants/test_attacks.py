@@ -84,7 +84,7 @@ def test_made_up_codes_and_refresh_tokens_are_refused(api, client, pair, what):
 
 def test_code_is_no_refresh_token_and_none_is_an_api_token(api, client, ada, pair):
     code = let_in(client, ada)
-    access, api_refresh = api_tokens.issue(ada)
+    access, api_refresh = api_tokens.issue_pair(ada)
 
     for token in (code, str(access), str(api_refresh), pair["access_token"]):
         assert refused(refresh(api, client, token)) == (400, "invalid_grant")
@@ -101,7 +101,7 @@ def test_assistants_token_opens_no_call_of_the_api(assistant, api, pair):
 
 
 def test_refresh_token_of_the_api_opens_no_mcp(ada):
-    thief = API(authorization=f"Bearer {api_tokens.issue(ada)[1]}")
+    thief = API(authorization=f"Bearer {api_tokens.issue_pair(ada)[1]}")
 
     assert send(thief, "tools/list").status_code == 401
 

@@ -114,7 +114,7 @@ def test_client_gets_in_by_its_document(api, ada, server):
 
     assistant = API(authorization=f"Bearer {tokens['access_token']}")
     assert send(assistant, "tools/list").status_code == 200
-    assert Record.objects.get(kind=Kind.ASSISTANT_LET_IN).detail["document"] == server.url
+    assert Record.objects.get(kind=Kind.ASSISTANT_CONNECTED).detail["document"] == server.url
     assert server.asked == 1
     form(api, "/oauth/revoke", token=tokens["refresh_token"], client_id=server.url)
     assert send(assistant, "tools/list").status_code == 401

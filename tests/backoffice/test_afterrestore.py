@@ -97,7 +97,7 @@ def test_mail_that_waits_with_a_dead_link_is_not_sent(kind, ada, capsys, mailout
     OutgoingMail.objects.queue_link(link)
 
     restored(capsys)
-    Worker().round()
+    Worker().work_round()
 
     assert mailoutbox == []
     assert OutgoingMail.objects.get().state == State.DROPPED

@@ -33,7 +33,7 @@ def states():
 
 def test_status_is_ok(settings):
     SigningKey.objects.make_first()
-    Heartbeat.objects.beat("round")
+    Heartbeat.objects.record_done("round")
     found = states()
 
     # The tests' settings are not fit for production, and their role owns the tables.
@@ -75,7 +75,7 @@ def test_mails_that_are_put_off_are_told():
 def test_silent_mail_worker_is_told(time_machine):
     time_machine.move_to("2026-11-21T12:00:00Z", tick=False)
     assert states()["worker"] == "degraded"
-    Heartbeat.objects.beat("round")
+    Heartbeat.objects.record_done("round")
     assert states()["worker"] == "ok"
     time_machine.shift(601)
     assert states()["worker"] == "degraded"

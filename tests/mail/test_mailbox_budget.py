@@ -24,29 +24,29 @@ def sent():
 def test_spellings_of_an_address_share_an_hour(api):
     for number in range(15):
         api.post("/auth/signup", {"email": f"Victim+{number}@example.net"})
-    Worker().round()
+    Worker().work_round()
     assert sent() == LIMIT
 
     with time_machine.travel(timezone.now() + timedelta(minutes=30)):
-        Worker().round()
+        Worker().work_round()
         assert sent() == LIMIT
     with time_machine.travel(timezone.now() + timedelta(hours=1, minutes=1)):
-        Worker().round()
+        Worker().work_round()
     assert sent() == 15
 
 
 def test_flood_does_not_delay_links_for_the_user_and_is_given_up(ada, api):
     for number in range(15):
         api.post("/auth/signup", {"email": f"ada+{number}@example.com"})
-    Worker().round()
+    Worker().work_round()
     api.post("/password-changes", {"email": ada.email})
-    Worker().round()
+    Worker().work_round()
     assert OutgoingMail.objects.get(email=ada.email).state == State.SENT
 
     invitation, now = Invitation.objects.invite(ada, "ada+new@example.com"), timezone.now()
     waiting = OutgoingMail.objects.filter(state=State.READY)
     assert waiting.update(due_at=now, created_at=now - GIVE_UP_AFTER) == 6
-    Worker().round()
+    Worker().work_round()
     assert OutgoingMail.objects.filter(state=State.DROPPED).count() == 5
     assert waiting.get().link_id == invitation.pk  # until it expires
 
@@ -57,9 +57,9 @@ def test_invitations_wait_tells_nobody_who_is_registered(ada, api, new_user, is_
         new_user("vic@example.com")
     for tag in ["", "", "", "", "", "+0", "+1", "+2", "+3", "+4"]:
         api.post("/auth/signup", {"email": f"vic{tag}@example.com"})
-    Worker().round()
+    Worker().work_round()
     invitation = Invitation.objects.invite(ada, "vic@example.com")
-    Worker().round()
+    Worker().work_round()
 
     assert OutgoingMail.objects.get(link_id=invitation.pk).state == State.READY
 
@@ -70,7 +70,7 @@ def test_kinds_and_companies_share_it_and_admins_see_what_waits(api, new_user):
         for number in range(4):
             bearer(admin).post("/invitations", {"email": f"friend+{number}@example.net"})
     api.post("/auth/signup", {"email": "friend@example.net"})
-    Worker().round()
+    Worker().work_round()
 
     assert sent() == LIMIT
     shown = [
@@ -84,11 +84,11 @@ def test_kinds_and_companies_share_it_and_admins_see_what_waits(api, new_user):
 def test_links_that_support_sends_count_and_notices_do_not_wait(ada):
     for _ in range(LIMIT + 2):
         PasswordChange.objects.mail_to(ada, actor=ada)
-        Worker().round()
+        Worker().work_round()
     assert sent() == LIMIT
 
     ada.send_notice("password_changed")
-    Worker().round()
+    Worker().work_round()
     assert mail.outbox[-1].subject == "Your password was changed"
 
 
@@ -97,6 +97,6 @@ def test_workers_who_race_send_no_more(ada):
     for number in range(2 * LIMIT):
         Invitation.objects.invite(ada, f"friend+{number}@example.net")
 
-    race(*[Worker().round] * 4)
+    race(*[Worker().work_round] * 4)
 
     assert sent() == LIMIT

@@ -104,7 +104,7 @@ def test_caller_gets_all_that_is_stored(traces):
 @pytest.mark.django_db
 def test_rows_with_a_former_address_are_exported_unless_another_user_has_it(zeb, ada, new_user):
     bearer(ada).patch(f"/users/{zeb.pk}", {"role": "member"})
-    Worker().round()
+    Worker().work_round()
     call_command("changeemail", EMAIL, "second@example.net")
     before = export(User.objects.get(pk=zeb.pk), None)
     new_user(EMAIL)
@@ -126,7 +126,7 @@ def test_export_does_not_tell_which_address_is_taken(bob, eve, time_machine):
             asked = {"email": wanted, "password": PASSWORD}
             assert bearer(bob).post("/auth/email-changes", asked).status_code == 200
             before = bearer(bob).get("/auth/me/data").getvalue().decode()
-            Worker().round()
+            Worker().work_round()
             after = bearer(bob).get("/auth/me/data").getvalue().decode()
             exports.append([
                 re.sub(r'"request_id":"[^"]*"', "", text).replace(f'"new":"{wanted}"', "")
@@ -169,7 +169,7 @@ def test_export_log_assistant_and_mail_show_who_did_it_by_one_rule(ada, bob, eve
     press = {"_do": "make_member", "post": "yes", "confirmed": bob.email}
     operator.post(f"/admin/accounts/user/{bob.pk}/change/", press)
     as_eve.post("/invitations", {"email": bob.email})
-    Worker().round()
+    Worker().work_round()
 
     rest = as_ada.get("/audit").json()
     assistant = use(as_ada, "list_events")["structuredContent"]

@@ -86,7 +86,7 @@ def test_former_addresses_go_too(zeb, new_user):
     change_address(zeb, "second@example.net")
     call_command("changeemail", "second@example.net", "third@example.net")
     call_command("changeemail", "third@example.net", "fourth@example.net")
-    Worker().round()
+    Worker().work_round()
     new_user("third@example.net")  # somebody else's, by now
     API().post("/auth/login", {"email": "third@example.net", "password": PASSWORD})
     Erasure.objects.erase(User.objects.get(pk=zeb.pk), actor=None)
@@ -102,7 +102,7 @@ def test_former_addresses_go_too(zeb, new_user):
 def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
     body = {"email": "wanted@example.net", "password": PASSWORD}
     assert bearer(zeb).post("/auth/email-changes", body).status_code == 200
-    Worker().round()
+    Worker().work_round()
     bearer(eve).post("/invitations", {"email": "wanted@example.net"})
     Erasure.objects.erase(zeb, actor=None)
     finish()
@@ -119,7 +119,7 @@ def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
 def test_person_is_told_by_a_last_mail(traces, language):
     User.objects.filter(pk=traces.pk).update(language=language)
     Erasure.objects.erase(traces, actor=None)
-    Worker().round()
+    Worker().work_round()
 
     told = [one for one in mail.outbox if one.to == [EMAIL]][-1]
     subjects = {"en": "has been deleted", "de": "wurde gelöscht", "sv": "har raderats"}
@@ -323,7 +323,7 @@ def test_command_asks_for_the_companys_name(ada, monkeypatch):
 
 @pytest.mark.django_db
 def test_operators_company_stays(operator):
-    company = Account.objects.operators()
+    company = Account.objects.get_or_create_operators()
     page = f"/admin/accounts/account/{company.pk}/change/"
 
     assert "for good" not in operator.get(page).content.decode()
@@ -407,7 +407,7 @@ def new_password(user, number):
 
 
 def refresh(user, number):
-    return partial(API().post, "/auth/refresh", {"refresh_token": str(tokens.issue(user)[1])})
+    return partial(API().post, "/auth/refresh", {"refresh_token": str(tokens.issue_pair(user)[1])})
 
 
 def add_factor(user, number):
@@ -443,7 +443,7 @@ OTHERS = {
     "invite": lambda user, n: partial(
         bearer(user).post, "/invitations", {"email": f"friend{n}@example.net"}
     ),
-    "mails": lambda user, _: user.send_notice("password_changed") or Worker().round,
+    "mails": lambda user, _: user.send_notice("password_changed") or Worker().work_round,
     "erase": lambda user, _: partial(attempt, user),
 }
 

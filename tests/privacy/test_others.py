@@ -22,7 +22,11 @@ NAME = " ".join(NAMES)
 
 def test_operator_who_changed_a_colleagues_email_is_not_taken_for_them(new_user):
     """Nor is what they were called before forgotten over it."""
-    operators = {"account": Account.objects.operators(), "is_staff": True, "is_superuser": True}
+    operators = {
+        "account": Account.objects.get_or_create_operators(),
+        "is_staff": True,
+        "is_superuser": True,
+    }
     boss = new_user("former@example.com", **operators)
     colleague = new_user("theirs@example.com", **operators)
     change_by_operator(boss, "boss@example.com", colleague)
@@ -94,7 +98,7 @@ def test_trail_of_a_company_of_the_same_name_stays(operator, ada, as_eve, eve):
 
 @pytest.mark.parametrize("name", ["Operators", "op@example.com", "company.changed", "name"])
 def test_operators_log_stays_whatever_a_deleted_company_was_called(operator, ada, as_ada, name):
-    operators = Account.objects.operators()
+    operators = Account.objects.get_or_create_operators()
     as_ada.patch("/account", {"name": name})
     for called in ("Others", "Operators"):
         operator.post(f"/admin/accounts/account/{operators.pk}/change/", {"name": called})

@@ -27,7 +27,7 @@ def four(kept_key, tmp_path_factory):
 
 
 def access_token(user):
-    return str(tokens.issue(user)[0])
+    return str(tokens.issue_pair(user)[0])
 
 
 def log_in(email="ada@example.com", password=PASSWORD, **headers):
@@ -87,7 +87,7 @@ def test_of_300_calls_of_a_user_the_limit_is_let_through(four, ada):
 
 
 def test_of_300_credential_calls_the_limit_is_let_through(four, ada):
-    refresh = {"refresh_token": str(tokens.issue(ada)[1])}
+    refresh = {"refresh_token": str(tokens.issue_pair(ada)[1])}
     answers = burst(four, [message("POST", "/auth/refresh", refresh)] * 300)
 
     assert statuses(answers) == {200: 10, 429: 290}
@@ -143,7 +143,7 @@ def test_lock_and_throttle_answer_the_same_bytes(four, redis, ada, email, passwo
 def test_lock_of_a_refresh_token_answers_the_same_bytes(four, redis, ada):
     for _ in range(5):
         Lockout.objects.record_failure(ada.email)
-    cookie = f"service_refresh={tokens.issue(ada)[1]}"
+    cookie = f"service_refresh={tokens.issue_pair(ada)[1]}"
     throttled, locked = refusals(four, redis, message("POST", "/auth/refresh", Cookie=cookie))
 
     assert without_date(throttled) == without_date(locked)

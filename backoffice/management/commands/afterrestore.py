@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from accounts.models import User
-from accounts.prompts import prompting
+from accounts.prompts import terminal_prompt
 from audit import trail
 from audit.models import Kind
 from keys.models import SigningKey
@@ -45,7 +45,7 @@ class Command(BaseCommand):
 
 
 def is_confirmed(question: str) -> bool:
-    with prompting():
+    with terminal_prompt():
         return input(question).strip().lower() in {"y", "yes"}
 
 

@@ -108,7 +108,7 @@ def keys() -> tuple[State, str]:
 
 
 def mail_queue() -> tuple[State, str]:
-    mails = OutgoingMail.objects.queue()
+    mails = OutgoingMail.objects.measure_queue()
     longest = f"{mails.longest.total_seconds():.0f} s"
     words = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
     words += f", {mails.put_off} postponed" if mails.put_off else ""
@@ -116,7 +116,7 @@ def mail_queue() -> tuple[State, str]:
 
 
 def mail_worker() -> tuple[State, str]:
-    last = Heartbeat.objects.age("round")
+    last = Heartbeat.objects.time_since("round")
     if last == timedelta.max:
         return "degraded", "has never run"
     words = f"last round {last.total_seconds():.0f} s ago"

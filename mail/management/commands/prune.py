@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from mail.retention import prune
+from mail.retention import prune_all
 
 
 class Command(BaseCommand):
@@ -14,5 +14,5 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: object, **options: Any) -> None:
-        for name, count in prune().items():
+        for name, count in prune_all().items():
             self.stdout.write(f"{name}: {count} deleted")

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from mail.heartbeat import SILENT_AFTER, Heartbeat
-from mail.retention import work_off
+from mail.retention import process_backlog
 from mail.worker import Worker
 
 
@@ -30,13 +30,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         if options["check"]:
-            if Heartbeat.objects.age("round") > SILENT_AFTER:
+            if Heartbeat.objects.time_since("round") > SILENT_AFTER:
                 raise CommandError("No mail worker has run for ten minutes.")
             return
         worker = Worker()
         if options["once"]:
-            reached = worker.round(by=timezone.now())
-            while work_off():
+            reached = worker.work_round(by=timezone.now())
+            while process_backlog():
                 pass
             if not reached:
                 raise SystemExit(1)

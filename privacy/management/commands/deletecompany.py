@@ -6,7 +6,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import Account
-from accounts.prompts import prompting
+from accounts.prompts import terminal_prompt
 from privacy.management.commands.erase import show_progress
 from privacy.models import Erasure
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
             raise CommandError("The operators' company cannot be deleted.")
         people = account.users.count()
         asked = f"Erase {account.name} and its {people} users for good? Type the company's name: "
-        with prompting():
+        with terminal_prompt():
             if not options["yes"] and input(asked).strip() != account.name:
                 raise CommandError("Nothing was deleted.")
         Erasure.objects.delete_company(account, actor=None)

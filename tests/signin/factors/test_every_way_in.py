@@ -24,7 +24,7 @@ def consent(email):
 
 
 def ways(user):
-    link = PasswordChange.objects.make(user)
+    link = PasswordChange.objects.make_link(user)
     login = {"email": user.email, "password": PASSWORD}
     new = {"token": link.token, "password": "a new password"}
     admin = {"username": user.email, "password": PASSWORD}

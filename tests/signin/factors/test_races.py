@@ -174,7 +174,7 @@ def test_first_factor_races_with_a_password_link(ada):
     for _ in range(TIMES):
         api = bearer(ada)
         options = api.post("/auth/factors/passkeys/options", PROOF).json()
-        link = PasswordChange.objects.make(ada)
+        link = PasswordChange.objects.make_link(ada)
         added, (status, body) = race(
             partial(
                 api.post,
