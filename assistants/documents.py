@@ -44,7 +44,7 @@ threads = ThreadPoolExecutor(8, "metadata")
 def is_url(client_id: str) -> bool:
     """Whether a client_id is the URL of a document: https on port 443, with a path, and without
     user, fragment and dot segments."""
-    parts = redirects.split(client_id) if client_id.startswith("https://") else None
+    parts = redirects.split_uri(client_id) if client_id.startswith("https://") else None
     if parts is None or len(client_id) > LONGEST_URL or parts.path in {"", "/"}:
         return False
     if parts.port not in {None, 443} and not settings.METADATA_DOCUMENTS_TEST_AUTHORITY:
@@ -53,14 +53,14 @@ def is_url(client_id: str) -> bool:
     return not {".", ".."} & set(segments)
 
 
-def fetch(url: str) -> tuple[dict[str, object], timedelta]:
+def fetch_document(url: str) -> tuple[dict[str, object], timedelta]:
     """The document at a URL that `is_url`, and how long to keep it.
 
     Raises UnusableMetadata unless it can be fetched within SECONDS.
     """
     if not waiting.acquire(blocking=False):
         raise UnusableMetadata
-    loading = threads.submit(download, url, time.monotonic() + SECONDS)
+    loading = threads.submit(download_document, url, time.monotonic() + SECONDS)
     try:
         return loading.result(SECONDS)
     except (OSError, ValueError, http.client.HTTPException, RecursionError):
@@ -70,7 +70,7 @@ def fetch(url: str) -> tuple[dict[str, object], timedelta]:
         waiting.release()
 
 
-def download(url: str, deadline: float) -> tuple[dict[str, object], timedelta]:
+def download_document(url: str, deadline: float) -> tuple[dict[str, object], timedelta]:
     """Raises OSError, ValueError or HTTPException if there is no valid document."""
     parts = urlsplit(url)
     host, port = str(parts.hostname), parts.port or 443

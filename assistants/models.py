@@ -56,7 +56,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
         if known is not None:
             return known
         try:
-            document, lifetime = documents.fetch(client_id)
+            document, lifetime = documents.fetch_document(client_id)
             described = registration.read_document(client_id, document)
         except UnusableMetadata:
             if same.update(fresh_until=now + documents.SHORTEST):
@@ -111,9 +111,9 @@ class Client(models.Model):
         return self.name
 
     @property
-    def host(self) -> str:
+    def document_host(self) -> str:
         """The host that serves its metadata document; "" without one."""
-        return redirects.host(self.url) if self.url else ""
+        return redirects.shown_host(self.url) if self.url else ""
 
 
 def read_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
@@ -207,17 +207,17 @@ class Grant(models.Model):
     @property
     def host(self) -> str:
         """The host that the user is sent back to, which a client cannot fake."""
-        return redirects.host(self.redirect_uri)
+        return redirects.shown_host(self.redirect_uri)
 
     @property
     def expires_at(self) -> datetime:
         return self.created_at + self.lifetime()
 
     @property
-    def code(self) -> str:
+    def authorization_code(self) -> str:
         return signing.Signer(salt=CODE).sign_object([str(self.pk), 0])
 
-    def tokens(self) -> dict[str, object]:
+    def token_response(self) -> dict[str, object]:
         """The current pair, as the token endpoint answers it (RFC 6749 §5.1)."""
         now, end = int(time.time()), int(self.expires_at.timestamp())
         expires = min(now + settings.ACCESS_TOKEN_SECONDS, end)
@@ -258,14 +258,14 @@ class Grant(models.Model):
         with transaction.atomic():
             redeemed = self.is_live() and young.update(redeemed_at=now, used_at=now)
             if redeemed:
-                trail.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.detail())
+                trail.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.event_detail())
                 self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
         if not redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
                 self.end(reason="code used twice")
             raise InvalidGrant
 
-    def rotate(self, generation: int) -> None:
+    def rotate_refresh_token(self, generation: int) -> None:
         """Replace the refresh token of this generation; one conditional UPDATE decides races.
 
         For GRACE the preceding token is still exchanged for the current one, since clients refresh
@@ -285,7 +285,7 @@ class Grant(models.Model):
                 self.end(reason="refresh token used twice")
             raise InvalidGrant
         if self.used_from != address:
-            elsewhere = self.detail() | {"first_address": self.used_from}
+            elsewhere = self.event_detail() | {"first_address": self.used_from}
             trail.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **elsewhere)
 
     def end(self, actor: User | None = None, **detail: str) -> bool:
@@ -296,7 +296,7 @@ class Grant(models.Model):
         user = self.user
         if actor is not None and actor != user:
             actor.require_can_manage(user)
-        about = self.detail() | detail
+        about = self.event_detail() | detail
         about |= {"subject": user}
         with transaction.atomic():
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)
@@ -305,7 +305,7 @@ class Grant(models.Model):
                 trail.record(Kind.ASSISTANT_ENDED, actor=actor, **about)
         return ended
 
-    def detail(self) -> dict[str, Any]:
+    def event_detail(self) -> dict[str, Any]:
         """The details of an audit event about the grant."""
         document = {"document": self.client.url} if self.client.url else {}
         claims = {"client": self.client.name}

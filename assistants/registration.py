@@ -27,7 +27,8 @@ def read_metadata(metadata: object) -> dict[str, Any]:
     given = metadata if isinstance(metadata, dict) else {}
     listed = given.get("redirect_uris")
     texts = [uri for uri in listed if isinstance(uri, str)] if isinstance(listed, list) else []
-    uris = [uri for uri in dict.fromkeys(texts) if len(uri) <= LONGEST_URI and redirects.split(uri)]
+    short = [uri for uri in dict.fromkeys(texts) if len(uri) <= LONGEST_URI]
+    uris = [uri for uri in short if redirects.split_uri(uri)]
     if not uris:
         problem = "redirect_uris: at least one must be https or loopback http."
         raise OAuthError("invalid_redirect_uri", problem)

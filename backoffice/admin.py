@@ -99,7 +99,7 @@ class UserAdmin(PanelAdmin):
         return acting_user(request).is_superuser and row != request.user
 
     def erase_row(self, request: HttpRequest, row: User) -> str:
-        erasure = Erasure.objects.erase(row, acting_user(request))
+        erasure = Erasure.objects.erase_user(row, acting_user(request))
         return f"Deleted {self.heading_of(row)}. The audit log will soon show {erasure} instead."
 
     def erasure_counts(self, row: User) -> dict[str, str]:

@@ -109,7 +109,7 @@ def assistants(people: list[Any]) -> Iterator[str]:
     for person in people:
         version = person.token_version
         grant = Grant.objects.create(user=person, client=client, token_version=version)
-        yield f"Bearer {grant.tokens()['access_token']}"
+        yield f"Bearer {grant.token_response()['access_token']}"
 
 
 def whoami(bearer: str) -> Request:
@@ -133,9 +133,9 @@ def cast() -> list[Call]:
     """All the calls, floors first."""
     from accounts import tokens
     from accounts.models import User
-    from keys.cache import prepare
+    from keys.cache import prepare_keys
 
-    prepare()
+    prepare_keys()
     user("ada@example.com")
     ada = User.objects.get(email="ada@example.com")
     refused = user("greedy@example.com")

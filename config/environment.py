@@ -34,7 +34,7 @@ def stop(name: str, problem: str) -> NoReturn:
     raise SystemExit(f"{name}: {problem}")
 
 
-def given(name: str, default: str) -> str:
+def environment_value(name: str, default: str) -> str:
     """The variable's value, or the content of the file that NAME_FILE names, or the default."""
     old = OLD_NAMES.get(name, "")
     if old in os.environ and name not in os.environ:
@@ -56,18 +56,18 @@ def read(name: str, default: str, kind: Kind[Parsed]) -> Parsed:
     start; its text is not shown, since libraries quote the value in it."""
     parse, meaning = kind
     try:
-        return parse(given(name, default))
+        return parse(environment_value(name, default))
     except Exception:
         stop(name, f"must be {meaning}")
 
 
-def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
+def read_integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
     """A whole number from low to high, inclusive."""
     parse = TypeAdapter(Annotated[int, Field(ge=low, le=high)]).validate_python
     return read(name, str(default), (parse, f"a whole number from {low} to {high}"))
 
 
-def choice(name: str, default: str, choices: Sequence[str]) -> Any:
+def read_choice(name: str, default: str, choices: Sequence[str]) -> Any:
     """One of the choices, in any case."""
     known = {word.lower(): word for word in choices}
     return read(name, default, (lambda value: known[value.lower()], f"one of {', '.join(choices)}"))
@@ -225,7 +225,7 @@ def secret_key(name: str, path: Path) -> str:
     return read(name, kept, (matching(r"[\s\S]{32,}"), "at least 32 characters long"))
 
 
-def commit(name: str, repository: Path) -> str:
+def commit_of_clone(name: str, repository: Path) -> str:
     """The variable's value, or else the commit that a clone is at. It is read from the log that git
     keeps of HEAD: git itself refuses to work in another user's clone."""
     try:
@@ -245,12 +245,12 @@ def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
     return not parts.path and not is_elsewhere and validate_host(host, hosts)
 
 
-def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
+def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
     """The domain of passkeys, by default the first address's host, and the origins of these
     addresses at which browsers accept it (WebAuthn Level 3 §5.1.3). If they do at none, the domain
     is "": passkeys need a domain name and, except on localhost, https."""
     host = urlsplit(urls[0]).hostname or ""
-    domain = given(name, host).lower()
+    domain = environment_value(name, host).lower()
     origins = ["{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls]
     is_address = re.fullmatch(r"[0-9.]+|.*:.*", domain)
     usable = [url for url in origins if verify_rp_id(domain, url) and not is_address]

@@ -46,7 +46,7 @@ def state_of_keys() -> list[Metric]:
     age = now - signer.signs_from.timestamp() if signer else None
     waits = [key.signs_from.timestamp() - now for key in keys]
     following = min((wait for wait in waits if wait > 0), default=-1)
-    unreadable, ahead = len(signing_keys.unreadable()), signing_keys.seconds_ahead
+    unreadable, ahead = len(signing_keys.unreadable_kids()), signing_keys.seconds_ahead
     return [
         Gauge("signing_key_age_seconds", "Since the current key began to sign.", age),
         Gauge("next_signing_key_seconds", "Until the next key signs; -1 for none.", following),

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from config.schema import document
+from config.schema import openapi_json
 from keys.cache import signing_keys
 from pages.views import asks_for_a_page, error_page
 from throttling.limiter import limiter
@@ -30,11 +30,11 @@ class HealthView(JSONView):
         responses={200: dict, 503: dict},
     )
     def get(self, request: Request) -> Response:
-        limits = limiter.state()
+        limits = limiter.store_state()
         try:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT 1")
-            keys = "missing" if signing_keys.unreadable() else "ok"
+            keys = "missing" if signing_keys.unreadable_kids() else "ok"
         except Error:
             body = {"status": "unavailable", "database": "unavailable", "limiter": limits}
             return Response(body | {"error": "service unavailable"}, 503)
@@ -59,7 +59,7 @@ class SchemaView(CountedView):
     @extend_schema(operation_id="getSchema", summary="Get this document", responses={200: dict})
     def get(self, request: Request) -> HttpResponse:
         headers = {"Cache-Control": "public, max-age=60"}
-        return HttpResponse(document(), content_type="application/json", headers=headers)
+        return HttpResponse(openapi_json(), content_type="application/json", headers=headers)
 
 
 class NotFoundView(CountedView):

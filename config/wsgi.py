@@ -19,17 +19,17 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     return django_application(environ, start_response)
 
 
-def load() -> None:
+def prepare_process() -> None:
     """Import every view, compute the dummy hash and read the signing keys before workers fork."""
     import config.urls  # noqa: F401
-    from keys.cache import prepare
+    from keys.cache import prepare_keys
     from signin import login
 
     login.dummy_hash()
-    prepare()
+    prepare_keys()
     connections.close_all()  # each process opens its own
     # Only now: commands may take longer, and no thread may run when workers fork.
     settings.DATABASES["default"] |= settings.DATABASE_OF_REQUESTS
 
 
-load()
+prepare_process()

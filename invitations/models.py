@@ -87,10 +87,10 @@ class InvitationQuerySet(LinkQuerySet):
             consultant_id=consultant_id,
             language=language or inviter.language,
         )
-        self.add(invitation, inviter)
+        self.create_and_mail(invitation, inviter)
         return invitation
 
-    def add(self, invitation: "Invitation", actor: User | None) -> None:
+    def create_and_mail(self, invitation: "Invitation", actor: User | None) -> None:
         """Save a new invitation, and queue its mail. Raises as `check_and_count`."""
         with transaction.atomic():
             self.check_and_count(invitation, actor)
@@ -99,7 +99,7 @@ class InvitationQuerySet(LinkQuerySet):
     def save_and_mail(self, invitation: "Invitation", actor: User | None) -> None:
         """Save and mail an invitation that `check_and_count` accepted in this transaction."""
         invitation.save(force_insert=True)
-        invitation.record(Kind.INVITATION_CREATED, actor)
+        invitation.record_step(Kind.INVITATION_CREATED, actor)
         OutgoingMail.objects.queue_link(invitation)
 
     def check_and_count(self, invitation: "Invitation", actor: User | None) -> None:
@@ -132,7 +132,7 @@ class InvitationQuerySet(LinkQuerySet):
         revoked = []
         for invitation in sent.select_for_update():
             if self.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()):
-                invitation.record(Kind.INVITATION_REVOKED, actor)
+                invitation.record_step(Kind.INVITATION_REVOKED, actor)
                 revoked.append(invitation.email)
         return revoked
 
@@ -241,7 +241,7 @@ class Invitation(EmailedLink):
         """The state of its mail; None once that is pruned."""
         return OutgoingMail.objects.newest_delivery(self.pk).first()
 
-    def record(self, kind: Kind, actor: User | None = None) -> None:
+    def record_step(self, kind: Kind, actor: User | None = None) -> None:
         """Record a step of the invitation in the audit log, in the step's transaction."""
         trail.record(
             kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
@@ -263,7 +263,7 @@ class Invitation(EmailedLink):
             count_mail(self.account_id, self.email)
             if not same.update(generation=F("generation") + 1, expires_at=expiry()):
                 raise InvitationClosed
-            self.record(Kind.INVITATION_RESENT, actor)
+            self.record_step(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.queue_link(self)
         self.refresh_from_db()
         vars(self).pop("mail", None)
@@ -275,7 +275,7 @@ class Invitation(EmailedLink):
         with transaction.atomic():
             if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
                 raise InvitationClosed
-            self.record(Kind.INVITATION_REVOKED, actor)
+            self.record_step(Kind.INVITATION_REVOKED, actor)
 
     def accept(self, first_name: str, last_name: str, password: str, language: str) -> User:
         """Use the link up and create the user; `password` is a hash. In the caller's transaction.

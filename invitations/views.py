@@ -63,23 +63,23 @@ class InvitationsView(AdminView, ListAPIView):
     def post(self, request: SignedInRequest) -> Response:
         if "invitations" in request.data:
             several = validated_body(InviteSeveralSerializer, request)["invitations"]
-            items = [self.outcome(request, body, first=n == 0) for n, body in enumerate(several)]
+            items = [self.answer_item(request, one, first=n == 0) for n, one in enumerate(several)]
             return Response({"items": items})
-        return Response(self.invite(request, request.data), 201)
+        return Response(self.invite_one(request, request.data), 201)
 
-    def invite(self, request: SignedInRequest, body: Data) -> dict[str, object]:
+    def invite_one(self, request: SignedInRequest, body: Data) -> dict[str, object]:
         """Invite by one body; returns it as InvitationSerializer represents it."""
         checked = InviteSerializer(data=body)
         checked.is_valid(raise_exception=True)
         invitation = Invitation.objects.invite(request.user, **checked.validated_data)
         return dict(InvitationSerializer(invitation).data)
 
-    def outcome(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
+    def answer_item(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
         """The answer for one of several: that of `invite`, or the address and the error."""
         try:
             if not first:  # counted with the request
                 self.count_one_more(request)
-            return self.invite(request, body)
+            return self.invite_one(request, body)
         except (APIException, PermissionDenied) as error:
             email = printable_text(str(body.get("email", "")), MAX_LENGTH)
             return {"email": email} | self.handle_exception(error).data
@@ -113,10 +113,10 @@ class InvitationView(AdminView):
         responses={204: None, 409: Raises(InvitationClosed)},
     )
     def delete(self, request: SignedInRequest, invitation_id: UUID) -> Response:
-        self.invitation(request, invitation_id).revoke(request.user)
+        self.get_invitation_or_404(request, invitation_id).revoke(request.user)
         return Response(status=204)
 
-    def invitation(self, request: SignedInRequest, invitation_id: UUID) -> Invitation:
+    def get_invitation_or_404(self, request: SignedInRequest, invitation_id: UUID) -> Invitation:
         invitations = Invitation.objects.select_related("account")
         company = request.user.account_id
         found: Invitation = get_object_or_404(invitations, pk=invitation_id, account=company)
@@ -139,7 +139,7 @@ class ResendView(InvitationView):
         },
     )
     def post(self, request: SignedInRequest, invitation_id: UUID) -> Response:
-        invitation = self.invitation(request, invitation_id)
+        invitation = self.get_invitation_or_404(request, invitation_id)
         invitation.resend(request.user)
         return Response(InvitationSerializer(invitation).data)
 

@@ -28,7 +28,7 @@ class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
         """Add a new key that signs after `delay` seconds, by the database's clock."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        key = SigningKey.of(private, Now() + timedelta(seconds=delay))
+        key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():
             key.save()
             key.refresh_from_db()
@@ -92,7 +92,7 @@ class SigningKey(models.Model):
         return self.kid
 
     @classmethod
-    def of(cls, private: rsa.RSAPrivateKey, signs_from: Any = None) -> "SigningKey":
+    def from_private_key(cls, private: rsa.RSAPrivateKey, signs_from: Any = None) -> "SigningKey":
         """A row for the key, not saved. Its `kid` is the key's thumbprint (RFC 7638)."""
         members = RSAAlgorithm.to_jwk(private.public_key(), as_dict=True)
         required = {name: members[name] for name in ("e", "kty", "n")}

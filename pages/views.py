@@ -28,7 +28,7 @@ MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoE
 LINKS = {kind.page: kind for kind in MAILED}
 
 
-def page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
+def render_page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
     """A page in the language of Django's language cookie, or else Accept-Language."""
     language = translation.get_language_from_request(request)
     with translation.override(language):
@@ -49,7 +49,7 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
 def error_page(request: Request, answer: Response) -> HttpResponse:
     """An error answer as a page, with the answer's status and headers."""
     status, wait = answer.status_code, int(answer.headers.get("Retry-After", 0))
-    response = page(request, "error", status, wait=wait, missing=status == 404)
+    response = render_page(request, "error", status, wait=wait, missing=status == 404)
     for name, value in answer.headers.items():
         response.headers.setdefault(name, value)
     return response
@@ -70,7 +70,7 @@ class PageView(CountedView):
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
         origin = f"{request.scheme}://{request.get_host()}"
-        return page(request, name, passkeys=origin in settings.PASSKEYS_ORIGINS)
+        return render_page(request, name, passkeys=origin in settings.PASSKEYS_ORIGINS)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         return error_page(self.request, super().handle_exception(exc))
@@ -93,7 +93,7 @@ class ChangePasswordView(PageView):
 
 class LinkSerializer(serializers.Serializer):
     token = TextField(max_length=512)
-    page = OneOfField(LINKS)
+    render_page = OneOfField(LINKS)
 
 
 class LinkView(CredentialView):

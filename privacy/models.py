@@ -42,7 +42,7 @@ def forget_emails(emails: set[str], kinds: str = "") -> None:
 
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
-    def erase(self, user: User, actor: User | None) -> "Erasure":
+    def erase_user(self, user: User, actor: User | None) -> "Erasure":
         """Erase a user permanently. The mail worker then pseudonymises the audit log. `actor` is a
         superuser, or None for a command.
 

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from accounts.generics import ProtectedView, SignedInRequest, validated_query
 from accounts.models import User
-from privacy.export import export
+from privacy.export import export_user
 from throttling.views import CredentialThrottle
 
 LISTS = ["consultant", "manages", "assistants", "authenticator_apps", "passkeys"]
@@ -40,6 +40,6 @@ class DataView(ProtectedView):
     def get(self, request: SignedInRequest) -> Response:
         before = validated_query(DataQuerySerializer, request).get("before")
         try:
-            return Response(export(request.user, request.user, before))
+            return Response(export_user(request.user, request.user, before))
         except User.DoesNotExist:  # erased meanwhile
             raise NotAuthenticated from None

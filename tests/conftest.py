@@ -153,7 +153,7 @@ def new_private_key():
 @pytest.fixture(scope="session")
 def session_key():
     """The signing key of all tests that are not about keys; it is in no database."""
-    key = SigningKey.of(new_private_key(), timezone.now())
+    key = SigningKey.from_private_key(new_private_key(), timezone.now())
     assert key.private  # decrypted by the SECRET_KEY of all tests, and kept
     return key
 
@@ -439,7 +439,8 @@ def commands():
 @pytest.fixture
 def costs():
     """Makes a call and gives its status, its statements and its Redis commands."""
-    limiter.count("public", "198.51.100.1", 10, strict=True)  # connects, and loads the script
+    # Connects, and loads the script.
+    limiter.count_request("public", "198.51.100.1", 10, strict=True)
 
     def measure(call):
         statements = []

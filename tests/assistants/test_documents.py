@@ -204,7 +204,7 @@ def test_slow_servers_hold_two_threads_up_at_most(server):
     server.pause = 0.3
     with ThreadPoolExecutor(6) as pool:
         began = time.monotonic()
-        tries = [pool.submit(documents.fetch, server.url) for _ in range(6)]
+        tries = [pool.submit(documents.fetch_document, server.url) for _ in range(6)]
         refused = [isinstance(one.exception(), documents.UnusableMetadata) for one in tries]
 
     assert all(refused)

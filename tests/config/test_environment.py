@@ -276,13 +276,13 @@ def test_commit_is_that_of_the_clone_unless_it_is_given(monkeypatch, tmp_path):
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     monkeypatch.delenv("COMMIT", raising=False)
-    assert environment.commit("COMMIT", tmp_path / ".git") == "unknown"
+    assert environment.commit_of_clone("COMMIT", tmp_path / ".git") == "unknown"
     git("init")
     for message in ("First", "Second"):
         git("commit", "--allow-empty", "-m", message)
         at = git("rev-parse", "--short=12", "HEAD")
-        assert environment.commit("COMMIT", tmp_path / ".git") == at
+        assert environment.commit_of_clone("COMMIT", tmp_path / ".git") == at
     git("checkout", "HEAD~1")
-    assert environment.commit("COMMIT", tmp_path / ".git") != at
+    assert environment.commit_of_clone("COMMIT", tmp_path / ".git") != at
     monkeypatch.setenv("COMMIT", "2.0.0")
-    assert environment.commit("COMMIT", tmp_path / ".git") == "2.0.0"
+    assert environment.commit_of_clone("COMMIT", tmp_path / ".git") == "2.0.0"

@@ -25,7 +25,7 @@ def test_answers_any_host(api):
 
 
 def test_lost_store_is_degraded(api, monkeypatch):
-    monkeypatch.setattr(limiter, "state", lambda: "fallback")
+    monkeypatch.setattr(limiter, "store_state", lambda: "fallback")
 
     assert api.get("/health").json()["status"] == "degraded"
 

@@ -148,7 +148,7 @@ def test_changed_secret_encrypts_the_keys_anew(secrets, first):
     assert OLD not in row.private_key
     secrets(NEW, OLD)
     assert signing_keys.signer.kid == row.kid
-    cache.prepare()
+    cache.prepare_keys()
     secrets(NEW)
 
     assert signing_keys.signer.kid == row.kid
@@ -159,9 +159,9 @@ def test_key_that_cannot_be_decrypted_verifies_and_signs_nothing(secrets, first,
     secrets(NEW)
 
     assert me(access) == 200
-    assert signing_keys.unreadable() == [first.kid]
+    assert signing_keys.unreadable_kids() == [first.kid]
     assert API().get("/health").json()["keys"] == "missing"
     answer = API().post("/auth/login", {"email": ada.email, "password": "correct horse battery"})
     assert (answer.status_code, answer.json()) == (503, {"error": "service unavailable"})
     with pytest.raises(SystemExit, match="SECRET_KEY decrypts no signing key"):
-        cache.prepare()
+        cache.prepare_keys()

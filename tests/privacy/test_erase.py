@@ -60,7 +60,7 @@ def found(zeb, text):
 @pytest.mark.django_db
 def test_erasure_leaves_no_trace_in_any_table(traces):
     assert len(found(traces, dump())) > 20
-    Erasure.objects.erase(traces, actor=None)
+    Erasure.objects.erase_user(traces, actor=None)
     finish()
 
     assert found(traces, dump()) == []
@@ -73,7 +73,7 @@ def change_address(user, email):
 
 @pytest.mark.django_db
 def test_person_who_is_invited_again_can_come_back(zeb, as_ada):
-    Erasure.objects.erase(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, actor=None)
     as_ada.post("/invitations", {"email": EMAIL})
     finish()
 
@@ -89,7 +89,7 @@ def test_former_addresses_go_too(zeb, new_user):
     Worker().work_round()
     new_user("third@example.net")  # somebody else's, by now
     API().post("/auth/login", {"email": "third@example.net", "password": PASSWORD})
-    Erasure.objects.erase(User.objects.get(pk=zeb.pk), actor=None)
+    Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), actor=None)
     finish()
 
     text = dump()
@@ -104,7 +104,7 @@ def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
     assert bearer(zeb).post("/auth/email-changes", body).status_code == 200
     Worker().work_round()
     bearer(eve).post("/invitations", {"email": "wanted@example.net"})
-    Erasure.objects.erase(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, actor=None)
     finish()
 
     lines = [line for line in dump().splitlines() if "wanted@example.net" in line]
@@ -118,7 +118,7 @@ def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_person_is_told_by_a_last_mail(traces, language):
     User.objects.filter(pk=traces.pk).update(language=language)
-    Erasure.objects.erase(traces, actor=None)
+    Erasure.objects.erase_user(traces, actor=None)
     Worker().work_round()
 
     told = [one for one in mail.outbox if one.to == [EMAIL]][-1]
@@ -130,7 +130,7 @@ def test_person_is_told_by_a_last_mail(traces, language):
 @pytest.mark.django_db
 @pytest.mark.parametrize("days", [0, 4])
 def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine, days):
-    Erasure.objects.erase(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, actor=None)
     last = OutgoingMail.objects.get(email=EMAIL)
     time_machine.move_to(timezone.now() + timedelta(days=days))
     code = 421 if days else 550  # later, which comes to an end, or never
@@ -146,7 +146,7 @@ def test_nothing_is_logged_afterwards(traces, ada):
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(TextFormatter().format(record))
     logging.getLogger().addHandler(handler)
-    Erasure.objects.erase(traces, actor=None)
+    Erasure.objects.erase_user(traces, actor=None)
     finish()
     bearer(ada).get("/users")
     logging.getLogger().removeHandler(handler)
@@ -159,7 +159,7 @@ def test_nothing_is_logged_afterwards(traces, ada):
 def test_trail_keeps_its_records_under_one_pseudonym(traces):
     before = Record.objects.filter(actor_id=traces.pk).values_list("kind", "at")
     kept = list(before)
-    pseudonym = Erasure.objects.erase(traces, actor=None).pseudonym
+    pseudonym = Erasure.objects.erase_user(traces, actor=None).pseudonym
     finish()
 
     theirs = Record.objects.filter(actor_email=pseudonym)
@@ -175,7 +175,7 @@ def test_others_records_stay_as_they_are(traces, ada, bob, new_user):
     API().post("/auth/login", {"email": other.email, "password": PASSWORD})
     others = Record.objects.exclude(actor_id=traces.pk).exclude(subject=EMAIL)
     kept = list(others.order_by("pk").values())
-    Erasure.objects.erase(traces, actor=None)
+    Erasure.objects.erase_user(traces, actor=None)
     finish()
 
     now = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk").values()
@@ -195,7 +195,7 @@ def test_name_that_occurs_in_others_events_changes_none_of_them(ada, bob, zeb, o
     API().post("/auth/login", {"email": ada.email, "password": "wrong password"})
     others = Record.objects.exclude(subject=EMAIL)
     kept = list(others.order_by("pk").values())
-    Erasure.objects.erase(User.objects.get(pk=zeb.pk), actor=None)
+    Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), actor=None)
     finish()
 
     now = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk").values()
@@ -210,7 +210,7 @@ def test_open_invitations_are_revoked_and_accepted_ones_stay(zeb, ada, as_ada):
     accepted = Invitation.objects.invite(zeb, "in@example.net")
     body = {"token": accepted.token, "first_name": "In", "last_name": "N", "password": PASSWORD}
     API().post("/invitations/accept", body)
-    Erasure.objects.erase(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, actor=None)
 
     statuses = {i.email: (i.status, i.invited_by) for i in Invitation.objects.all()}
     assert statuses == {"open@example.net": ("revoked", None), "in@example.net": ("accepted", None)}
@@ -269,7 +269,7 @@ def test_change_of_a_user_who_is_being_erased_is_404(ada, bob):
     change = partial(bearer(ada).patch, f"/users/{bob.pk}", {"role": "admin"})
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
-            Erasure.objects.erase(bob, actor=None)
+            Erasure.objects.erase_user(bob, actor=None)
             answer = other.submit(change)
             wait_for_a_lock()
         status = answer.result().status_code
@@ -373,7 +373,7 @@ def test_other_staff_erase_nobody(zeb, new_user):
 @pytest.mark.django_db
 def test_trail_still_refuses_every_other_change(ada, bob):
     API().post("/auth/login", {"email": bob.email, "password": PASSWORD})
-    Erasure.objects.erase(bob, actor=None)
+    Erasure.objects.erase_user(bob, actor=None)
     finish()
 
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
@@ -471,7 +471,7 @@ def test_erase_against_everything(ada, new_user, what):
 def attempt(user, later=0):
     time.sleep(later)
     with contextlib.suppress(User.DoesNotExist):
-        Erasure.objects.erase(User.objects.get(pk=user.pk), actor=None)
+        Erasure.objects.erase_user(User.objects.get(pk=user.pk), actor=None)
 
 
 def test_service_role_of_the_guide_can_erase(new_service, new_database):

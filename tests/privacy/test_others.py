@@ -34,7 +34,7 @@ def test_operator_who_changed_a_colleagues_email_is_not_taken_for_them(new_user)
     change_by_operator(colleague, "another@example.com", boss)
     Lockout.objects.create(email="theirs@example.com", failures=1, failed_at=timezone.now())
 
-    Erasure.objects.erase(boss, actor=None)
+    Erasure.objects.erase_user(boss, actor=None)
     finish()
 
     assert "former@example.com" not in dump()
@@ -51,7 +51,7 @@ def profile(operator, account, name, **fields):
 def test_log_forgets_the_profiles_name(operator, zeb):
     profile(operator, zeb.account, NAME, user=zeb.pk)
     assert Record.objects.filter(subject=NAME).count() == 2
-    Erasure.objects.erase(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, actor=None)
     finish()
 
     assert found(zeb, dump()) == []

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from audit.models import Kind, Record
-from privacy.export import MOST_EVENTS, export
+from privacy.export import MOST_EVENTS, export_user
 from privacy.models import Erasure
 from tests.conftest import PASSWORD, bearer, query
 
@@ -54,7 +54,7 @@ def test_export_finds_events_by_index_in_bounded_memory(bob):
     fill(bob)
     tracemalloc.start()
     with CaptureQueriesContext(connection) as asked:
-        size = len(str(export(bob, None)))
+        size = len(str(export_user(bob, None)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -92,7 +92,7 @@ def test_erasure_finds_events_by_index(bob, eve):
 
 
 def erase_in_batches(user):
-    Erasure.objects.erase(user, actor=None)
+    Erasure.objects.erase_user(user, actor=None)
     total = 0
     while count := Erasure.objects.process_backlog():
         assert count <= 1000

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def count(limit=10, caller="203.0.113.9"):
-    return limiter.count("credential", caller, limit, strict=True)
+    return limiter.count_request("credential", caller, limit, strict=True)
 
 
 def test_limit_is_let_through_and_no_more():
@@ -43,7 +43,7 @@ def test_each_of_several_processes_has_a_share_of_a_strict_limit(settings):
 
     assert count(10).limit == 2
     assert count(3, "203.0.113.10").limit == 1
-    assert limiter.count("public", "203.0.113.9", 300, strict=False).limit == 300
+    assert limiter.count_request("public", "203.0.113.9", 300, strict=False).limit == 300
 
 
 def test_share_is_of_all_processes_of_all_hosts(settings):

@@ -94,7 +94,7 @@ def migrations() -> tuple[State, str]:
 def limiter_store() -> tuple[State, str]:
     if not settings.REDIS_URL:
         return "ok", "no Redis: each process counts on its own"
-    if limiter.state() == "ok":
+    if limiter.store_state() == "ok":
         return "ok", "counts in Redis"
     return "degraded", "Redis is unavailable"
 
@@ -104,7 +104,7 @@ def keys() -> tuple[State, str]:
     words = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
     if signing_keys.signer is None:
         return "down", words or "no key"
-    return ("degraded" if signing_keys.unreadable() else "ok"), words
+    return ("degraded" if signing_keys.unreadable_kids() else "ok"), words
 
 
 def mail_queue() -> tuple[State, str]:

@@ -60,4 +60,4 @@ def create_company(account: Account, invitation: Invitation) -> None:
         trail.record(
             Kind.COMPANY_CREATED, subject=invitation.email, account_id=account.pk, name=account.name
         )
-        Invitation.objects.add(invitation, None)
+        Invitation.objects.create_and_mail(invitation, None)

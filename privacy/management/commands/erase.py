@@ -24,7 +24,7 @@ class Command(BaseCommand):
             with terminal_prompt():
                 if not options["yes"] and input(asked).strip().lower() != user.email:
                     raise CommandError("Nothing was erased.")
-            erasure = Erasure.objects.erase(user, actor=None)
+            erasure = Erasure.objects.erase_user(user, actor=None)
         except User.DoesNotExist:  # or no longer
             raise CommandError(f"No user has the address {options['email']}.") from None
         except LastAdmin as error:
