@@ -28,7 +28,7 @@ from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
 from signin.errors import FactorNeeded, WrongCredentials
-from signin.factors.forms import second_page, shown_factor, unseal
+from signin.factors.forms import second_page, shown_factor, unseal_credentials
 from signin.login import check_credentials
 from signin.serializers import LoginSerializer
 from throttling.views import CountedView, CredentialThrottle, PublicThrottle
@@ -139,7 +139,7 @@ class AuthorizeView(CountedView):
     def sign_in(self, asked: AuthorizationRequest, request: Request) -> HttpResponse:
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
         if "sealed" in request.POST:
-            email, password = unseal(request.POST["sealed"])
+            email, password = unseal_credentials(request.POST["sealed"])
             if not email:
                 raise OAuthError(*EXPIRED)
         typed = LoginSerializer(data={"email": email, "password": password})

@@ -74,7 +74,7 @@ def erasure_of_user(user: User) -> dict[str, str]:
     links = [kind._default_manager.filter(email=user.email) for kind in EmailedLink.kinds()]
     records = Record.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
     return {
-        "second factors": str(len(factors.items()) if factors else 0),
+        "second factors": str(len(factors.app_and_passkeys()) if factors else 0),
         "e-mailed links and invitations": str(sum(found.count() for found in links)),
         "connected apps": formatted_count(Grant.objects.live().filter(user=user)),
         "mails in the outbox": formatted_count(OutgoingMail.objects.filter(email=user.email)),

@@ -23,7 +23,7 @@ from backoffice.search import search_context
 from base.emails import canonical_email
 from signin.devices import remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
-from signin.factors.forms import passkey_options, second_page, shown_factor, unseal
+from signin.factors.forms import passkey_options, second_page, shown_factor, unseal_credentials
 from signin.factors.passkeys import take_passkey
 from signin.factors.proof import Method
 from signin.login import check_credentials
@@ -174,7 +174,7 @@ class Site(admin.AdminSite):
         """
         if "sealed" in request.POST:
             form = request.POST.copy()
-            form["username"], form["password"] = unseal(str(form["sealed"]))
+            form["username"], form["password"] = unseal_credentials(str(form["sealed"]))
             request.POST = form  # type: ignore[assignment]
         try:
             return super().login(request, {"passkey": passkey_options(request)} | (context or {}))

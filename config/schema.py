@@ -10,6 +10,7 @@ from drf_spectacular.openapi import AutoSchema
 
 from accounts.generics import IsAdmin
 from base.openapi import JSON
+from signin.errors import Cause
 from signin.factors.enrolment import EnrolmentAuthentication
 from throttling.views import CountedView, CredentialThrottle
 
@@ -42,7 +43,7 @@ ERROR = {
         "codes": BY_FIELD | {"description": "The codes of `fields`, the same in any language."},
         "methods": STRINGS | {"description": "With `second factor required`."},
         "cause": {
-            "enum": ["wrong_code", "used_code", "old_code", "wrong_recovery_code", "wrong_passkey"],
+            "enum": [cause.value for cause in Cause],
             "description": "With `wrong code`.",
         },
         "enrolment": {"type": "string", "description": "With `second factor must be set up`."},

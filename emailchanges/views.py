@@ -30,7 +30,7 @@ class EmailChangesView(ProofView):
         responses={200: Message, 403: PROOF_NEEDED},
     )
     def post(self, request: SignedInRequest) -> Response:
-        EmailChange.request_link(request.user, self.prove()["email"])
+        EmailChange.request_link(request.user, self.reauthenticate_caller()["email"])
         message = "If the address can be used, a link is on its way to it."
         return Response(Message({"message": message}).data)
 

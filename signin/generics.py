@@ -44,7 +44,7 @@ class ProofView(ProtectedView):
     throttle_classes = [CredentialThrottle]
     serializer_class: ClassVar[type[Serializer]] = ProofSerializer
 
-    def prove(self) -> Data:
+    def reauthenticate_caller(self) -> Data:
         """Check the caller's password and factor as for a sign-in, lockout included; the body.
         Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
         data = validated_body(self.serializer_class, self.request)
@@ -99,7 +99,7 @@ class LinkSignInView(CredentialView):
         with transaction.atomic():
             user = self.redeem(link, data)
             if user.has_second_factor and not has_factor:  # set up during the hash
-                raise SecondFactorRequired(methods=user.factors.methods())
+                raise SecondFactorRequired(methods=user.factors.method_names())
             Lockout.objects.clear(link.email, device)
             self.record(link, user)
             to_be_set_up = user.factor_required and not user.has_second_factor

@@ -150,12 +150,12 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
         raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     if not proof:
         Lockout.objects.require_unlocked(user.email, device)
-        raise SecondFactorRequired(methods=factors.methods())
-    cause = proof.refusal(user, factors)
-    if not cause:
-        return proof.method
+        raise SecondFactorRequired(methods=factors.method_names())
+    cause = proof.use_up(user, factors)
+    if cause is None:
+        return proof.claimed_method
     count_failure(user.email, device, reason="second factor")
-    factors.count_wrong_code(proof.method.value)
+    factors.count_wrong_code(proof.claimed_method.value)
     raise WrongCode(cause=cause)
 
 

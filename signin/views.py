@@ -129,8 +129,8 @@ class RefreshView(CredentialView):
         if user is None:
             raise InvalidRefreshToken
         device = device_of(request, user)
-        locked = vars(user)["locked"]  # to unknown devices
-        if Lockout.objects.is_locked(user.email, device) if device else locked:
+        # `user.is_locked` is for unknown devices.
+        if Lockout.objects.is_locked(user.email, device) if device else user.is_locked:
             Lockout.objects.refuse(user.email, device)
         amr = amr_still(user, old.get("amr", tokens.PASSWORD))
         if amr is None:

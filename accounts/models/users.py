@@ -67,9 +67,9 @@ def next_token_version() -> Greatest:
 
 class UserQuerySet(models.QuerySet["User"]):
     def with_profile(self) -> Self:
-        """Users with `profile_id` and `manages`, in one query for them all."""
+        """Users with `consultant_id` and `is_manager`, in one query for them all."""
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
-        return self.annotate(profile_id=F("consultant__id"), manages=Exists(managed))
+        return self.annotate(consultant_id=F("consultant__id"), is_manager=Exists(managed))
 
     def not_signed_in_since(self, moment: datetime) -> Self:
         """Users who have not signed in since then, or never."""
@@ -128,7 +128,7 @@ WHERE {condition}
 """
 
 
-class UserStatement:
+class UserFinder:
     """A function that finds one user `with_profile`, and with the columns that `more` defines, by
     plain SQL. It takes the values of the condition by name.
 
@@ -138,7 +138,7 @@ class UserStatement:
 
     def __init__(self, condition: str, **more: str) -> None:
         manages = "EXISTS (SELECT 1 FROM accounts_consultant WHERE manager_id = person.id)"
-        self.more = {"profile_id": "profile.id", "manages": manages} | more
+        self.more = {"consultant_id": "profile.id", "is_manager": manages} | more
         self.condition = condition
 
     @cached_property
@@ -171,8 +171,8 @@ class UserStatement:
         if "id" in values:
             values["id"] = UUID(str(values["id"])).hex
         user: User | None = next(iter(User.objects.raw(self.sql, values)), None)
-        if user and user.profile_id:
-            vars(user)["profile_id"] = UUID(str(user.profile_id))
+        if user and user.consultant_id:
+            vars(user)["consultant_id"] = UUID(str(user.consultant_id))
         return user
 
 
@@ -187,17 +187,17 @@ class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
     # The user of a canonical address.
-    find_by_email = UserStatement(
+    find_by_email = UserFinder(
         "person.email = %(email)s",
         factor_required="""(SELECT second_factor = 'required' FROM accounts_account
             WHERE id = person.account_id)""",
     )
     # The active user of a valid token; None if their sessions were ended since it was issued.
-    find_by_token = UserStatement(OF_SESSION)
-    # The same, and whether their address is `locked` at the time `now`.
-    find_by_token_with_lock = UserStatement(
+    find_by_token = UserFinder(OF_SESSION)
+    # The same, and whether their address `is_locked` at the time `now`.
+    find_by_token_with_lock = UserFinder(
         OF_SESSION,
-        locked="""EXISTS (SELECT 1 FROM throttling_lockout
+        is_locked="""EXISTS (SELECT 1 FROM throttling_lockout
             WHERE email = person.email AND device = '' AND locked_until > %(now)s)""",
     )
 
@@ -261,6 +261,8 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     objects = UserManager()
 
+    is_locked: bool  # only of `find_by_token_with_lock`
+
     class Meta:
         ordering = ["last_name", "first_name", "id"]
         constraints = [
@@ -300,13 +302,13 @@ class User(AbstractBaseUser, PermissionsMixin):
             raise PermissionDenied
 
     @cached_property
-    def profile_id(self) -> UUID | None:
+    def consultant_id(self) -> UUID | None:
         """The id of the linked consultant profile."""
         profiles = Consultant.objects.filter(user=self.pk)
         return profiles.values_list("pk", flat=True).first()
 
     @cached_property
-    def manages(self) -> bool:
+    def is_manager(self) -> bool:
         """Whether the user manages at least one consultant."""
         return Consultant.objects.filter(manager=self.pk).exists()
 

@@ -34,7 +34,7 @@ def second_page(request: HttpRequest | Request, email: str, password: str) -> di
     return {"sealed": sealed, "passkey": passkey_options(request)}
 
 
-def unseal(text: str) -> tuple[str, str]:
+def unseal_credentials(text: str) -> tuple[str, str]:
     """Address and password from a page less than five minutes old; otherwise both ""."""
     try:
         email, password = json.loads(fernet_for(PURPOSE).decrypt(text, ttl=LIFE))

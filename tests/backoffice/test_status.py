@@ -28,7 +28,7 @@ def run(**environment):
 
 
 def states():
-    return {finding.part: finding.state for finding in status.examine()}
+    return {finding.part: finding.state for finding in status.examine_all()}
 
 
 def test_status_is_ok(settings):
@@ -45,7 +45,7 @@ def test_mail_that_waits_is_told(time_machine):
     time_machine.move_to("2026-11-21T12:00:00Z", tick=False)
     OutgoingMail.objects.create(kind="signin.signuplink", email="new@example.com")
     time_machine.shift(301)
-    found = {finding.part: finding for finding in status.examine()}["mail"]
+    found = {finding.part: finding for finding in status.examine_all()}["mail"]
 
     assert (found.state, found.words) == ("degraded", "1 waiting, the oldest for 301 s")
 
@@ -57,7 +57,7 @@ def test_mail_that_waits_is_told(time_machine):
 def test_clock_is_compared_with_the_databases(time_machine, shift, state, side):
     SigningKey.objects.make_first()
     time_machine.move_to(time.time() + shift)
-    clock = {finding.part: finding for finding in status.examine()}["clock"]
+    clock = {finding.part: finding for finding in status.examine_all()}["clock"]
     seconds, words = clock.words.split(" s ", 1)
 
     assert (clock.state, words) == (state, f"{side} the database's")
@@ -67,7 +67,7 @@ def test_clock_is_compared_with_the_databases(time_machine, shift, state, side):
 def test_mails_that_are_put_off_are_told():
     later = timezone.now() + timedelta(hours=1)
     OutgoingMail.objects.create(kind="signin.signuplink", email="new@example.com", due_at=later)
-    found = {finding.part: finding for finding in status.examine()}["mail"]
+    found = {finding.part: finding for finding in status.examine_all()}["mail"]
 
     assert (found.state, found.words) == ("ok", "0 waiting, 1 postponed")
 
@@ -106,7 +106,7 @@ def test_database_that_cannot_write_is_down():
             " $$BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END$$;"
             "CREATE EVENT TRIGGER fail ON ddl_command_start EXECUTE FUNCTION fail()"
         )
-    found = {finding.part: finding for finding in status.examine()}
+    found = {finding.part: finding for finding in status.examine_all()}
 
     assert (found["database"].state, found["database"].words) == ("down", "could not extend file")
     assert found["mail"].state == "ok"

@@ -109,7 +109,7 @@ def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypat
 
 def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
     worker = Worker()
-    monkeypatch.setattr("mail.worker.prune", worker.stop)
+    monkeypatch.setattr("mail.worker.prune_all", worker.stop)
 
     def fail():
         raise LookupError("of the worker itself")

@@ -180,7 +180,7 @@ def test_mail_of_a_killed_worker_is_sent_and_a_slow_server_delays_no_sign_up(
         assert server.in_data.wait(60)
     assert server.messages == []
     worker.send_signal(signal.SIGKILL)
-    worker.wait_unless_stopped()
+    worker.wait()
     server.stop()
     server.delay = 0
     server.start()
@@ -202,4 +202,4 @@ def test_worker_ends_at_once_on_sigterm(new_service):
 
     worker.terminate()
 
-    assert worker.wait_unless_stopped(60) == 0
+    assert worker.wait(60) == 0

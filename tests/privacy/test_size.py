@@ -149,7 +149,7 @@ def kill_halfway(service, left, until):
     worker = service.spawn("manage.py", "sendmail")
     seconds_until(lambda: left() < until)
     worker.send_signal(signal.SIGKILL)
-    worker.wait_unless_stopped()
+    worker.wait()
     assert left() > 0
     query(
         service.environment["DATABASE_URL"],
@@ -193,7 +193,8 @@ def test_deletion_of_a_company_that_is_killed_is_resumed(service):
 
 ERASE = (
     "from accounts.models import User; from privacy.models import Erasure; "
-    "User.objects.update(is_active=False); Erasure.objects.erase(User.objects.get(), actor=None)"
+    "User.objects.update(is_active=False); "
+    "Erasure.objects.erase_user(User.objects.get(), actor=None)"
 )
 DELETE = """
 from accounts.models import Account, User

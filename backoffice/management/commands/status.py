@@ -31,7 +31,7 @@ class Command(BaseCommand):
     requires_system_checks = []  # it reports them
 
     def handle(self, *args: object, **options: object) -> None:
-        found = examine()
+        found = examine_all()
         lines = [f"{it.part:11} {it.state:9} {it.words}" for it in found]
         self.stdout.write("\n".join(lines))
         sys.exit(max(EXITS[finding.state] for finding in found))
@@ -45,23 +45,23 @@ class Finding(NamedTuple):
     words: str
 
 
-def examine() -> list[Finding]:
+def examine_all() -> list[Finding]:
     """All parts, in the order in which to check them during an incident."""
     parts: dict[str, Callable[[], tuple[State, str]]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
-        "database": database,
-        "clock": clock,
-        "migrations": migrations,
-        "store": limiter_store,
-        "keys": keys,
-        "mail": mail_queue,
-        "worker": mail_worker,
-        "settings": deployment_checks,
+        "database": check_database,
+        "clock": check_clock,
+        "migrations": check_migrations,
+        "store": check_limiter_store,
+        "keys": check_keys,
+        "mail": check_mail_queue,
+        "worker": check_worker,
+        "settings": check_settings,
     }
-    return [probe(part, ask) for part, ask in parts.items()]
+    return [examine_part(part, ask) for part, ask in parts.items()]
 
 
-def probe(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
+def examine_part(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
     try:
         return Finding(part, *ask())
     except Error as error:
@@ -69,7 +69,7 @@ def probe(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
         return Finding(part, "down", words)
 
 
-def database() -> tuple[State, str]:
+def check_database() -> tuple[State, str]:
     """Down also if it is read-only: a standby, or a full disk."""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -77,21 +77,21 @@ def database() -> tuple[State, str]:
     return "ok", "accepts writes"
 
 
-def clock() -> tuple[State, str]:
+def check_clock() -> tuple[State, str]:
     signing_keys.refresh()
     seconds = signing_keys.seconds_ahead
     words = f"{abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} the database's"
     return ("degraded" if abs(seconds) > MOST_SECONDS_APART else "ok"), words
 
 
-def migrations() -> tuple[State, str]:
+def check_migrations() -> tuple[State, str]:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     names = ", ".join(str(migration) for migration, _ in plan)
     return ("down", f"not applied: {names}") if plan else ("ok", "all applied")
 
 
-def limiter_store() -> tuple[State, str]:
+def check_limiter_store() -> tuple[State, str]:
     if not settings.REDIS_URL:
         return "ok", "no Redis: each process counts on its own"
     if limiter.store_state() == "ok":
@@ -99,7 +99,7 @@ def limiter_store() -> tuple[State, str]:
     return "degraded", "Redis is unavailable"
 
 
-def keys() -> tuple[State, str]:
+def check_keys() -> tuple[State, str]:
     signing_keys.refresh()
     words = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
     if signing_keys.signer is None:
@@ -107,7 +107,7 @@ def keys() -> tuple[State, str]:
     return ("degraded" if signing_keys.unreadable_kids() else "ok"), words
 
 
-def mail_queue() -> tuple[State, str]:
+def check_mail_queue() -> tuple[State, str]:
     mails = OutgoingMail.objects.measure_queue()
     longest = f"{mails.longest.total_seconds():.0f} s"
     words = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
@@ -115,7 +115,7 @@ def mail_queue() -> tuple[State, str]:
     return ("degraded" if mails.longest > STUCK_AFTER else "ok"), words
 
 
-def mail_worker() -> tuple[State, str]:
+def check_worker() -> tuple[State, str]:
     last = Heartbeat.objects.time_since("round")
     if last == timedelta.max:
         return "degraded", "has never run"
@@ -123,7 +123,7 @@ def mail_worker() -> tuple[State, str]:
     return ("degraded" if last > SILENT_AFTER else "ok"), words
 
 
-def deployment_checks() -> tuple[State, str]:
+def check_settings() -> tuple[State, str]:
     messages = checks.run_checks(include_deployment_checks=True)
     amiss = [str(found.id) for found in messages if not found.is_silenced()]
     words = f"check --deploy warns: {', '.join(amiss)}" if amiss else "check --deploy is clean"

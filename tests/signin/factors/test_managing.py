@@ -257,7 +257,7 @@ MANAGING = ["factors/totp", "factors/passkeys/options", "recovery-codes"]
 
 
 def calls(ada):
-    factor = Factors.objects.get(user=ada).items()[0].id
+    factor = Factors.objects.get(user=ada).app_and_passkeys()[0].id
     return [f"/auth/{call}" for call in [*MANAGING, f"factors/{factor}/remove"]]
 
 
