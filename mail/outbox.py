@@ -10,6 +10,7 @@ accepted the mail and before that is stored is a mail sent twice, with the same 
 import contextlib
 import logging
 import re
+import secrets
 import smtplib
 import uuid
 from collections.abc import Iterable
@@ -37,6 +38,9 @@ logger = logging.getLogger(__name__)
 
 LEASE = timedelta(minutes=5)  # for one worker to process a mail
 LONGEST_PAUSE = timedelta(minutes=15)
+# Requested mails wait for a random part of this. Otherwise the time between two mails would tell
+# whether those requested in between were sent, so whether their addresses are registered.
+SPREAD = timedelta(seconds=5)
 GIVE_UP_AFTER = timedelta(days=3)
 PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
 NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
@@ -83,7 +87,7 @@ class Queue(NamedTuple):
 
     due: int  # mails that could be sent now
     longest: timedelta  # how long the first of them has been due; zero if there is none
-    put_off: int  # mails that failed and will be tried again later
+    put_off: int  # mails that are due later, mostly since they failed
 
 
 def present_origin() -> dict[str, object]:
@@ -110,7 +114,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         number = MailBudget.objects.count_one(f"{label} {asked_by}{email}", HOUR)
         if number <= limit:
-            facts = {"origin": present_origin(), "context": context}
+            due_at = timezone.now() + SPREAD * secrets.randbelow(1000) / 1000
+            facts = {"origin": present_origin(), "context": context, "due_at": due_at}
             self.create(kind=label, email=email, language=language, **facts)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
@@ -321,11 +326,16 @@ class OutgoingMail(models.Model):
         return True
 
     def decide_on_request(self) -> None:
-        """Turn a request into a mail that is ready to be sent, or drop it."""
+        """Turn a request into a mail that is ready to be sent, or drop it.
+
+        If anyone may request it, it counts before it is known whether there is a link to send, and
+        waits undecided: neither may tell which addresses are registered. Links for users count when
+        sent, or requests for other spellings of a user's address would hold them back.
+        """
+        if self.is_for_anyone and not self.spend_mailbox_budget():
+            return
         link = self.link_model.for_mail(self)
         if link is None:
-            # An invitation's wait must not tell which addresses have users.
-            self.spend_mailbox_budget()
             self.set_state(State.DROPPED, problem=NOTHING_TO_SEND)
         else:
             fields = {"link_id": link.pk, "language": link.language}
@@ -336,11 +346,7 @@ class OutgoingMail(models.Model):
         if content is None:
             self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
             return
-        if self.attempts == 1 and not self.spend_mailbox_budget():
-            now = timezone.now()
-            is_old_request = self.origin and now - self.created_at >= GIVE_UP_AFTER
-            state = State.DROPPED if is_old_request else State.READY
-            self.set_state(state, due_at=now + HOUR, attempts=0, problem=MAILBOX_IS_FULL)
+        if self.attempts == 1 and not self.is_for_anyone and not self.spend_mailbox_budget():
             return
         facts = origin_context(self.created_at, self.origin)
         server.send_messages([compose_mail(self.pk, content, self.language, facts)])
@@ -350,14 +356,26 @@ class OutgoingMail(models.Model):
             self.set_state(State.SENT, sent_at=now, problem="")
         logger.info("mail %s sent", self.pk)
 
+    @property
+    def is_for_anyone(self) -> bool:
+        """Whether it was requested for an address that may be anyone's, registered or not."""
+        is_requested = bool(self.origin) and not self.kind.startswith(PREFIX)
+        return is_requested and not self.link_model.is_for_user
+
     def spend_mailbox_budget(self) -> bool:
-        """Count the mail against its mailbox's hour, however the address is spelled; False beyond
-        twice MAIL_PER_ADDRESS_PER_HOUR. A flood must not delay what protects an account: links for
-        users only have an hour of their own, and notices count but never wait."""
+        """Count the mail against its mailbox's hour, however the address is spelled. Beyond twice
+        MAIL_PER_ADDRESS_PER_HOUR it waits for the next hour. A flood must not delay what protects
+        an account: links for users only have an hour of their own, and notices never wait."""
         is_notice = self.kind.startswith(PREFIX)
         whose = "user" if not is_notice and self.link_model.is_for_user else "mailbox"
         used = MailBudget.objects.count_one(f"{whose} {mailbox_of(self.email)}", HOUR)
-        return is_notice or used <= 2 * settings.MAIL_PER_ADDRESS_PER_HOUR
+        if is_notice or used <= 2 * settings.MAIL_PER_ADDRESS_PER_HOUR:
+            return True
+        now = timezone.now()
+        is_old_request = self.origin and now - self.created_at >= GIVE_UP_AFTER
+        state = State.DROPPED if is_old_request else State(self.state)
+        self.set_state(state, due_at=now + HOUR, attempts=0, problem=MAILBOX_IS_FULL)
+        return False
 
     def try_again(self, actor: trail.Actor) -> None:
         """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may

@@ -9,6 +9,7 @@ import sys
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg
@@ -27,6 +28,7 @@ from accounts.models import Account, Role, User
 from config.logs import TextFormatter
 from keys.cache import signing_keys
 from keys.models import SigningKey
+from mail import outbox
 from mail.worker import Worker
 from signin import hashers
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
@@ -186,6 +188,12 @@ def patient_hashes(monkeypatch):
     """Only tests that are about it are told to come back: a busy machine may hash for long."""
     monkeypatch.setattr(hashers, "PATIENCE", 60)
     monkeypatch.setattr(hashers, "admitted", threading.BoundedSemaphore(100))
+
+
+@pytest.fixture(autouse=True)
+def prompt_mails(monkeypatch):
+    """Only tests that are about it wait for requested mails."""
+    monkeypatch.setattr(outbox, "SPREAD", timedelta(0))
 
 
 @pytest.fixture

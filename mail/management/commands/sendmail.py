@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from mail.heartbeat import SILENT_AFTER, Heartbeat
+from mail.outbox import SPREAD
 from mail.retention import process_backlog
 from mail.worker import Worker
 
@@ -35,7 +36,7 @@ class Command(BaseCommand):
             return
         worker = Worker()
         if options["once"]:
-            reached = worker.work_round(by=timezone.now())
+            reached = worker.work_round(by=timezone.now() + SPREAD)
             while process_backlog():
                 pass
             if not reached:
