@@ -4,9 +4,13 @@ from contextlib import suppress
 
 from django.conf import settings
 from django.core import checks
+from django.core.mail import get_connection
 from django.db import Error, connection, transaction
 
+from accounts.models import User
 from audit.models import Record
+from mail.outbox import PROBLEMS
+from throttling.limiter import limiter
 
 
 @checks.register(checks.Tags.database, deploy=True)
@@ -22,6 +26,25 @@ def audit_log_is_append_only(app_configs: object, **options: object) -> list[che
     hint = "Run deploy/rights.sql as the owner of the tables, and name the role in DATABASE_URL."
     words = "The database role can change the audit log."
     return [checks.Warning(words, hint, id="backoffice.W001")]
+
+
+@checks.register(checks.Tags.database, deploy=True)
+def servers_accept_the_service(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+    found: list[checks.CheckMessage] = []
+    for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL") if options.get("databases") else ():
+        try:
+            if name == "DATABASE_URL":
+                User.objects.read_one()
+            elif name == "REDIS_URL" and limiter.store_state() != "ok":
+                raise OSError(limiter.problem)
+            elif name == "EMAIL_URL" and "smtp" in settings.EMAIL_BACKEND:
+                with get_connection():
+                    pass
+        except (Error, *PROBLEMS) as error:
+            words = f"The server of {name} does not accept the service: {error}".splitlines()[0]
+            hint = f"Correct {name}, or the server."
+            found.append(checks.Error(words, hint, id="backoffice.E001"))
+    return found
 
 
 @checks.register(checks.Tags.database, deploy=True)

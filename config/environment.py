@@ -7,6 +7,7 @@ import re
 import secrets
 import warnings
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -26,6 +27,7 @@ Kind = tuple[Callable[[str], Parsed], str]  # a parser, and what a value must be
 Config = dict[str, Any]  # settings from a server's URL, as the connecting library names them
 
 OLD_NAMES = {"DEVICE_LOCKOUT": "LOCKOUT_RELIEF"}  # of 1.0.0; removed in 3.0
+KNOWN = {"OWNER_URL", "PGPASSFILE", *OLD_NAMES.values()}  # names; `given` adds those it reads
 
 
 def stop(name: str, problem: str) -> NoReturn:
@@ -36,6 +38,7 @@ def stop(name: str, problem: str) -> NoReturn:
 
 def environment_value(name: str, default: str) -> str:
     """The variable's value, or the content of the file that NAME_FILE names, or the default."""
+    KNOWN.add(name)
     old = OLD_NAMES.get(name, "")
     if old in os.environ and name not in os.environ:
         warnings.warn(f"{old} is now {name}; the old name will be removed in 3.0", FutureWarning, 2)
@@ -49,6 +52,13 @@ def environment_value(name: str, default: str) -> str:
         return Path(path).read_text("utf-8").strip()
     except (OSError, ValueError) as error:
         stop(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
+
+
+def misspelt_names() -> dict[str, str]:
+    """Unknown variables, each with the setting that it nearly names; after all were read."""
+    unknown = sorted({name.removesuffix("_FILE") for name in os.environ} - KNOWN)
+    close = {name: get_close_matches(name, KNOWN, n=1, cutoff=0.88) for name in unknown}
+    return {name: known[0] for name, known in close.items() if known}
 
 
 def read(name: str, default: str, kind: Kind[Parsed]) -> Parsed:
@@ -114,7 +124,7 @@ def as_network_limits(value: str) -> list[tuple[IPv4Network | IPv6Network, int]]
 
 def as_database(url: str) -> Config:
     """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
-    require(urlsplit(url).scheme)  # or django-environ would warn with the password
+    require("://" in url)  # or django-environ would warn with the password, or ignore the host
     config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
     options = config["OPTIONS"]
     if config["ENGINE"] == "django.db.backends.postgresql":
@@ -202,6 +212,7 @@ DATABASE = as_database, "an address, such as postgres://user:password@host:5432/
 REDIS = lambda url: (url, redis_servers(url)), "an address, such as redis://:password@host:6379/0"
 EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
 BREACH_FILE = existing_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
+WARNINGS = each(matching(r"[a-z_]+\.W\d{3}")), "ids of warnings, such as accounts.W009"
 NETWORK_LIMITS = as_network_limits, "NETWORK=LIMIT, each network once, in IPv6 a /64 or larger"
 LENIENT_TIERS = each(matching("authenticated|public")), "authenticated or public, or both"
 PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for themselves

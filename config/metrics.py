@@ -17,6 +17,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
+from config.views import could_read_users
 from keys.cache import signing_keys
 from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail, State
@@ -34,6 +35,8 @@ class Series:
         build = {"version": settings.VERSION, "commit": settings.COMMIT}
         build["python"] = platform.python_version()
         yield InfoMetricFamily("build", "The service's version and commit, and Python's.", build)
+        down = float(not could_read_users(int(time.monotonic())))
+        yield Gauge("database_unavailable", "1 while requests cannot read the database.", down)
         try:
             yield from state_of_keys()
             yield from state_of_database()  # all or none: missing ones would look like zeros

@@ -27,6 +27,7 @@ SECRET_KEY_FALLBACKS = env.read("SECRET_KEY_FALLBACKS", "", env.SECRETS)
 METRICS_TOKEN = env.read("METRICS_TOKEN", "", env.TOKEN)
 LOG_FORMAT = env.read_choice("LOG_FORMAT", "text", ["text", "json"])
 SENTRY_DSN = env.read("SENTRY_DSN", "", env.DSN)
+SILENCED_SYSTEM_CHECKS = env.read("SILENCED_SYSTEM_CHECKS", "", env.WARNINGS)
 
 DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE)
 REDIS_URL, REDIS_SERVERS = env.read("REDIS_URL", "", env.REDIS)  # None for one server
@@ -84,6 +85,7 @@ PASSWORD_CHANGE_SECONDS = env.read_integer("PASSWORD_CHANGE_SECONDS", 3600)
 MAIL_PER_ADDRESS_PER_HOUR = env.read_integer("MAIL_PER_ADDRESS_PER_HOUR", 5)
 INVITATIONS_PER_DAY = env.read_integer("INVITATIONS_PER_DAY", 200)
 AUDIT_KEEP_DAYS = env.read_integer("AUDIT_KEEP_DAYS", 400, high=36500)
+MISSPELT_NAMES = env.misspelt_names()
 
 # ---- Django ----------------------------------------------------------------------------------
 
@@ -140,7 +142,7 @@ WHITENOISE_USE_FINDERS = True  # no collectstatic step between an upgrade and it
 EMAIL_TIMEOUT = 10
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 # A proxy redirects to HTTPS; HSTS for subdomains and preload lists is the domain owner's decision.
-SILENCED_SYSTEM_CHECKS = ["security.W008", "security.W005", "security.W021"]
+SILENCED_SYSTEM_CHECKS += ["security.W008", "security.W005", "security.W021"]
 
 # ---- Database and Redis ----------------------------------------------------------------------
 # A host that does not answer is given up after two seconds. config.wsgi adds what requests need.

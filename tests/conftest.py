@@ -26,6 +26,7 @@ from django_redis import get_redis_connection
 from accounts import tokens
 from accounts.models import Account, Role, User
 from config.logs import TextFormatter
+from config.views import could_read_users
 from keys.cache import signing_keys
 from keys.models import SigningKey
 from mail import outbox
@@ -166,6 +167,12 @@ def one_signing_key(session_key):
     signing_keys.__init__()
     signing_keys.keys = {session_key.kid: session_key}
     signing_keys.signer = session_key
+
+
+@pytest.fixture(autouse=True)
+def fresh_health():
+    """Each test asks the database itself."""
+    could_read_users.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -86,6 +86,7 @@ class Limiter:
         self.process = ProcessCounter()
         self.lock = threading.Lock()
         self.unavailable_until: float | None = None  # on the monotonic clock
+        self.problem = ""  # the last failure
         for name in ("client", "window_script", "cluster_threads"):
             self.__dict__.pop(name, None)
 
@@ -179,19 +180,18 @@ class Limiter:
         with self.lock:
             begins = self.unavailable_until is None
             self.unavailable_until = time.monotonic() + RETRY_SECONDS
+            # redis-py's own message names every Sentinel with all its options.
+            is_nameless = isinstance(error, MasterNotFoundError)
+            words = "no Sentinel names a master" if is_nameless else error
+            self.problem = f"{type(error).__name__}: {words}"
         client = self.__dict__.get("client")
         if isinstance(client, Redis):
             # The idle connections would fail as well, each after 0.1 s.
             client.connection_pool.disconnect(inuse_connections=False)
         if begins:
             series.store_lost.set(1)
-            # redis-py's own message names every Sentinel with all its options.
-            is_nameless = isinstance(error, MasterNotFoundError)
-            logger.warning(
-                "Redis is unavailable, credential calls are counted in process: %s: %s",
-                type(error).__name__,
-                "no Sentinel names a master" if is_nameless else error,
-            )
+            words = "Redis is unavailable, credential calls are counted in process: %s"
+            logger.warning(words, self.problem)
 
     def record_recovery(self) -> None:
         with self.lock:

@@ -15,7 +15,7 @@ BAD = {
     "SECRET_KEY_FALLBACKS": ["short", f"{'x' * 32},short", f"{'x' * 32}\n{'y' * 32}"],
     "DATABASE_URL": [
         *["", "mysql://x/y", "nonsense", "postgres://u@host:port/db", "postgres://u@h:99999/db"],
-        "postgres://u@host/db?sslmode=verify-ful",
+        *["postgres://u@host/db?sslmode=verify-ful", "postgres:/u@host/db", "sqlite:db"],
         *["postgres://u@host/db?sslmod=require", "postgres://u@host/db?connect_timeout=long"],
         *["postgres://u@host/db?target_session_attrs=primry", "sqlite:////tmp/x?sslmode=require"],
         *["postgres://u@host/db?atomic_requests=true", "postgres://u@host/db?Conn_Max_Age=60"],
@@ -53,6 +53,7 @@ BAD = {
     "JWT_LEEWAY_SECONDS": ["-1", "301"],
     "BIND": ["localhost", "127.0.0.1:8000", "127.1", "*", ""],
     "LOG_FORMAT": ["", "xml"],
+    "SILENCED_SYSTEM_CHECKS": ["accounts.E003", "W009", "accounts.W009 backoffice.W001"],
     "JWT_ISSUER": [""],
     "PASSWORD_MIN_LENGTH": ["7", "65", ""],
     "PASSWORD_BREACH_FILE": ["/nowhere", "/", "/dev/null"],

@@ -322,6 +322,30 @@ def test_command_asks_for_the_companys_name(ada, monkeypatch):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("named", ["Difference Engines", "Charles@example.com"])
+def test_company_is_named_by_its_name_or_an_admin(new_user, ada, named):
+    charles = new_user("charles@example.com", role="admin")
+    Account.objects.filter(pk=charles.account_id).update(name="Difference Engines")
+    call_command("deletecompany", named, "--yes")
+
+    assert not User.objects.filter(pk=charles.pk).exists()
+    assert User.objects.filter(pk=ada.pk).exists()
+
+
+@pytest.mark.django_db
+def test_company_that_is_not_the_only_one_of_its_name_stays(ada, bob, eve):
+    twin = Account.objects.create(name=ada.account.name)
+    with pytest.raises(CommandError, match="not only one") as told:
+        call_command("deletecompany", ada.account.name, "--yes")
+    with pytest.raises(CommandError, match="No company"):
+        call_command("deletecompany", bob.email, "--yes")  # no admin
+
+    assert str(ada.account_id) in str(told.value)
+    assert str(twin.pk) in str(told.value)
+    assert User.objects.filter(pk__in=[ada.pk, bob.pk, eve.pk]).count() == 3
+
+
+@pytest.mark.django_db
 def test_operators_company_stays(operator):
     company = Account.objects.get_or_create_operators()
     page = f"/admin/accounts/account/{company.pk}/change/"

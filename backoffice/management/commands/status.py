@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 from django.db import Error, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
+from accounts.models import User
 from keys.cache import signing_keys
 from mail.heartbeat import SILENT_AFTER, Heartbeat
 from mail.outbox import STUCK_AFTER, OutgoingMail
@@ -19,6 +20,17 @@ from throttling.limiter import limiter
 
 State = Literal["ok", "degraded", "down"]
 MOST_SECONDS_APART = 5  # of this host's clock and the database's; NTP keeps to hundredths
+# Sessions that others have waited for a second for, or that hold a whole table. Other roles' times
+# and queries are shown to members of pg_read_all_stats.
+BLOCKERS = r"""
+    SELECT format('pid %s, user %s, since %s: %s', pid, usename, xact_start::timestamptz(0),
+        left(regexp_replace(query, '\s+', ' ', 'g'), 100))
+    FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND pid IN (
+        SELECT unnest(pg_blocking_pids(pid)) FROM pg_locks WHERE waitstart < now() - interval '1 s'
+        UNION SELECT pid FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock'
+            AND relation IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)
+    ) ORDER BY xact_start
+"""
 EXITS: dict[State, int] = {"ok": 0, "degraded": 1, "down": 2}
 
 
@@ -31,6 +43,8 @@ class Command(BaseCommand):
     requires_system_checks = []  # it reports them
 
     def handle(self, *args: object, **options: object) -> None:
+        if of_requests := settings.DATABASE_OF_REQUESTS.get("OPTIONS"):  # with their timeouts
+            connection.settings_dict["OPTIONS"] = of_requests | {"pool": False}
         found = examine_all()
         lines = [f"{it.part:11} {it.state:9} {it.words}" for it in found]
         self.stdout.write("\n".join(lines))
@@ -70,11 +84,18 @@ def examine_part(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
 
 
 def check_database() -> tuple[State, str]:
-    """Down also if it is read-only: a standby, or a full disk."""
+    """Down also if it is read-only (a standby, or a full disk), or if users cannot be read."""
+    blockers = ""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("CREATE TEMPORARY TABLE trial ON COMMIT DROP AS SELECT 1 AS one")
-    return "ok", "accepts writes"
+            cursor.execute(BLOCKERS)
+            blockers = "; ".join(words for (words,) in cursor.fetchall())
+    try:
+        User.objects.read_one()
+    except Error as error:
+        return "down", f"blocked by {blockers}" if blockers else str(error)
+    return ("degraded", f"blocked by {blockers}") if blockers else ("ok", "accepts writes")
 
 
 def check_clock() -> tuple[State, str]:
@@ -96,7 +117,7 @@ def check_limiter_store() -> tuple[State, str]:
         return "ok", "no Redis: each process counts on its own"
     if limiter.store_state() == "ok":
         return "ok", "counts in Redis"
-    return "degraded", "Redis is unavailable"
+    return "degraded", f"Redis does not count: {limiter.problem}"
 
 
 def check_keys() -> tuple[State, str]:
