@@ -30,8 +30,7 @@ def sign(claims, **header):
 
 def is_accepted(encoded):
     answer = API(authorization=f"Bearer {encoded}").get("/auth/me")
-    assert answer.status_code in {200, 401}
-    return answer.status_code == 200
+    return {200: True, 401: False}[answer.status_code]
 
 
 def test_claims_are_those_of_the_decisions(ada):

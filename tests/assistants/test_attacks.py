@@ -1,5 +1,8 @@
 """What a thief, a foreign client or a foreign page tries on the way in."""
 
+import base64
+import hashlib
+
 import pytest
 from django.utils import timezone
 
@@ -59,6 +62,15 @@ def test_code_is_for_who_knows_the_verifier(api, client, ada, verifier):
 
     assert refused(redeem(api, client, code, code_verifier=verifier)) == (400, "invalid_grant")
     assert redeem(api, client, code).status_code == 200
+
+
+@pytest.mark.parametrize("verifier", ["v" * 42, "v" * 129, "v" * 42 + "!", "v" * 42 + "ü"])
+def test_weak_verifier_is_refused_though_it_answers_the_challenge(api, client, ada, verifier):
+    """RFC 7636 §4.1: 43 to 128 characters of the unreserved ones."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
+    code = let_in(client, ada, code_challenge=digest.rstrip(b"=").decode())
+
+    assert refused(redeem(api, client, code, code_verifier=verifier)) == (400, "invalid_grant")
 
 
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:3031/callback", REDIRECT + "/", "x"])

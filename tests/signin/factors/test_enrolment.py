@@ -67,6 +67,14 @@ def test_last_call_of_the_set_up_signs_in(api, bob, required):
     assert Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED, actor_id=bob.pk).count() == 1
 
 
+def test_enrolment_clears_earlier_failures(api, bob, required):
+    fail(3, bob.email)
+    assert add_app(enrolment(api, bob)).status_code == 200
+    fail(3, bob.email)
+
+    assert log_in(api, bob)[1]["error"] == "second factor required"
+
+
 def test_enrolment_opens_nothing_else(api, bob, required):
     enrolled = enrolment(api, bob)
     others = [("get", "/auth/me"), ("get", "/auth/factors"), ("get", "/account")]

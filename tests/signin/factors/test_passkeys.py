@@ -211,6 +211,14 @@ def test_passkey_of_another_user_is_a_wrong_code(api, ada, bob, key):
     assert Factors.objects.get(user=ada).wrong_codes == 1
 
 
+def test_handle_of_another_user_beside_the_password_is_a_wrong_code(api, ada, bob, key):
+    key.handle = with_passkey(bob).handle
+
+    answer = log_in(api, ada, passkey=key.sign(challenge(api)))
+
+    assert answer == (401, {"error": "wrong code", "cause": "wrong_passkey"})
+
+
 def test_passkey_ends_the_stop_of_the_apps_codes(api, ada):
     with_app(ada)
     key = Authenticator()
