@@ -52,7 +52,7 @@ def all_processes_can_connect(app_configs: object, **options: object) -> list[ch
     if connection.vendor != "postgresql" or connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
         return []  # a transaction pooler has its own limit
     processes = settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY
-    needed = processes * settings.POOL["max_size"] + 1  # the mail worker's
+    needed = processes * settings.POOL["max_size"] + 1  # the worker's
     with suppress(Error), connection.cursor() as cursor:
         cursor.execute(
             "SELECT least(current_setting('max_connections')::int, nullif(rolconnlimit, -1))"

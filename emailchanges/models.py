@@ -106,7 +106,7 @@ class EmailChange(EmailedLink):
 
     @classmethod
     def request_link(cls, user: User, email: str) -> None:
-        """Queue a link to the new address and a notice to the old one. The mail worker finds out
+        """Queue a link to the new address and a notice to the old one. The worker finds out
         whether the address is taken, so the answer does not depend on it."""
         with transaction.atomic():
             version = user.token_version

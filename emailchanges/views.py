@@ -16,7 +16,7 @@ from throttling.views import CredentialThrottle
 
 
 class EmailChangesView(ProofView):
-    """POST /auth/email-changes: queue a link to the new address. The mail worker finds out whether
+    """POST /auth/email-changes: queue a link to the new address. The worker finds out whether
     it is taken, so the answer does not depend on it."""
 
     serializer_class = EmailChangeSerializer

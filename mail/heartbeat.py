@@ -1,4 +1,4 @@
-"""Heartbeat: when the mail worker last made a round, and when it last pruned."""
+"""Heartbeat: when the worker last made a round, and when it last pruned."""
 
 from datetime import timedelta
 

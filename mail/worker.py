@@ -1,4 +1,4 @@
-"""The mail worker: decides on requested mails, and sends what is due."""
+"""The worker: decides on requested mails, and sends what is due."""
 
 import contextlib
 import logging
@@ -49,7 +49,7 @@ class Worker:
 
     def run(self) -> None:
         """Work until stopped, through outages of the database."""
-        logger.info("mail worker started")
+        logger.info("worker started")
         while not self.is_stopping:
             close_old_connections()
             reached = self.run_safely(self.work_round) is not False
@@ -59,7 +59,7 @@ class Worker:
                 continue
             patience = self.POLL_SECONDS if reached else retry_pause(self.refusals).total_seconds()
             self.wait_unless_stopped(min(patience, 60))
-        logger.info("mail worker stopped")
+        logger.info("worker stopped")
 
     def wait_unless_stopped(self, seconds: float) -> None:
         """Wait, unless stopped meanwhile."""
@@ -72,9 +72,9 @@ class Worker:
         try:
             return work()
         except DatabaseError as error:
-            logger.error("mail worker: the database failed (%s)", type(error).__name__)
+            logger.error("worker: the database failed (%s)", type(error).__name__)
         except Exception:
-            logger.exception("mail worker: unexpected error, continuing")
+            logger.exception("worker: unexpected error, continuing")
         connection.close()
         return None
 

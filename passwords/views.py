@@ -21,7 +21,7 @@ from signin.serializers import COOKIE, AuthResponse, EmailSerializer, Message
 
 
 class PasswordChangesView(CredentialView):
-    """POST /password-changes: queue a link. The mail worker finds out whether the address has a
+    """POST /password-changes: queue a link. The worker finds out whether the address has a
     user, so the answer does not depend on it."""
 
     @extend_schema(

@@ -43,7 +43,7 @@ def forget_emails(emails: set[str], kinds: str = "") -> None:
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def erase_user(self, user: User, actor: User | None) -> "Erasure":
-        """Erase a user permanently. The mail worker then pseudonymises the audit log. `actor` is a
+        """Erase a user permanently. The worker then pseudonymises the audit log. `actor` is a
         superuser, or None for a command.
 
         Raises LastAdmin for the last active admin of a company, PermissionDenied if the actor may
@@ -64,7 +64,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         return erasure
 
     def delete_company(self, account: Account, actor: User | None) -> "Erasure":
-        """Delete a company's invitations, and sign out and deactivate its users. The mail worker
+        """Delete a company's invitations, and sign out and deactivate its users. The worker
         then erases the users, the consultants and the company, and pseudonymises the audit log.
 
         Raises PermissionDenied if the actor may not act on it, and for the operators' company,

@@ -119,7 +119,7 @@ def renew_hash(user: User | None, password: str) -> None:
 def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> None:
     """Count and record a failed attempt. Raises TooManyAttempts if the address is locked by now.
 
-    If unknown devices have locked the address, its owner is mailed an unlock link. The mail worker
+    If unknown devices have locked the address, its owner is mailed an unlock link. The worker
     finds out whether there is an owner, so that the queries are the same for every address. For the
     same reason the audit log gets only the address.
     """

@@ -43,7 +43,7 @@ from throttling.models import Lockout
 
 
 class SignupView(CredentialView):
-    """POST /auth/signup: request a sign-up link. The mail worker finds out whether the address is
+    """POST /auth/signup: request a sign-up link. The worker finds out whether the address is
     free, so the answer does not depend on it."""
 
     @extend_schema(

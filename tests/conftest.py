@@ -344,7 +344,7 @@ class Service:
         for process in self.processes:
             try:
                 process.wait(10)
-            except subprocess.TimeoutExpired:  # a mail worker in the hands of a hanging server
+            except subprocess.TimeoutExpired:  # a worker in the hands of a hanging server
                 process.kill()
                 process.wait()
         if self.processes:

@@ -82,7 +82,7 @@ def test_mails_are_counted_by_what_became_of_them(service):
     for name in ("one", "two"):
         ask(service.url, "POST", "/auth/signup", {"email": f"{name}@example.com"})
     before = figures(service)
-    service.manage("sendmail", "--once")
+    service.manage("runworker", "--once")
     after = figures(service)
 
     assert value(before, "mails_waiting") == 2

@@ -117,7 +117,7 @@ def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
     monkeypatch.setattr(worker, "work_round", fail)
     worker.run()
 
-    assert "mail worker: unexpected error" in caplog.text
+    assert "worker: unexpected error" in caplog.text
 
 
 def test_whatever_is_due_longest_comes_first_decided_or_not(server, bob):

@@ -103,7 +103,7 @@ def test_once_ends_after_what_was_due_when_it_began(server):
 
     request()
     post_save.connect(more, SignupLink)
-    call_command("sendmail", once=True)
+    call_command("runworker", once=True)
     post_save.disconnect(more, SignupLink)
 
     assert server.receivers() == ["new@example.com"]
@@ -148,12 +148,12 @@ def test_no_transaction_is_open_while_the_server_takes_its_time(server):
 
 
 def test_check_fails_until_a_worker_has_run(server):
-    with pytest.raises(CommandError, match="No mail worker"):
-        call_command("sendmail", check=True)
+    with pytest.raises(CommandError, match="No worker"):
+        call_command("runworker", check=True)
     Heartbeat.objects.record_round()
-    call_command("sendmail", check=True)
+    call_command("runworker", check=True)
     with time_machine.travel(timezone.now() + timedelta(minutes=11)), pytest.raises(CommandError):
-        call_command("sendmail", check=True)
+        call_command("runworker", check=True)
 
 
 LEASES_END = (
@@ -174,7 +174,7 @@ def test_mail_of_a_killed_worker_is_sent_and_a_slow_server_delays_no_sign_up(
     service.manage("migrate", "-v0")
     service.start()
     server.delay = 60
-    worker = service.spawn("manage.py", "sendmail")
+    worker = service.spawn("manage.py", "runworker")
     for email in ("first@example.com", "second@example.com"):
         assert ask(service.url, "POST", "/auth/signup", {"email": email}).status == 200
         assert server.in_data.wait(60)
@@ -186,7 +186,7 @@ def test_mail_of_a_killed_worker_is_sent_and_a_slow_server_delays_no_sign_up(
     server.start()
 
     service.manage("shell", "--no-imports", "-c", LEASES_END)
-    service.spawn("manage.py", "sendmail")
+    service.spawn("manage.py", "runworker")
 
     wait_until(lambda: len(server.messages) == 2)
     url = link_in(server.messages[0])
@@ -197,8 +197,8 @@ def test_mail_of_a_killed_worker_is_sent_and_a_slow_server_delays_no_sign_up(
 
 def test_worker_ends_at_once_on_sigterm(new_service):
     service = new_service()
-    worker = service.spawn("manage.py", "sendmail")
-    wait_until(lambda: "mail worker started" in service.log)
+    worker = service.spawn("manage.py", "runworker")
+    wait_until(lambda: "worker started" in service.log)
 
     worker.terminate()
 

@@ -21,7 +21,7 @@ NAMES = ("Zebulon", "Quatermass")
 
 
 def finish():
-    """Let the mail worker do what there is to do, the requests of the erasure having ended."""
+    """Let the worker do what there is to do, the requests of the erasure having ended."""
     Worker().work_round()
     while process_backlog() or Erasure.objects.filter(done_at=None).exists():
         Erasure.objects.update(erased_at=timezone.now() - SETTLED)

@@ -145,8 +145,8 @@ def service(new_service):
 
 
 def kill_halfway(service, left, until):
-    """Kill the mail worker once no more than that is left, and let another do the rest."""
-    worker = service.spawn("manage.py", "sendmail")
+    """Kill the worker once no more than that is left, and let another do the rest."""
+    worker = service.spawn("manage.py", "runworker")
     seconds_until(lambda: left() < until)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
@@ -155,7 +155,7 @@ def kill_halfway(service, left, until):
         service.environment["DATABASE_URL"],
         "UPDATE privacy_erasure SET erased_at = now() - interval '1 hour'",
     )
-    service.manage("sendmail", "--once")
+    service.manage("runworker", "--once")
     assert left() == 0
 
 

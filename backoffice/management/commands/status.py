@@ -36,7 +36,7 @@ EXITS: dict[State, int] = {"ok": 0, "degraded": 1, "down": 2}
 
 class Command(BaseCommand):
     help = (
-        "Show the state of the database, this host's clock, Redis, keys, mail, the mail worker, "
+        "Show the state of the database, this host's clock, Redis, keys, mail, the worker, "
         "migrations and settings. Exits with 0 if all is well, 1 if a part is degraded, 2 if one "
         "is down."
     )

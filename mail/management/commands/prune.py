@@ -10,7 +10,7 @@ from mail.retention import prune_all
 class Command(BaseCommand):
     help = (
         "Delete links and mails 30 days after they end, failed attempts after 24 hours without "
-        "another, and audit events older than AUDIT_KEEP_DAYS. The mail worker does this hourly."
+        "another, and audit events older than AUDIT_KEEP_DAYS. The worker does this hourly."
     )
 
     def handle(self, *args: object, **options: Any) -> None:

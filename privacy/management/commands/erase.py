@@ -36,7 +36,7 @@ class Command(BaseCommand):
 
 
 def show_progress(out: OutputWrapper) -> None:
-    """Do the mail worker's part now. It is safe to stop: the worker goes on, and looks once more
+    """Do the worker's part now. It is safe to stop: the worker goes on, and looks once more
     for events that were written meanwhile."""
     total = 0
     while count := Erasure.objects.process_backlog(wait=True):
