@@ -58,7 +58,6 @@ class Kind(models.TextChoices):
     UNLOCKED_BY_MAIL = "lock.mailed", "lockout ended by e-mailed link"
     DEVICE_KNOWN = "device.known", "device became known"
     DEVICE_FORGOTTEN = "device.forgotten", "device forgotten"
-    LIMITS_CLEARED = "limits.cleared", "rate-limit counters cleared"
     KEY_PUBLISHED = "key.published", "signing key published"
     KEY_REMOVED = "key.removed", "signing key removed"
     MAIL_RETRIED = "mail.retried", "mail retried"

@@ -5,7 +5,7 @@ import base64
 import hashlib
 import secrets
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple, Self
 from uuid import UUID
@@ -38,7 +38,6 @@ RECOVERY_CODES = 10
 FEW_CODES = 3  # the mail about a used code mentions that so few are left
 WARNED_AT = 3  # consecutive wrong codes after a right password
 MOST_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: from then on an app's codes are refused
-ALL = "all"
 
 
 class AuthenticatorApp(NamedTuple):
@@ -74,12 +73,6 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         same.update(has_second_factor=True, token_version=next_token_version())
         user.refresh_from_db(fields=["has_second_factor", "token_version"])
         return factors, RecoveryCode.objects.renew_codes(factors)
-
-    def use_up_codes(self) -> int:
-        """Refuse all codes that apps have shown until now, since a restored backup does not know
-        which were used; returns the number of apps."""
-        last = totp.last_step()
-        return self.filter(totp_id__isnull=False, totp_step__lt=last).update(totp_step=last)
 
     def reset(self, user: User, actor: User | None = None) -> bool:
         """Remove all factors and codes of a user, end their sessions, and notify them. Returns
@@ -335,20 +328,12 @@ def hash_of_code(user_id: UUID, code: str) -> str:
 
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
     def use(self, challenge: challenges.Challenge) -> None:
-        """Raises WrongPasskey for a challenge that was used, or made before `use_up`."""
-        made_at = datetime.fromtimestamp(challenge.made_at, UTC)
-        if self.filter(nonce=ALL, used_at__gte=made_at).exists():
-            raise WrongPasskey
+        """Raises WrongPasskey for a challenge that was used."""
         try:
             with transaction.atomic():
                 self.create(nonce=challenge.nonce)
         except IntegrityError:
             raise WrongPasskey from None
-
-    def use_up(self) -> None:
-        """Refuse all challenges made until now, since a restored backup does not know which were
-        used."""
-        self.update_or_create(nonce=ALL, defaults={"used_at": timezone.now()})
 
     def prune_expired(self) -> int:
         """Delete challenges that have expired anyway; returns their number."""
@@ -357,7 +342,7 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
 
 
 class UsedChallenge(models.Model):
-    """A challenge that was answered. The row ALL stands for all challenges made before it."""
+    """A challenge that was answered."""
 
     nonce = models.CharField(max_length=32, primary_key=True)
     used_at = models.DateTimeField(default=timezone.now, db_index=True)

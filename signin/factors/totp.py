@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from accounts.models import User
 from base.secret_key import fernet_for
-from keys.cache import signing_keys
 
 SECONDS = 30
 STEPS_BACK = 2  # from the next step to the previous one
@@ -69,9 +68,8 @@ def code_generator(secret: bytes) -> TOTP:
 
 
 def last_step() -> int:
-    """The latest step whose code is accepted now, by the database's clock, so that a host with a
-    wrong clock accepts valid codes."""
-    return int(time.time() - signing_keys.seconds_ahead) // SECONDS + 1
+    """The latest step whose code is accepted now. Hosts keep the time by NTP."""
+    return int(time.time()) // SECONDS + 1
 
 
 def step_of(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:

@@ -78,7 +78,7 @@ def test_command_is_recorded_with_who_ran_it(monkeypatch, environment, name):
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
     token = current.set(command_origin())
-    trail.record(Kind.LIMITS_CLEARED, subject="ada@example.com")
+    trail.record(Kind.LOCK_CLEARED, subject="ada@example.com")
     current.reset(token)
 
     assert Record.objects.get().shell_user == (name or shell_user())
