@@ -60,9 +60,8 @@ def check_mail_limit(user: User, panel: Panel) -> Finding | None:
     """Mails of a kind beyond the hourly limit are dropped silently."""
     if "mails" not in panel:
         return None
-    kinds = {
-        budget_key(f"{one._meta.label_lower} {user.email}"): one for one in EmailedLink.kinds()
-    }
+    links = EmailedLink.models_by_label()
+    kinds = {budget_key(f"{label} {user.email}"): model for label, model in links.items()}
     since = timezone.now() - HOUR
     for budget in MailBudget.objects.filter(name__in=kinds, begun_at__gt=since).order_by("-used"):
         kind = kinds[budget.name]

@@ -71,7 +71,8 @@ def of_account(account: Account, viewer: User) -> dict[str, Any]:
 def erasure_of_user(user: User) -> dict[str, str]:
     """What erasing the user deletes or changes, and how many of each."""
     factors = Factors.objects.filter(user=user).first()
-    links = [kind._default_manager.filter(email=user.email) for kind in EmailedLink.kinds()]
+    kinds = EmailedLink.models_by_label().values()
+    links = [kind._default_manager.filter(email=user.email) for kind in kinds]
     records = Record.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
     return {
         "second factors": str(len(factors.app_and_passkeys()) if factors else 0),

@@ -53,7 +53,7 @@ def set_email(user: User, email: str, actor: User | None, **changes: object) -> 
 def end_links(email: str) -> None:
     """End the open links that were mailed to a former address. Links that are being used at this
     moment are skipped: their use fails, since the user has another address."""
-    for model in EmailedLink.kinds():
+    for model in EmailedLink.models_by_label().values():
         if model.ends_with_the_email:
             links = model._default_manager.live().filter(email=email)
             free = links.select_for_update(skip_locked=True).values_list("pk", flat=True)

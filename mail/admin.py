@@ -33,7 +33,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         actor = cast(trail.Actor, request.user)
         with transaction.atomic():
-            links = [model._meta.label_lower for model in EmailedLink.kinds()]
+            links = EmailedLink.models_by_label()
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=PREFIX)
             states = [State.READY, State.FAILED, State.REFUSED]
             mails = queryset.filter(decided, state__in=states)

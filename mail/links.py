@@ -1,6 +1,7 @@
 """E-mailed one-time links, whose tokens are not stored."""
 
 import base64
+import functools
 import re
 import uuid
 from datetime import datetime, timedelta
@@ -101,15 +102,17 @@ class EmailedLink(models.Model):
         return f"{settings.FRONTEND_URL}/{self.page}#token={self.token}"
 
     @staticmethod
-    def kinds() -> list[type["EmailedLink"]]:
-        """Every kind of link."""
-        return [model for model in apps.get_models() if issubclass(model, EmailedLink)]
+    @functools.cache
+    def models_by_label() -> dict[str, type["EmailedLink"]]:
+        """Every kind of link, by the label that mails name it with."""
+        links = (model for model in apps.get_models() if issubclass(model, EmailedLink))
+        return {model._meta.label_lower: model for model in links}
 
     @staticmethod
     def end_all_of(user_id: UUID) -> None:
         """End every open link of a user, for changes after which access to the mailbox proves
         nothing any more. In the caller's transaction; waits for links that are being used."""
-        for model in EmailedLink.kinds():
+        for model in EmailedLink.models_by_label().values():
             if any(field.name == "user" for field in model._meta.fields):
                 links: Any = model._default_manager
                 links.filter(user=user_id).end_all()

@@ -264,10 +264,10 @@ class OutgoingMail(models.Model):
     def link_model(self) -> type[EmailedLink]:
         """Raises UnknownKind for a kind of another release. Such mails are tried again later, so
         that a worker of that release can send them during an upgrade or rollback."""
-        for model in EmailedLink.kinds():
-            if model._meta.label_lower == self.kind:
-                return model
-        raise UnknownKind(self.kind)
+        try:
+            return EmailedLink.models_by_label()[self.kind]
+        except KeyError:
+            raise UnknownKind(self.kind) from None
 
     def find_link(self) -> EmailedLink | None:
         if self.link_id is None:

@@ -34,7 +34,7 @@ def without_users(emails: Iterable[str]) -> set[str]:
 
 def forget_emails(emails: set[str], kinds: str = "") -> None:
     """Delete lockouts and mails (whose kind begins with `kinds`); without `kinds` also links."""
-    for model in [] if kinds else EmailedLink.kinds():
+    for model in [] if kinds else EmailedLink.models_by_label().values():
         model._default_manager.filter(email__in=emails).delete()
     Lockout.objects.filter(email__in=emails).delete()
     mails = OutgoingMail.objects.filter(email__in=emails, kind__startswith=kinds)
