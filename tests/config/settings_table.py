@@ -7,8 +7,8 @@ from pathlib import Path
 PAGE = Path("docs/configuration.md")
 ROW = re.compile(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
 VALUES = {
-    "commit": "text",
-    "passkeys": "domain",
+    "commit_of_clone": "text",
+    "passkey_domain": "domain",
     "secret_key": "secret",
     "env.BOOLEAN": "`true`, `false`",
     "env.BREACH_FILE": "path",
@@ -54,9 +54,9 @@ def declared():
 
 
 def values(kind, node):
-    if kind == "choice":
+    if kind == "read_choice":
         return ", ".join(f"`{one}`" for one in ast.literal_eval(node.args[2]))
-    if kind != "integer":
+    if kind != "read_integer":
         return VALUES[ast.unparse(node.args[2]) if kind == "read" else kind]
     bounds = {word.arg: ast.unparse(word.value) for word in node.keywords}
     low, high = bounds.get("low", "1"), bounds.get("high")
