@@ -83,7 +83,7 @@ def main(pairs: int) -> None:
     server = mail_server()
     server.start()
     environment = os.environ | {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}"}
-    command = [sys.executable, "manage.py", "sendmail"]
+    command = [sys.executable, "manage.py", "runworker"]
     log = (stores.FOLDER / "worker.log").open("ab")
     worker = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
