@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
-from accounts.generics import CredentialView, validated_body
+from accounts.generics import validated_body
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from pages import words
@@ -93,15 +93,16 @@ class ChangePasswordView(PageView):
 
 class LinkSerializer(serializers.Serializer):
     token = TextField(max_length=512)
-    render_page = OneOfField(LINKS)
+    page = OneOfField(LINKS)
 
 
-class LinkView(CredentialView):
+class LinkView(CountedView):
     """POST /pages/link {token, page} -> {email, company, account}: details of an e-mailed link.
 
     The link is not used up. The answer reveals no more than the mail: the address that it was sent
     to, an invitation's company, and the current address of an account that will get a new one. An
-    invalid token is the same 400 as for its use, and counts as an attempt. Lockouts don't matter.
+    invalid token is the same 400 as for its use. Lockouts don't matter. Counted in the public tier:
+    a token is too long to be guessed, and a team that is invited opens its links at once.
     """
 
     schema = None

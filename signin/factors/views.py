@@ -60,6 +60,7 @@ from signin.generics import PROOF_NEEDED, ProofView
 from signin.login import session_response
 from signin.serializers import COOKIE, AuthResponse
 from throttling.models import Lockout
+from throttling.views import CountedView
 
 
 @example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
@@ -90,8 +91,9 @@ class PasskeysOnly:
             raise Http404
 
 
-class PasskeyOptionsView(PasskeysOnly, CredentialView):
-    """POST /auth/passkeys/options: a challenge for the user's authenticator."""
+class PasskeyOptionsView(PasskeysOnly, CountedView):
+    """POST /auth/passkeys/options: a challenge for the user's authenticator. Public, since there is
+    nothing to guess and each log-in page asks for one."""
 
     @extend_schema(
         operation_id="passkeyOptions",

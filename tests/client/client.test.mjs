@@ -173,6 +173,15 @@ test("log-ins and proofs are not repeated after a 429", async () => {
   assert.equal(calls.length, 2);
 });
 
+test("a 503 says how long to wait, if the service does", async () => {
+  const client = new Client();
+  api["POST /auth/login"] = () => [503, { error: "service unavailable" }, { "Retry-After": "0.02" }];
+  await assert.rejects(client.send("POST", "/auth/login", {}), { status: 503, wait: 0.02 });
+
+  api["POST /auth/login"] = () => [503, { error: "service unavailable" }];
+  await assert.rejects(client.send("POST", "/auth/login", {}), { status: 503, wait: 0 });
+});
+
 test("answers without a body, and pages of a proxy, are understood", async () => {
   const client = signedIn();
   api["GET /auth/me"] = () => [502, "<html>Bad gateway</html>"];

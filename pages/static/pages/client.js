@@ -77,7 +77,7 @@ export class Refused extends Error {
     super(body.error);
     this.status = status;
     this.body = body;
-    /** Seconds to wait after a 429; otherwise 0. */
+    /** Seconds to wait after a 429, or a 503 that names them; otherwise 0. */
     this.wait = wait;
   }
 }
@@ -317,7 +317,7 @@ export class Client extends EventTarget {
       await new Promise((resolve) => setTimeout(resolve, wait * 1000 * (1 + Math.random())));
       return this.#send(method, path, body, access, false);
     }
-    throw new Refused(response.status, answer, response.status === 429 ? wait || 10 : 0);
+    throw new Refused(response.status, answer, wait || (response.status === 429 ? 10 : 0));
   }
 
   /**

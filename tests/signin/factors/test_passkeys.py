@@ -38,6 +38,15 @@ def test_options_are_the_same_for_everybody_and_cost_no_row(api, key, django_ass
     )
 
 
+def test_options_count_as_public_calls(api, settings):
+    """Each log-in page asks for them: an office's credential calls are for its log-ins."""
+    settings.RATE_LIMIT_CREDENTIAL, settings.RATE_LIMIT_PUBLIC = 1, 2
+    answers = [api.post("/auth/passkeys/options", {}) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert answers[2].json()["error"] == "rate_limited"
+
+
 def test_passkey_signs_in_by_itself(api, ada, key):
     status, body = by_passkey(api, key.sign(challenge(api)))
 
