@@ -1,0 +1,183 @@
+"""docs/install.md with systemd, as an operator follows it on a fresh machine, and what comes after.
+
+The tests follow one another on one machine. In the internet's place are: `certbot`, which makes a
+certificate on the spot; a mail server on the host; and /etc/hosts for DNS.
+"""
+
+import base64
+import contextlib
+import re
+from html import unescape
+
+import httpx
+import pytest
+
+from tests.machines.conftest import DOMAIN, Site, put_code
+from tests.machines.guide import steps
+from tests.machines.machine import Terminal
+from tests.servers import wait_until
+from tests.signin.factors.conftest import code
+
+pytestmark = pytest.mark.machines
+
+OWNER, SERVICE = "the owner's password", "the service's"
+OPERATOR = {"email": "you@your-domain.com", "password": "an operator's password"}
+ADA = {"email": "ada@example.com", "password": "correct horse battery"}
+UNITS = "consulting.socket consulting consulting-mail consulting-backup.timer"
+UNITS += " nginx postgresql redis-server"
+HIDDEN = re.compile(r'type="hidden" name="(\w+)" value="([^"]*)"')
+# What the operator types where a command asks.
+APT = (r"Continue\?|continue\? \[Y/n\]", "y")
+ROLE = [("new role:", OWNER), ("again:", OWNER), ("new role:", SERVICE), ("again:", SERVICE)]
+MIGRATE = ("Password of the owner:", OWNER)
+ACCOUNT = [
+    ("E-mail address:", OPERATOR["email"]),
+    ("Password:", OPERATOR["password"]),
+    (r"Password \(again\):", OPERATOR["password"]),
+]
+
+
+CHANGES = {
+    "db.example.com": "127.0.0.1",
+    "redis.example.com": "127.0.0.1",
+    "api.example.com": DOMAIN,
+    "app.example.com": DOMAIN,
+    "no-reply@example.com": f"no-reply@{DOMAIN}",
+    f"CORS_ALLOWED_ORIGINS=https://{DOMAIN}\n": "",
+    "PASSKEYS_RP_ID=example.com": f"PASSKEYS_RP_ID={DOMAIN}",
+}
+
+
+def fill_in(site):
+    """Edit the settings, as step 7 tells the operator to."""
+    path = site.machine.root / "etc/consulting/environment"
+    text = path.read_text()
+    text = text.replace("smtp+tls://user:password@mail.example.com:587", site.mailbox.url)
+    for old, new in CHANGES.items():
+        assert old in text
+        text = text.replace(old, new)
+    while (before := "replace-this-by-what-openssl-rand-base64-48-gives-you") in text:
+        made = site.machine.run("openssl rand -base64 48").strip()
+        text = text.replace(before, made, 1)
+    path.write_text(text)
+
+
+def install(machine):
+    """The service, by the guide's steps."""
+    guide = steps("install", "One machine with systemd")
+    site, root = Site(machine), Terminal(machine)
+    root.type("apt-get update")
+    root.type(guide[1][0], APT)
+    put_code(machine, "/srv/releases/2.0.0")
+    root.type(guide[2][0])
+    root.type(guide[3][0])
+    postgres = Terminal(machine)
+    postgres.type("runuser -u postgres -- bash")
+    postgres.type(guide[4][0], *ROLE)
+    root.type(guide[5][0])
+    root.type(guide[6][0])
+    fill_in(site)
+    pgpass = guide[7][0].replace("service:password", f"service:{SERVICE}")
+    (machine.root / "etc/consulting/pgpass").write_text(pgpass)
+    operator = Terminal(machine)
+    operator.type(guide[8][0])
+    operator.type(guide[8][1], MIGRATE)
+    operator.type(guide[9][0], *ACCOUNT)
+    root.type(guide[10][0])
+    return site
+
+
+@pytest.fixture(scope="module")
+def site(new_machine):
+    return install(new_machine("web1"))
+
+
+def test_it_answers(site):
+    assert site.health().json()["status"] == "ok"
+
+
+def sign_up(site, person):
+    """A browser in which the person has signed up and logged in, with its bearer token."""
+    browser = site.browser()
+    assert browser.post("/auth/signup", json={"email": person["email"]}).status_code == 200
+    new = {"token": site.mailbox.token(person["email"]), "account_name": "Analytical Engines"}
+    new |= {"first_name": "Ada", "last_name": "Lovelace", "password": person["password"]}
+    assert browser.post("/auth/complete-signup", json=new).status_code == 200
+    assert log_in(browser, person).status_code == 200
+    return browser
+
+
+def log_in(browser, person, **factor):
+    answer = browser.post("/auth/login", json=person | factor)
+    if answer.status_code == 200 and "access_token" in answer.json():
+        browser.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
+    return answer
+
+
+def test_user_signs_up_and_in_through_nginx(site):
+    browser = sign_up(site, ADA)
+
+    assert browser.get("/auth/me").json()["email"] == ADA["email"]
+    assert browser.post("/auth/refresh").status_code == 200  # by its cookie
+    assert "text/html" in browser.get("/login").headers["Content-Type"]
+
+
+def test_operator_adds_an_app_and_enters_the_back_office(site):
+    """Not before: the back office requires a second factor."""
+    browser = site.browser()
+    assert log_in(browser, OPERATOR).status_code == 200
+    proof = {"password": OPERATOR["password"]}
+    begun = browser.post("/auth/factors/totp", json=proof).json()
+    secret = base64.b32decode(begun["secret"])
+    first = {"id": begun["id"], "code": code(0, secret)}
+    assert browser.post("/auth/factors/totp/confirm", json=first).status_code in {200, 201}
+
+    office = site.browser()
+    assert office.get("/admin/").status_code == 302
+    assert log_in_to_office(office, code=code(1, secret)).status_code == 302
+    assert office.get("/admin/").status_code == 200
+
+
+def log_in_to_office(browser, **factor):
+    """The page after the log-in's two forms."""
+    page = browser.get("/admin/login/?next=/admin/")
+    for form in ({"username": OPERATOR["email"], "password": OPERATOR["password"]}, factor):
+        hidden = dict(HIDDEN.findall(unescape(page.text)))
+        page = browser.post(page.url, data=hidden | form, headers={"Referer": str(page.url)})
+    return page
+
+
+def is_up(site):
+    with contextlib.suppress(httpx.TransportError):
+        return site.health().status_code == 200
+
+
+def operators_shell(site):
+    terminal = Terminal(site.machine)
+    terminal.type(steps("install", "One machine with systemd")[8][0])
+    return terminal
+
+
+def test_status_is_ok(site):
+    said = operators_shell(site).type(".venv/bin/python manage.py status")
+
+    assert not re.search("degraded|down", said), said
+
+
+def test_certificate_is_renewed(site):
+    live = site.machine.root / "etc/letsencrypt/live" / DOMAIN / "fullchain.pem"
+    before = live.read_text()
+
+    site.machine.run("certbot renew")
+
+    assert live.read_text() != before
+    wait_until(lambda: is_up(site), 30)  # with that certificate alone
+
+
+def test_everything_comes_back_after_a_reboot(site):
+    site.machine.stop()
+    site.machine.boot()
+
+    wait_until(lambda: is_up(site), 30)
+    assert site.machine.run(f"systemctl is-active {UNITS}").split() == ["active"] * 7
+    assert log_in(site.browser(), ADA).status_code == 200
