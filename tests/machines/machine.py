@@ -18,6 +18,7 @@ CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 PIP = ["PIP_CERT", "PIP_DEFAULT_TIMEOUT", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL"]
 TERMINAL = ["HOME=/root", "USER=root", "LOGNAME=root", "LANG=C.UTF-8", "TERM=dumb"]
 TERMINAL += ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+UP = {"running", "degraded"}
 PATIENCE = 120  # seconds for a command
 
 
@@ -118,7 +119,7 @@ class Machine:
                 start_new_session=True,
             )
         deadline = time.monotonic() + 120
-        while (state := self.run("systemctl is-system-running", check=False).strip()) != "running":
+        while (state := self.run("systemctl is-system-running", check=False).strip()) not in UP:
             said = f"{self.name} is {state}: {self.console.read_text()[-3000:]}"
             assert time.monotonic() < deadline, said
             assert self.nspawn.poll() is None, said

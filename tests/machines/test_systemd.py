@@ -6,14 +6,18 @@ certificate on the spot; a mail server on the host; and /etc/hosts for DNS.
 
 import base64
 import contextlib
+import itertools
 import re
+import threading
+import time
+from collections import Counter
 from html import unescape
 
 import httpx
 import pytest
 
 from tests.machines.conftest import DOMAIN, Site, put_code
-from tests.machines.guide import steps
+from tests.machines.guide import blocks, section, steps
 from tests.machines.machine import Terminal
 from tests.servers import wait_until
 from tests.signin.factors.conftest import code
@@ -172,6 +176,96 @@ def test_certificate_is_renewed(site):
 
     assert live.read_text() != before
     wait_until(lambda: is_up(site), 30)  # with that certificate alone
+
+
+def main_pid(site, unit):
+    return site.machine.run(f"systemctl show --property MainPID --value '{unit}'").strip()
+
+
+@pytest.mark.parametrize(
+    "unit", ["consulting", "consulting-mail", "nginx", "postgresql@*", "redis-server"]
+)
+def test_killed_part_comes_back(site, unit):
+    before = main_pid(site, unit)
+
+    site.machine.run(f"systemctl kill --kill-whom main --signal KILL '{unit}'")
+
+    wait_until(lambda: main_pid(site, unit) not in {"0", before}, 30)
+    wait_until(lambda: is_up(site), 30)
+
+
+def test_backup_is_restored(site):
+    """What came after it is gone, and users log in again."""
+    in_backup, later = ADA | {"email": "bob@example.com"}, ADA | {"email": "eve@example.com"}
+    browser = sign_up(site, in_backup)
+    site.machine.run("systemctl start consulting-backup")
+    sign_up(site, later)
+    of_postgres, of_operator = blocks(section("operations", "Restore"))[:2]
+    services = "consulting.socket consulting consulting-mail"
+
+    site.machine.run(f"systemctl stop {services}")
+    postgres, operator = Terminal(site.machine), operators_shell(site)
+    postgres.type("runuser -u postgres -- bash")
+    postgres.type(of_postgres)
+    operator.type("dump=$(ls -d /var/lib/consulting/backups/*.dump | tail -n 1)")
+    operator.type(of_operator, MIGRATE)
+    site.machine.run(f"systemctl start {services}")
+
+    assert browser.get("/auth/me").status_code == 401
+    assert log_in(browser, in_backup).status_code == 200
+    assert log_in(site.browser(), later).status_code == 401
+
+
+class Load(threading.Thread):
+    """Asks for the service's health some twenty times a second, and as a user now and then."""
+
+    def __init__(self, browser):
+        super().__init__()
+        self.browser, self.answers, self.ending = browser, Counter(), threading.Event()
+
+    def run(self):
+        for turn in itertools.takewhile(lambda turn: not self.ending.wait(0.05), itertools.count()):
+            try:
+                answer = self.browser.get("/health" if turn % 10 else "/auth/me").status_code
+            except httpx.TransportError as error:
+                answer = repr(error)
+            self.answers[answer] += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *error):
+        self.ending.set()
+        self.join()
+
+
+def test_upgrade_and_back_lose_no_request(site):
+    """The next release is this code in another folder."""
+    put_code(site.machine, "/srv/releases/2.0.1")
+    root, operator = Terminal(site.machine), operators_shell(site)
+    install_it = steps("install", "One machine with systemd")[2][0].replace("2.0.0", "2.0.1")
+    root.type("".join(install_it.splitlines(keepends=True)[:2]))
+    (upgrade,) = blocks(section("operations", "From 2.0.0 on, host by host, and back"))
+    by_operator, by_root = re.split(r"^(?=ln )", upgrade, flags=re.M)
+    browser = site.browser()
+    log_in(browser, ADA)
+
+    with Load(browser) as load:
+        operator.type(by_operator, MIGRATE)
+        root.type(by_root)
+        wait_until(lambda: running_code(site) == "/srv/releases/2.0.1")
+        time.sleep(2)
+        root.type(by_root.replace("2.0.1", "2.0.0"))
+        time.sleep(2)
+
+    assert running_code(site) == "/srv/releases/2.0.0"
+    assert load.answers.keys() == {200}
+    assert load.answers[200] > 50
+
+
+def running_code(site):
+    return site.machine.run(f"readlink /proc/{main_pid(site, 'consulting')}/cwd").strip()
 
 
 def test_everything_comes_back_after_a_reboot(site):
