@@ -113,6 +113,7 @@ WORDS = {
     "several: failed": _("{count} done. Not done: {names}."),
     "range": _("{from} to {to} of {total}"),
     "nobody found": _("No people match your search."),
+    "several found": _("{count} people match. Choose one."),
     "support": _("Support"),
     "via": _("(via {app})"),
     "make admin: sure": _("Make {name} an admin?"),
@@ -150,7 +151,7 @@ WORDS = {
     "email change asked": _("If that address can be used, we've sent a link to {email}."),
     "email changed": _("Your e-mail address was changed."),
     "email change undone": _("Your previous e-mail address is back. Now choose a new password."),
-    "log in with": _("From now on, sign in with {email}."),
+    "log in with": _("You'll then sign in with {email} again."),
     "change account": _(
         "The account {account} will use {email} from now on. Confirm only if it's yours."
     ),

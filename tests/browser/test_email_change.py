@@ -95,6 +95,7 @@ def test_undoing_leads_to_a_new_password_with_the_address_filled_in(site_of_ada,
     page.locator("#profile", has_text="lovelace@example.com").wait_for()
 
     page.goto(site_of_ada.mailed_link(to="ada@example.com"))
+    page.get_by_text("You'll then sign in with ada@example.com again.").wait_for()
     page.locator("form[data-email-change=undo] button").click()
 
     page.wait_for_url("**/forgot-password")

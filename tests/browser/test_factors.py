@@ -269,6 +269,7 @@ def test_new_recovery_codes_are_copied_downloaded_and_printed(page):
     assert page.locator(".codes").is_visible()
     assert not page.locator("header").is_visible()
     assert not page.get_by_role("heading", name="Sign-in and security").is_visible()
+    assert page.locator("main button:visible, main a:visible").count() == 0
 
 
 def test_wrong_password_and_cancel_change_nothing(page):
@@ -281,6 +282,11 @@ def test_wrong_password_and_cancel_change_nothing(page):
 
     page.get_by_text("Not set up yet.").wait_for()
     assert page.locator("#proof-password").input_value() == ""
+    page.locator("[data-set-up=app]:focus").wait_for()
+    page.keyboard.press("Enter")
+    page.locator("#proof-password:focus").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("[data-set-up=app]:focus").wait_for()
     press(page, "Add a passkey")
     page.keyboard.press("Escape")
     page.locator("dialog[open]").wait_for(state="detached")

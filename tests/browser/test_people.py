@@ -6,6 +6,7 @@ import uuid
 import pytest
 
 from tests.browser.conftest import fill, heading, invite, invited, open_tab, says, settled
+from tests.browser.test_pages import BROKEN, look
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
 
@@ -227,6 +228,26 @@ def test_activity_is_filtered_by_person_and_group(people):
 
     people.get_by_label("What").select_option("company")
     people.locator("[data-tab=activity] .empty:visible").wait_for()
+
+
+WORDS = {"Member", "Admin", "Active", "Deactivated", "Never", "signed", "in", "Role", "Status"}
+
+
+@pytest.mark.parametrize("width", [320, 705, 740, 768, 1280])
+def test_words_in_the_list_are_not_broken(people, width):
+    url = people.site.service.environment["DATABASE_URL"]
+    long = "somebody.with.quite.a.long.address@subsidiary.analytical-engines.example.com"
+    query(
+        url,
+        "UPDATE accounts_user SET is_active = false, email = %s WHERE first_name = 'Bob'",
+        long,
+    )
+    people.set_viewport_size({"width": width, "height": 800})
+    people.reload()
+    row_of(people, "Bob Boole").wait_for()
+
+    assert look(people, f"people-{width}") == []
+    assert WORDS & set(people.evaluate(BROKEN)) == set()
 
 
 def test_several_are_changed_at_once_and_failures_are_named(people):

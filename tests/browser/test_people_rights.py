@@ -99,7 +99,9 @@ def test_csv_quotes_formulas(people, tmp_path, site_of_ada):
         people.get_by_role("button", name="Download as CSV").click()
     started.value.save_as(tmp_path / "people.csv")
 
-    head, row = (tmp_path / "people.csv").read_text().splitlines()
+    content = (tmp_path / "people.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbfemail,")  # by which Excel knows UTF-8
+    head, row = content.decode("utf-8-sig").splitlines()
     assert head.startswith("email,first_name,last_name,role,status,last_sign_in_at")
     assert row.startswith('"ada@example.com","\'=1+1","say ""hi"";\'=1","admin","active","20')
 

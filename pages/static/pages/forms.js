@@ -83,7 +83,11 @@ function showOwn() {
   }
 }
 
+let person = null; // the id of the signed-in user
+
 client.addEventListener("change", () => {
+  if (!client.user && person) keepDrafts(person);
+  person = client.user?.id ?? null;
   showOwn();
   all("form[data-call]").forEach(prefillAddress);
   all("[data-somebody-else]").forEach(warn);
@@ -157,6 +161,47 @@ function countDown(field) {
   hint.dataset.met = String(left <= 0);
   hint.textContent = left > 0 ? say("more characters", { count: left }) : say("long enough");
 }
+
+/* ---- Rows that are edited ---- */
+
+function cancelEdit(row) {
+  const form = one("form", row);
+  form.reset();
+  if ("fill" in form.dataset) fill(form, client.user);
+  check(form, () => "");
+  announce("");
+  row.open = false;
+  one("summary", row).focus();
+  form.dispatchEvent(new CustomEvent("cancelled", { bubbles: true }));
+}
+
+/* What was typed when the session ended, for the same person after the next sign-in. No secrets. */
+let drafts = null;
+const openForms = () => all("main details.row form[data-call]").map((form, n) => [form, n]);
+const typedFields = (form) => [...form.elements].filter(({ name, type }) => name && type !== "password" && name !== "code");
+
+function keepDrafts(person) {
+  const kept = openForms().filter(([form]) => form.closest("details").open);
+  if (!kept.length) return;
+  const values = kept.map(([form, n]) => [n, typedFields(form).map(({ value }) => value)]);
+  drafts = { person, path: location.pathname, values };
+}
+
+function restoreDrafts() {
+  if (drafts?.person !== client.user?.id || drafts?.path !== location.pathname) return;
+  for (const [n, values] of drafts.values) {
+    const [form] = openForms()[n];
+    typedFields(form).forEach((field, at) => (field.value = values[at]));
+    form.closest("details").open = true;
+  }
+  drafts = null;
+}
+
+document.addEventListener("prepared", restoreDrafts);
+document.addEventListener("keydown", ({ key, target }) => {
+  const row = key === "Escape" && target.closest("details.row[open]");
+  if (row) cancelEdit(row);
+});
 
 /* ---- Sending ---- */
 
@@ -285,6 +330,7 @@ document.addEventListener("click", ({ target }) => {
   if (!button) return;
   if ("again" in button.dataset) sendAgain(button, one("main form"));
   if ("another" in button.dataset) askForAnother(one("main form"));
+  if ("cancelRow" in button.dataset) cancelEdit(button.closest("details"));
 });
 
 addEventListener("hashchange", () => {

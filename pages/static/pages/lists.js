@@ -32,6 +32,7 @@ function wanted(list) {
 
 /* A page of a list, by default the one that is shown. */
 export async function load(list, page = Number(list.dataset.page ?? 1)) {
+  if (one("[data-whom][data-undecided]", list.closest("section"))) return;
   const mine = (list.dataset.asked = String(Math.random())); // a newer search overtakes this one
   const answer = await call("GET", `${list.dataset.list}?${new URLSearchParams({ ...wanted(list), page })}`);
   if (list.dataset.asked !== mine || !list.isConnected) return;
@@ -40,6 +41,13 @@ export async function load(list, page = Number(list.dataset.page ?? 1)) {
   list.replaceChildren(...answer.items.map((item) => row(list.dataset.row, item)));
   drawPager(list, answer);
   list.dispatchEvent(new CustomEvent("loaded", { bubbles: true, detail: answer }));
+}
+
+/* No rows, until it is known whose are asked for. */
+export function clearRows(list) {
+  list.dataset.asked = ""; // no earlier question is answered any more
+  list.replaceChildren();
+  for (const part of all("table, .empty, .pager", list.closest("section"))) part.hidden = true;
 }
 
 /* The first page, by other filters: at once, since `load` ignores the answers to earlier ones. */
@@ -56,6 +64,7 @@ function drawPager(list, { items, page, per_page: size, total = items.length }) 
   one(".empty", section).hidden = total > 0;
   const pager = one(".pager", section);
   if (!pager) return; // not all lists come in pages
+  pager.hidden = false;
   const [from, to] = [(page - 1) * size + 1, Math.min(page * size, total)];
   one("[data-range]", pager).textContent = total ? say("range", { from, to, total }) : "";
   one("nav", pager).hidden = total <= size;
@@ -77,7 +86,7 @@ function row(template, item) {
   facts.name = item.name || name || item.client_name || item.email || item.host || say(item.kind ?? "unknown browser");
   fillText(made, facts);
   all("[data-kind]", made).forEach((badge) => (badge.dataset.kind = facts.kind));
-  all("[data-initials]", made).forEach((mark) => initials(mark, facts.name));
+  all("[data-initials]", made).forEach((mark) => (mark.textContent = initialsOf(facts.name)));
   all("[data-you]", made).forEach((badge) => (badge.hidden = item.id !== client.user.id));
   all("[data-for]", made).forEach((act) => (act.hidden = !facts.acts.includes(act.dataset.for)));
   all("summary", made).forEach((menu) => (menu.ariaLabel = say("actions", facts)));
@@ -119,10 +128,15 @@ function standing(item) {
   return { kind: "active", standing: "active", until, acts: [other, "history", ...colleague, "deactivate"] };
 }
 
-function initials(mark, name) {
+const graphemes = new Intl.Segmenter(document.documentElement.lang);
+
+/* Of whole characters: an emoji has several code units. */
+export function initialsOf(name) {
   const parts = name.split(/[\s@.]+/).filter(Boolean);
-  const letters = parts.length > 1 ? parts[0][0] + parts.at(-1)[0] : name.slice(0, 2);
-  mark.textContent = letters.toUpperCase();
+  const [first, second] = (parts.length > 1 ? [parts[0], parts.at(-1)] : [name]).map((part) =>
+    [...graphemes.segment(part)].map(({ segment }) => segment),
+  );
+  return (first[0] + (second?.[0] ?? first[1] ?? "")).toUpperCase();
 }
 
 /* ---- Actions on rows ---- */

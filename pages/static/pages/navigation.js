@@ -88,6 +88,7 @@ async function prepare(main, focus) {
   if (focus && !form) focusHeading(main);
   place();
   for (const setup of setups) await setup(main);
+  document.dispatchEvent(new Event("prepared"));
   all("form > fieldset", main).forEach((fields) => (fields.disabled = false));
   if (form) focusField(form, main, focus);
 }

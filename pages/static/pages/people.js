@@ -168,6 +168,7 @@ export function cell(value) {
   return `"${text.replaceAll('"', '""')}"`;
 }
 
+export const BOM = "\ufeff"; // by which Excel knows UTF-8
 const COLUMNS = ["email", "first_name", "last_name", "role", "status", "last_sign_in_at", "created_at"];
 
 async function whole(path) {
@@ -184,14 +185,14 @@ async function save() {
   const rows = people.map((item) => ({ ...item, status: item.is_active ? "active" : "deactivated" }));
   rows.push(...(await whole("/invitations")).filter(({ status }) => status !== "accepted"));
   const lines = rows.map((row) => COLUMNS.map((name) => cell(row[name])).join(","));
-  download("people.csv", "text/csv", [COLUMNS.join(","), ...lines].join("\r\n"));
+  download("people.csv", "text/csv", BOM + [COLUMNS.join(","), ...lines].join("\r\n"));
 }
 
 /* ---- The company's name ---- */
 
 async function drawName(form) {
   const { name } = await call("GET", "/account");
-  form.elements.name.value = name;
+  form.elements.name.value = form.elements.name.defaultValue = name;
   sessionStorage.setItem("company", name);
   for (const place of all("[data-company]")) place.textContent = name;
 }
