@@ -11,7 +11,7 @@ const session = () => ({ access_token: `x.${btoa(JSON.stringify({ iat: 0, exp: 9
 /* An element as far as it is touched: whatever is asked of it besides does nothing. */
 const element = (more = {}) =>
   Object.assign(Object.create(null), {
-    dataset: {},
+    dataset: { scripts: "" },
     style: {},
     textContent: "",
     hidden: false,
