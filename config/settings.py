@@ -19,7 +19,7 @@ COMMIT = env.commit_of_clone("COMMIT", BASE_DIR / ".git")
 PORT = env.read_integer("PORT", 8000, high=65535)
 BIND = env.read("BIND", "127.0.0.1", env.ADDRESS)
 WEB_CONCURRENCY = env.read_integer("WEB_CONCURRENCY", 1, high=256)
-WEB_THREADS = env.read_integer("WEB_THREADS", 32, high=256)
+WEB_THREADS = env.read_integer("WEB_THREADS", 96, high=256)
 HASHES_AT_A_TIME = env.read_integer("HASHES_AT_A_TIME", 0, low=0, high=256)  # see signin.capacity
 DATA_DIR = Path(env.read("DATA_DIR", f"{BASE_DIR / 'var'}", env.TEXT)).expanduser().absolute()
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")

@@ -46,7 +46,12 @@ def declared():
         if not isinstance(node, ast.Call) or not ast.unparse(node.func).startswith("env."):
             continue
         kind = ast.unparse(node.func).removeprefix("env.")
-        if kind in {"stop", "is_own_url", "misspelt_names"}:  # read no variable of their own
+        if kind in {
+            "stop",
+            "is_own_url",
+            "misspelt_names",
+            "fingerprint",
+        }:  # read no variable of their own
             continue
         name = ast.literal_eval(node.args[0])
         found[name] = values(kind, node), MADE.get(name) or default(node)
