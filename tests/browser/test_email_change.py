@@ -59,7 +59,7 @@ def test_wrong_code_is_said_and_a_recovery_code_taken(page):
     _, codes = add_app(page)
     ask_for(page, "lovelace@example.com")
     page.locator("#email-code").fill("000000")
-    says(page, "That code isn't right")
+    says(page, "Wrong code.")
 
     page.locator(FORM).get_by_role("button", name="Use a recovery code").click()
     page.locator("#email-code").fill(codes[0])

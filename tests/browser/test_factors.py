@@ -216,7 +216,7 @@ def test_second_step_says_for_whom_it_is_and_what_is_wrong(page):
     fill(page, password=PASSWORD)
     heading(page, "Two-factor authentication")
     page.get_by_text("Signing in as ada@example.com").wait_for()
-    for steps, text in {-5: "That code is too old", 3: "That code isn't right"}.items():
+    for steps, text in {-5: "That code is too old", 3: "Wrong code."}.items():
         page.locator("#proof-code").fill(code(secret, steps))
         says(page, text)
     press(page, "Use a recovery code")

@@ -111,7 +111,7 @@ def test_member_is_told_that_the_page_is_for_admins(people):
     page = people.site.tab("/people")
     fill(page, email="bob@example.com", password=PASSWORD)
 
-    heading(page, "For admins")
+    heading(page, "You don't have access")
     assert not page.locator("table").first.is_visible()
     assert not page.locator("[data-invite]").is_visible()
 
@@ -147,11 +147,11 @@ def test_last_filter_counts_while_another_is_awaited(people):
 
 
 def test_people_are_searched(people):
-    people.get_by_label("Search people").fill("boole")
+    people.get_by_label("Search by name or e-mail").fill("boole")
 
     row_of(people, "Ada Lovelace").wait_for(state="detached")
     assert row_of(people, "Bob Boole").is_visible()
-    people.get_by_label("Search people").fill("nobody at all")
+    people.get_by_label("Search by name or e-mail").fill("nobody at all")
     people.get_by_text("No people match your search.").wait_for()
 
 

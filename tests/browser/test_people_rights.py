@@ -45,7 +45,7 @@ def test_empty_company_sees_the_invitation_form_and_each_outcome(people):
     assert not people.locator("[data-invite]").is_visible()
     invite(people, "bob@example.com, Carl C. <carl@example.com>", "nobody; ada@example.com")
 
-    people.get_by_text("2 invited. 2 to check:").wait_for()
+    people.get_by_text("2 invitations sent. 2 not sent:").wait_for()
     assert people.locator("[data-outcome] li").all_text_contents() == [
         "nobody: Enter a valid e-mail address.",
         "ada@example.com: This person is already a member.",

@@ -141,7 +141,7 @@ def test_language_of_the_account_wins_and_is_changed_only_when_asked(site_of_ada
     says(page, "Dieser Browser zeigt jetzt Deutsch.")
     assert page.locator("#language").input_value() == "en"
 
-    page.get_by_role("button", name="Für mein Konto übernehmen").click()
+    page.get_by_role("button", name="Auch für mein Konto und E-Mails verwenden").click()
 
     says(page, "Gespeichert.")
     page.reload()

@@ -82,7 +82,8 @@ async function invite(form) {
   } else if (refused.length) {
     const list = document.createElement("ul");
     list.append(...refused.map((item) => line("li", `${item.email}: ${reason(item)}`)));
-    place.append(line("p", say("invited: refused", { count, refused: refused.length })), list);
+    const key = count === 1 ? "invited: one, refused" : "invited: refused";
+    place.append(line("p", say(key, { count, refused: refused.length })), list);
     one("textarea", form).focus();
   } else {
     form.closest("dialog")?.close();
