@@ -45,6 +45,7 @@ COOKIE_SECURE = env.read("COOKIE_SECURE", "true", env.BOOLEAN)
 COOKIE_SAMESITE = env.read_choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
     env.stop("COOKIE_SAMESITE", "None requires COOKIE_SECURE=true, or browsers drop the cookie")
+AFTER_SIGNIN_URL = env.read("AFTER_SIGNIN_URL", "", env.HTTPS_LINK)
 LINKS = {  # on every page and in every mail
     "terms": env.read("LINKS_TERMS", "", env.HTTPS_LINK),
     "privacy": env.read("LINKS_PRIVACY", "", env.HTTPS_LINK),

@@ -46,6 +46,7 @@ WORDS = {
     "resend in": _("Resend (0:{seconds})"),
     "no link": _("Open the link in your e-mail again to use this page."),
     "join": _("Join {company}"),
+    "joined": _("You've joined {company}"),
     "too short": _("At least {count} characters."),
     "more characters": _("{count} more needed"),
     "long enough": _("Long enough"),

@@ -38,6 +38,7 @@ async function openLink(form) {
   try {
     const body = { token: linkToken(), page: location.pathname.slice(1) };
     const link = await patiently(() => client.send("POST", "/pages/link", body));
+    form.link = link;
     for (const part of all("[data-link-text]", form.closest("main"))) {
       write(part, say(part.dataset.linkText, link));
     }
@@ -251,7 +252,7 @@ export async function submit(form, button = sender(form), more = () => ({})) {
 function succeed(form, answer) {
   form.closest("details[open]")?.removeAttribute("open");
   if (form.work) return form.reset();
-  const text = form.dataset.say && say(form.dataset.say, body(form));
+  const text = form.dataset.say && say(form.dataset.say, { ...body(form), ...form.link });
   if ("sent" in form.dataset) return showSent(form);
   if ("fill" in form.dataset) {
     client.update(answer);
@@ -274,7 +275,18 @@ export function enter(form, answer, text) {
   const path = form.dataset.then || afterLogIn();
   form.closest("[data-guests]")?.removeAttribute("data-guests");
   client.signIn(answer);
+  const joined = one("main [data-joined]");
+  if (joined) return showJoined(form, joined, text);
   return goOn(answer.user, path, text);
+}
+
+/* The invitation is accepted: what comes next is another site. */
+function showJoined(form, joined, text) {
+  form.hidden = true;
+  joined.hidden = false;
+  announce("");
+  one("h1", joined).textContent = text;
+  one("h1", joined).focus();
 }
 
 /* ---- "Check your mail" ---- */
