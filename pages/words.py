@@ -110,8 +110,24 @@ WORDS = {
     "invited: refused": _("{count} invitations sent. {refused} not sent:"),
     "select": _("Select {name}"),
     "selected": _("{count} selected"),
-    "several: sure": _("{what}? {count} selected."),
-    "several: done": _("{count} done."),
+    "make admin: sure, several": _("Make {count} people admins?"),
+    "make admin: then, several": _("Admins invite people, change roles and deactivate accounts."),
+    "make admin: done, several": _("{count} people are now admins."),
+    "make member: sure, several": _("Make {count} people members?"),
+    "make member: then, several": _("They won't be able to open this page."),
+    "make member: done, several": _("{count} people are now members."),
+    "deactivate: sure, several": _("Deactivate {count} people?"),
+    "deactivate: then, several": _(
+        "They'll be signed out immediately and can't sign in until you reactivate them."
+    ),
+    "deactivate: done, several": _("{count} people were deactivated."),
+    "resend: done, several": _("{count} invitations were sent again."),
+    "revoke: sure, several": _("Revoke {count} invitations?"),
+    "revoke: then, several": _("The links in the e-mails will stop working."),
+    "revoke: done, several": _("{count} invitations were revoked."),
+    "undo": _("Undo"),
+    "undone": _("Undone."),
+    "undone, several": _("Undone."),
     "several: failed": _("{count} done. Not done: {names}."),
     "range": _("{from} to {to} of {total}"),
     "nobody found": _("No people match your search."),
@@ -194,6 +210,7 @@ WORDS = {
     "set up a second factor yourself first": _(
         "Set up two-factor authentication for your own account first."
     ),
+    "set up": _("Set it up now"),
     "not found": _("This no longer exists. Start again."),
     "NotAllowedError": _("No passkey was used."),  # a DOMException of WebAuthn
     "InvalidStateError": _("You already have a passkey on this device."),

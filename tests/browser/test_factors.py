@@ -381,11 +381,15 @@ def test_set_up_page_needs_a_log_in(site_of_ada):
     heading(page, "Sign in")
 
 
-def test_admin_without_a_factor_cannot_require_one(page):
-    require(page)
+def test_admin_without_a_factor_is_told_before_the_question(page):
+    page.goto("/people#settings")
+    page.get_by_role("button", name="Require for everyone").click()
 
     says(page, "Set up two-factor authentication for your own account first")
     page.get_by_text("Two-factor authentication is optional.").wait_for()
+    assert not page.get_by_role("dialog").is_visible()
+    page.get_by_role("link", name="Set it up now").click()
+    heading(page, "Your account")
 
 
 def test_admin_sees_who_has_no_factor_and_resets_a_colleague(site_of_ada, bob, page):

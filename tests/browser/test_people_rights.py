@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def people(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
-    page.get_by_role("link", name="People").click()
+    page.get_by_role("link", name="Company", exact=True).click()
     heading(page, "People")
     page.get_by_text("You", exact=True).wait_for()
     return page

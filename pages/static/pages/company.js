@@ -16,6 +16,7 @@ async function overview() {
   if (!place) return;
   const figures = await call("GET", "/pages/overview");
   fillText(place, figures);
+  for (const item of all("li", place)) item.hidden = one("strong", item).textContent === "0";
   place.classList.remove("awaited");
   placeInvitation(figures.people + figures.invitations < 2);
   admins = figures.admins;

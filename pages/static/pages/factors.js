@@ -5,7 +5,7 @@ import { hasPasskeys } from "./client.js";
 import { sender, submit } from "./forms.js";
 import { ACTS } from "./lists.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
-import { all, announce, attempt, confirmed, one, place, say, write } from "./screen.js";
+import { all, anchor, announce, attempt, confirmed, one, place, say, write } from "./screen.js";
 
 /* ---- The second step of a form that takes a password ---- */
 
@@ -265,6 +265,11 @@ async function rule(button) {
   const wanted = button.dataset.factorRule;
   const section = button.closest("section");
   const sure = [say("require: sure"), say("require: then")];
+  if (wanted === "required" && !(await call("GET", "/auth/factors")).items.length) {
+    announce(say("set up a second factor yourself first"), "bad");
+    one("#status").append(" ", anchor("/profile", say("set up")));
+    return;
+  }
   if (wanted === "required" && !(await confirmed(button, ...sure))) return;
   const error = await attempt(button, async () => {
     drawRule(section, await call("PATCH", "/account", { second_factor: wanted }));

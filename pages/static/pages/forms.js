@@ -262,6 +262,7 @@ function succeed(form, answer) {
   if ("then" in form.dataset) return enter(form, answer, text);
   if ("next" in form.dataset) {
     sessionStorage.removeItem(key(location.pathname)); // used up
+    if (form.link) remember(form.link.email);
     return visit(form.dataset.next, { text });
   }
   form.reset();

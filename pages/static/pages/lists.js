@@ -5,12 +5,38 @@ import { call, client, signOut, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, one, problem, say, withProgress } from "./screen.js";
 
 const ABSENT = 90 * 24 * 60 * 60 * 1000; // milliseconds since the last sign-in
+const USUAL_SIZE = 20; // of a page of a list
 const PAUSE = 250; // milliseconds without a key before a search is asked
 const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium" });
 
 whenShown(async (main) => {
+  for (const list of all("[data-list]", main)) readAddress(list);
   if (one("[data-list]", main)) await loadAll();
 });
+
+/* ---- The address remembers a list's filters, search, order, page and the page's size ---- */
+
+const fieldsOf = (list) => all("[data-filter]", list.closest("section"));
+const usual = (field) => field.options?.[0].value ?? "";
+const named = (list, name) => (list.id === "people" ? name : `${list.id}.${name}`);
+
+function readAddress(list) {
+  const asked = new URLSearchParams(location.search);
+  for (const field of fieldsOf(list)) {
+    field.value = asked.get(named(list, field.dataset.filter)) ?? "";
+    field.value ||= usual(field);
+  }
+  list.dataset.page = Number(asked.get(named(list, "page"))) || 1;
+}
+
+function writeAddress(list) {
+  const asked = new URLSearchParams(location.search);
+  const set = (name, value) => (value ? asked.set(named(list, name), value) : asked.delete(named(list, name)));
+  for (const field of fieldsOf(list)) set(field.dataset.filter, field.value === usual(field) ? "" : field.value);
+  set("page", list.dataset.page === "1" ? "" : list.dataset.page);
+  const query = String(asked);
+  history.replaceState(null, "", location.pathname + (query && `?${query}`) + location.hash);
+}
 
 export const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
 
@@ -18,13 +44,11 @@ export const loadAll = () => Promise.all(all("[data-list]").map((list) => load(l
 function wanted(list) {
   const section = list.closest("section");
   const asked = {};
-  for (const { dataset, value } of all("[data-filter]", section)) if (value) asked[dataset.filter] = value;
+  for (const { dataset, value } of fieldsOf(list)) if (value.trim()) asked[dataset.filter] = value.trim();
   const { seen } = asked;
   delete asked.seen;
   if (seen) asked.signed_in = seen === "absent";
   if (seen === "absent") asked.not_signed_in_since = new Date(Date.now() - ABSENT).toISOString();
-  const search = one("[data-search]", section)?.value.trim();
-  if (search) asked.search = search;
   const person = one("[data-whom]", section)?.dataset.user;
   if (person) asked.user_id = person;
   return asked;
@@ -38,6 +62,7 @@ export async function load(list, page = Number(list.dataset.page ?? 1)) {
   if (list.dataset.asked !== mine || !list.isConnected) return;
   if (page > 1 && !answer.items.length) return load(list, 1); // the page's last item was removed
   list.dataset.page = page;
+  writeAddress(list);
   list.replaceChildren(...answer.items.map((item) => row(list.dataset.row, item)));
   drawPager(list, answer);
   list.dispatchEvent(new CustomEvent("loaded", { bubbles: true, detail: answer }));
@@ -68,6 +93,7 @@ function drawPager(list, { items, page, per_page: size, total = items.length }) 
   const [from, to] = [(page - 1) * size + 1, Math.min(page * size, total)];
   one("[data-range]", pager).textContent = total ? say("range", { from, to, total }) : "";
   one("nav", pager).hidden = total <= size;
+  one("[data-filter=per_page]", pager).hidden = total <= USUAL_SIZE;
   const focused = document.activeElement;
   for (const button of all("[data-step]", pager)) {
     const next = page + Number(button.dataset.step);
@@ -222,5 +248,5 @@ document.addEventListener("input", ({ target }) => {
 const applyFilter = (field) => loadFirstPage(one("[data-list]", field.closest("section")));
 
 document.addEventListener("change", ({ target }) => {
-  if (target.matches("[data-filter]")) applyFilter(target);
+  if (target.matches("[data-filter]:not([data-search])")) applyFilter(target);
 });
