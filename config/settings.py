@@ -140,7 +140,7 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "config.formats"
 # The files' paths change with their contents, so browsers keep them for good. A folder rather than
 # hashed names, because scripts import one another by relative paths.
-STATIC_URL = f"/static/{env.fingerprint(BASE_DIR, 'Django', 'drf-spectacular-sidecar')}/"
+STATIC_URL = f"/static/{env.digest_static_files(BASE_DIR, 'Django', 'drf-spectacular-sidecar')}/"
 STORAGES = {"staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"}}
 WHITENOISE_USE_FINDERS = True  # where config.wsgi has not collected them
 WHITENOISE_IMMUTABLE_FILE_TEST = STATIC_URL

@@ -32,7 +32,7 @@ VALUES = {
     "env.URL": "http(s) URL",
     "env.WARNINGS": "list of ids",
 }
-NO_VARIABLE = {"stop", "is_own_url", "misspelt_names", "fingerprint"}
+NO_VARIABLE = {"stop", "is_own_url", "misspelt_names", "digest_static_files"}
 MADE = {  # defaults that are no values
     "COMMIT": "that of the clone",
     "PASSKEYS_RP_ID": "host of `$FRONTEND_URL`",
