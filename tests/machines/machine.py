@@ -19,7 +19,7 @@ PIP = ["PIP_CERT", "PIP_DEFAULT_TIMEOUT", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL"
 TERMINAL = ["HOME=/root", "USER=root", "LOGNAME=root", "LANG=C.UTF-8", "TERM=dumb"]
 TERMINAL += ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
 UP = {"running", "degraded"}
-PATIENCE = 120  # seconds for a command
+PATIENCE = 300  # seconds for a command
 
 
 def do(*words):
@@ -135,16 +135,15 @@ class Machine:
             self.nspawn.wait(90)
 
     def remove(self):
-        try:
-            self.stop()
-        finally:
-            if self.nspawn and self.nspawn.poll() is None:
-                self.nspawn.kill()
-                self.nspawn.wait()
-            for rule in self.rules:
-                do("iptables", "-w", "-D", *rule)
-            do("ip", "netns", "delete", self.network)  # and the cable
-            shutil.rmtree(self.root)
+        while self.terminals:
+            self.terminals.pop().close()
+        if self.nspawn:
+            self.nspawn.kill()  # and with it all that runs there
+            self.nspawn.wait()
+        for rule in self.rules:
+            do("iptables", "-w", "-D", *rule)
+        do("ip", "netns", "delete", self.network)  # and the cable
+        shutil.rmtree(self.root)
 
     def command(self, *words):
         """The words of a command on the host that runs this one in the machine, as root."""

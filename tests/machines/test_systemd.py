@@ -4,43 +4,25 @@ The tests follow one another on one machine. In the internet's place are: `certb
 certificate on the spot; a mail server on the host; and /etc/hosts for DNS.
 """
 
-import base64
-import contextlib
-import itertools
 import re
-import threading
 import time
-from collections import Counter
-from html import unescape
 
-import httpx
 import pytest
 
 from tests.machines.conftest import DOMAIN, Site, put_code
 from tests.machines.guide import blocks, section, steps
 from tests.machines.machine import Terminal
+from tests.machines.people import ACCOUNT, ADA, APT, Load, enter_back_office, is_up, log_in, sign_up
 from tests.servers import wait_until
-from tests.signin.factors.conftest import code
 
 pytestmark = pytest.mark.machines
 
 OWNER, SERVICE = "the owner's password", "the service's"
-OPERATOR = {"email": "you@your-domain.com", "password": "an operator's password"}
-ADA = {"email": "ada@example.com", "password": "correct horse battery"}
 UNITS = "consulting.socket consulting consulting-mail consulting-backup.timer"
 UNITS += " nginx postgresql redis-server"
-HIDDEN = re.compile(r'type="hidden" name="(\w+)" value="([^"]*)"')
 # What the operator types where a command asks.
-APT = (r"Continue\?|continue\? \[Y/n\]", "y")
 ROLE = [("new role:", OWNER), ("again:", OWNER), ("new role:", SERVICE), ("again:", SERVICE)]
 MIGRATE = ("Password of the owner:", OWNER)
-ACCOUNT = [
-    ("E-mail address:", OPERATOR["email"]),
-    ("Password:", OPERATOR["password"]),
-    (r"Password \(again\):", OPERATOR["password"]),
-]
-
-
 CHANGES = {
     "db.example.com": "127.0.0.1",
     "redis.example.com": "127.0.0.1",
@@ -63,7 +45,8 @@ def fill_in(site):
     while (before := "replace-this-by-what-openssl-rand-base64-48-gives-you") in text:
         made = site.machine.run("openssl rand -base64 48").strip()
         text = text.replace(before, made, 1)
-    path.write_text(text)
+    # The tests log in more often than people do.
+    path.write_text(f"{text}RATE_LIMIT_CREDENTIAL=1000\n")
 
 
 def install(machine):
@@ -100,24 +83,6 @@ def test_it_answers(site):
     assert site.health().json()["status"] == "ok"
 
 
-def sign_up(site, person):
-    """A browser in which the person has signed up and logged in, with its bearer token."""
-    browser = site.browser()
-    assert browser.post("/auth/signup", json={"email": person["email"]}).status_code == 200
-    new = {"token": site.mailbox.token(person["email"]), "account_name": "Analytical Engines"}
-    new |= {"first_name": "Ada", "last_name": "Lovelace", "password": person["password"]}
-    assert browser.post("/auth/complete-signup", json=new).status_code == 200
-    assert log_in(browser, person).status_code == 200
-    return browser
-
-
-def log_in(browser, person, **factor):
-    answer = browser.post("/auth/login", json=person | factor)
-    if answer.status_code == 200 and "access_token" in answer.json():
-        browser.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
-    return answer
-
-
 def test_user_signs_up_and_in_through_nginx(site):
     browser = sign_up(site, ADA)
 
@@ -127,33 +92,7 @@ def test_user_signs_up_and_in_through_nginx(site):
 
 
 def test_operator_adds_an_app_and_enters_the_back_office(site):
-    """Not before: the back office requires a second factor."""
-    browser = site.browser()
-    assert log_in(browser, OPERATOR).status_code == 200
-    proof = {"password": OPERATOR["password"]}
-    begun = browser.post("/auth/factors/totp", json=proof).json()
-    secret = base64.b32decode(begun["secret"])
-    first = {"id": begun["id"], "code": code(0, secret)}
-    assert browser.post("/auth/factors/totp/confirm", json=first).status_code in {200, 201}
-
-    office = site.browser()
-    assert office.get("/admin/").status_code == 302
-    assert log_in_to_office(office, code=code(1, secret)).status_code == 302
-    assert office.get("/admin/").status_code == 200
-
-
-def log_in_to_office(browser, **factor):
-    """The page after the log-in's two forms."""
-    page = browser.get("/admin/login/?next=/admin/")
-    for form in ({"username": OPERATOR["email"], "password": OPERATOR["password"]}, factor):
-        hidden = dict(HIDDEN.findall(unescape(page.text)))
-        page = browser.post(page.url, data=hidden | form, headers={"Referer": str(page.url)})
-    return page
-
-
-def is_up(site):
-    with contextlib.suppress(httpx.TransportError):
-        return site.health().status_code == 200
+    enter_back_office(site)
 
 
 def operators_shell(site):
@@ -214,30 +153,6 @@ def test_backup_is_restored(site):
     assert browser.get("/auth/me").status_code == 401
     assert log_in(browser, in_backup).status_code == 200
     assert log_in(site.browser(), later).status_code == 401
-
-
-class Load(threading.Thread):
-    """Asks for the service's health some twenty times a second, and as a user now and then."""
-
-    def __init__(self, browser):
-        super().__init__()
-        self.browser, self.answers, self.ending = browser, Counter(), threading.Event()
-
-    def run(self):
-        for turn in itertools.takewhile(lambda turn: not self.ending.wait(0.05), itertools.count()):
-            try:
-                answer = self.browser.get("/health" if turn % 10 else "/auth/me").status_code
-            except httpx.TransportError as error:
-                answer = repr(error)
-            self.answers[answer] += 1
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *error):
-        self.ending.set()
-        self.join()
 
 
 def test_upgrade_and_back_lose_no_request(site):
