@@ -277,8 +277,9 @@ class Invitation(EmailedLink):
                 raise InvitationClosed
             self.record_step(Kind.INVITATION_REVOKED, actor)
 
-    def accept(self, first_name: str, last_name: str, password: str, language: str) -> User:
-        """Use the link up and create the user; `password` is a hash. In the caller's transaction.
+    def accept(self, **fields: object) -> User:
+        """Use the link up and create the user, who signs in with it, in the caller's transaction.
+        The fields are `first_name`, `last_name`, `language` and `password`, a hash.
 
         Raises InvalidLink, also if the inviter may no longer invite, or EmailTaken if the address
         belongs to a user of another company. If the consultant has been linked to another user
@@ -290,16 +291,12 @@ class Invitation(EmailedLink):
         if sender and not (sender.may_invite and sender.can_manage(account)):
             raise InvalidLink
         user: User = User.objects.register_user(
-            account_id=self.account_id,
-            email=self.email,
-            first_name=first_name,
-            last_name=last_name,
-            language=language,
-            password=password,
-            role=self.role,
+            account=account, email=self.email, role=self.role, **fields
         )
         if self.consultant_id:
-            free_consultants(self.account_id, self.consultant_id).update(user=user)
+            free = free_consultants(self.account_id, self.consultant_id)
+            user.consultant_id = self.consultant_id if free.update(user=user) else None
+        user.record_sign_in(Kind.INVITATION_ACCEPTED, role=user.role)
         return user
 
     def mail_was_sent(self, now: datetime) -> None:

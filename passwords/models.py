@@ -113,6 +113,7 @@ class PasswordChange(EmailedLink):
         if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink
         self.use()
-        user = User.objects.with_profile().get(pk=self.user_id)
+        user = User.objects.with_profile().select_related("account").get(pk=self.user_id)
+        user.record_sign_in(Kind.PASSWORD_CHANGED)
         OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))
         return user

@@ -1,7 +1,9 @@
-"""Signing in: `POST /auth/login`, and the check that all ways to sign in with a password share.
+"""Signing in: `POST /auth/login`, and what all ways to sign in with a password share.
 
 REST, the consent page, the admin site and re-authentication call `check_credentials`. Neither the
-bytes, the headers nor the time of its refusals tell whether an address is registered.
+bytes, the headers nor the time of its refusals tell whether an address is registered. Calls that
+take an e-mailed link hash a new password by `hash_new_password`, within a `hash_slot` and before
+they use the link in a transaction, and answer with `link_response`.
 """
 
 import functools
@@ -14,12 +16,14 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
 from accounts.generics import CredentialView, Data, validated_body
 from accounts.models import User
+from accounts.passwords import check_new_password
 from accounts.serializers import USER_SERIALIZER
 from audit import trail
 from audit.models import Kind
@@ -157,6 +161,27 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     count_failure(user.email, device, reason="second factor")
     factors.count_wrong_code(proof.claimed_method.value)
     raise WrongCode(cause=cause)
+
+
+def hash_new_password(user: User, password: str, device: str = UNKNOWN_DEVICE) -> str:
+    """The hash of a new password for the user of an e-mailed link, who may not exist yet. Raises
+    TooManyAttempts while the address is locked, and ValidationError for a password that the user
+    may not have."""
+    Lockout.objects.require_unlocked(user.email, device)
+    try:
+        check_new_password(password, user)
+    except ValidationError as error:
+        raise ValidationError({"password": error.detail}) from None
+    return make_password(password)
+
+
+def link_response(request: Request, user: User, method: Method = Method.PASSWORD) -> Response:
+    """As `session_response`, for a user who has just used an e-mailed link. Raises
+    FactorMustBeSetUp if they lack the second factor that their company requires. The link is used
+    up even so: the set-up cannot sign anyone in unnoticed."""
+    if user.factor_required and not user.has_second_factor:
+        raise FactorMustBeSetUp(enrolment=enrolment_for(user))
+    return session_response(request, user, method)
 
 
 def session_response(request: Request, user: User, method: Method) -> Response:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import Account, Role, User
 from audit.models import PREFIX_OPCLASS, Kind
 from mail.errors import InvalidLink
 from mail.links import EmailedLink
@@ -37,6 +37,21 @@ class SignupLink(EmailedLink):
         if User.objects.filter(email=mail.email).exists():
             return None
         return cls.objects.create(email=mail.email, language=mail.language)
+
+    def redeem(self, account_name: str, **fields: object) -> User:
+        """Use the link up and create the company and its admin, in the caller's transaction;
+        `password` in the fields is a hash. Raises InvalidLink or EmailTaken."""
+        self.use()
+        account = Account.objects.create(name=account_name)
+        user: User = User.objects.register_user(
+            account=account,
+            email=self.email,
+            language=self.language,
+            role=Role.ADMIN,
+            **fields,
+        )
+        user.record_sign_in(Kind.SIGNUP_COMPLETED)
+        return user
 
 
 class UnlockLink(EmailedLink):

@@ -187,11 +187,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
     # The user of a canonical address.
-    find_by_email = UserFinder(
-        "person.email = %(email)s",
-        factor_required="""(SELECT second_factor = 'required' FROM accounts_account
-            WHERE id = person.account_id)""",
-    )
+    find_by_email = UserFinder("person.email = %(email)s")
     # The active user of a valid token; None if their sessions were ended since it was issued.
     find_by_token = UserFinder(OF_SESSION)
     # The same, and whether their address `is_locked` at the time `now`.
@@ -220,9 +216,11 @@ class UserManager(BaseUserManager["User"], QueryManager):
         In the caller's transaction. Raises EmailTaken; the unique index decides races.
         """
         try:
-            return self.create(**fields)
+            user: User = self.create(**fields)
         except IntegrityError:
             raise EmailTaken from None
+        user.consultant_id, user.is_manager = None, False
+        return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
         """An operator, in the operators' company unless another one is given."""
@@ -318,12 +316,10 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Whether the user manages at least one consultant."""
         return Consultant.objects.filter(manager=self.pk).exists()
 
-    @cached_property
+    @property
     def factor_required(self) -> bool:
         """Whether the user's company requires a second factor."""
-        return Account.objects.filter(
-            pk=self.account_id, second_factor=SecondFactor.REQUIRED
-        ).exists()
+        return bool(self.account.second_factor == SecondFactor.REQUIRED)
 
     def set_password(self, raw_password: str | None) -> None:
         """Set a new password, which ends all sessions."""
