@@ -153,7 +153,7 @@ class UserAdmin(PanelAdmin):
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         actor, users = acting_user(request), list(queryset)
         if actor in users:
-            logout(request)  # first: the message is kept in the session, for the log-in page
+            logout(request)  # first: the message is kept in the session, for the sign-in page
         self.apply_to_each(
             request, users, lambda user: user.sign_out(actor), "Signed {} out everywhere."
         )

@@ -207,7 +207,7 @@ PASSWORD_RULES += ["Breached"] if PASSWORD_BREACH_FILE else []
 AUTH_PASSWORD_VALIDATORS = [{"NAME": f"accounts.passwords.{rule}"} for rule in PASSWORD_RULES]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # instead of a `next` on another site
-SIMPLE_JWT = {"ALGORITHM": "RS256"}  # simplejwt's own classes are not used: see accounts.tokens
+SIMPLE_JWT = {"ALGORITHM": "RS256"}  # accounts.tokens extends simplejwt's Token and TokenBackend
 
 # ---- Cookies, CORS and what a proxy says -------------------------------------------------------
 

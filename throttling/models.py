@@ -124,7 +124,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return self.locked()[:MOST_LOCKS_COUNTED].count()
 
     def prune_expired(self) -> int:
-        """Delete the records without meaning: no failure for 24 hours, and no lock. How many."""
+        """Delete records without a lock, and without a failure for 24 hours; their number."""
         now = timezone.now()
         return delete_in_batches(self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER))
 

@@ -93,7 +93,7 @@ class PasskeysOnly:
 
 class PasskeyOptionsView(PasskeysOnly, CountedView):
     """POST /auth/passkeys/options: a challenge for the user's authenticator. Public, since there is
-    nothing to guess and each log-in page asks for one."""
+    nothing to guess and each sign-in page asks for one."""
 
     @extend_schema(
         operation_id="passkeyOptions",
