@@ -43,10 +43,7 @@ class Status(models.TextChoices):
 class InvitationQuerySet(LinkQuerySet):
     def open(self) -> Self:
         """Neither accepted nor revoked. Expired ones are open, since they can be sent again."""
-        return self.filter(used_at=None, revoked_at=None)
-
-    def live(self) -> Self:
-        return super().live().filter(revoked_at=None)
+        return self.filter(**Invitation.while_open)
 
     def in_status(self, status: str) -> Self:
         """Invitations whose `status` is this one, filtered by the database."""
@@ -161,15 +158,11 @@ def count_mail(account_id: UUID, email: str) -> None:
     Only the company's own mails count, so that admins learn nothing about mails that others asked
     for.
     """
-    to_email = MailBudget.objects.count_one(
-        f"invitations {account_id} {canonical_email(email)}", HOUR
-    )
+    name = f"invitations {account_id}"
+    to_email = MailBudget.objects.count_one(f"{name} {canonical_email(email)}", HOUR)
     if to_email > settings.MAIL_PER_ADDRESS_PER_HOUR:
         raise MailLimitReached
-    if (
-        MailBudget.objects.count_one(f"invitations {account_id}", DAY)
-        > settings.INVITATIONS_PER_DAY
-    ):
+    if MailBudget.objects.count_one(name, DAY) > settings.INVITATIONS_PER_DAY:
         raise InvitationLimitReached
 
 
@@ -190,6 +183,7 @@ class Invitation(EmailedLink):
     mail_name = "invitation"
     seconds_setting = "INVITATION_SECONDS"
     ends_with_the_email = False  # it belongs to the company
+    while_open = {"used_at": None, "revoked_at": None}
 
     account = models.ForeignKey(
         Account,

@@ -1,13 +1,10 @@
 """The mail outbox in the admin site."""
 
-from typing import cast
-
 from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from audit import trail
 from base.admin import ReadOnlyAdmin
 from mail.links import EmailedLink
 from mail.notices import PREFIX
@@ -31,13 +28,9 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
-        actor = cast(trail.Actor, request.user)
         with transaction.atomic():
             links = EmailedLink.models_by_label()
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=PREFIX)
             states = [State.READY, State.FAILED, State.REFUSED]
-            mails = queryset.filter(decided, state__in=states)
-            message = "{} will be tried again."
-            self.apply_to_each(
-                request, mails.select_for_update(), lambda mail: mail.try_again(actor), message
-            )
+            mails = queryset.filter(decided, state__in=states).select_for_update()
+            self.apply_to_each(request, mails, OutgoingMail.try_again, "{} will be tried again.")

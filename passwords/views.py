@@ -8,18 +8,19 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.fields import NewPasswordField, TextField
 from accounts.generics import AdminView, CredentialView, SignedInRequest, validated_body
-from base.openapi import Raises
+from base.openapi import Raises, example
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from passwords.serializers import RedeemSerializer
 from signin.devices import device_of
 from signin.errors import FACTOR_ERRORS, SecondFactorRequired
 from signin.factors.proof import Method, Proof
+from signin.factors.serializers import ProofFields
 from signin.hashers import hash_slot
 from signin.login import check_factor, hash_new_password, link_response
-from signin.serializers import COOKIE, AuthResponse, EmailSerializer, Message
+from signin.serializers import ADA, COOKIE, LINK, AuthResponse, EmailSerializer, Message
 from throttling.models import Lockout
 
 
@@ -57,6 +58,12 @@ class SendPasswordLinkView(AdminView):
     def post(self, request: SignedInRequest, user_id: UUID) -> Response:
         PasswordChange.objects.request_for(self.get_colleague_or_404(user_id), request.user)
         return Response(status=204)
+
+
+@example({"token": LINK, "password": ADA["password"]})
+class RedeemSerializer(ProofFields):
+    token = TextField(max_length=512)
+    password = NewPasswordField()
 
 
 class RedeemView(CredentialView):

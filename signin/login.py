@@ -8,7 +8,7 @@ they use the link in a transaction, and answer with `link_response`.
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
@@ -19,9 +19,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 
 from accounts import tokens
-from accounts.generics import CredentialView, Data, validated_body
+from accounts.generics import CredentialView, Data, ProtectedView, validated_body
 from accounts.models import User
 from accounts.passwords import check_new_password
 from accounts.serializers import USER_SERIALIZER
@@ -35,17 +36,22 @@ from signin.devices import UNKNOWN_DEVICE, device_of, remember_device
 from signin.errors import (
     FACTOR_ERRORS,
     FactorMustBeSetUp,
+    FactorNeeded,
     SecondFactorRequired,
     WrongCode,
     WrongCredentials,
+    WrongPasskey,
+    WrongPassword,
 )
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from signin.factors.proof import AMR, Method, Proof
+from signin.factors.serializers import ProofSerializer
 from signin.hashers import hash_slot
 from signin.models import UnlockLink
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
+from throttling.views import CredentialThrottle
 
 
 class LoginView(CredentialView):
@@ -204,3 +210,32 @@ def token_response(
     if cookie:
         set_refresh_cookie(response, pair["refresh_token"], refresh["exp"] - refresh["iat"])
     return response
+
+
+PROOF_NEEDED = Raises(WrongPassword, *FACTOR_ERRORS)
+
+
+class ProofView(ProtectedView):
+    """A call that needs re-authentication: the password again, and the second factor if the user
+    has one. Counted in the credential tier."""
+
+    throttle_classes = [CredentialThrottle]
+    serializer_class: ClassVar[type[Serializer]] = ProofSerializer
+
+    def reauthenticate_caller(self) -> Data:
+        """Check the caller's password and factor as for a sign-in, lockout included; the body.
+        Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
+        data = validated_body(self.serializer_class, self.request)
+        shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
+        try:
+            check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
+        except WrongCredentials:
+            raise WrongPassword from None
+        return data
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer 403 instead of the 401 of a sign-in, after which the client would refresh its
+        token and send the guess again."""
+        if isinstance(exc, (FactorNeeded, WrongPasskey)):
+            exc.status_code = 403
+        return super().handle_exception(exc)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.models import Account, Role, User
 from audit.models import PREFIX_OPCLASS, Kind
 from mail.errors import InvalidLink
-from mail.links import EmailedLink
+from mail.links import EmailedLink, UserLink
 from mail.outbox import OutgoingMail
 from signin import devices  # noqa: F401  (a model of this app, as those of factors)
 from signin.factors import models as factors  # noqa: F401
@@ -54,7 +54,7 @@ class SignupLink(EmailedLink):
         return user
 
 
-class UnlockLink(EmailedLink):
+class UnlockLink(UserLink):
     """An unlock link, mailed to the owner of an address that unknown devices have locked."""
 
     page = "unlock"
@@ -63,17 +63,12 @@ class UnlockLink(EmailedLink):
     per_hour = 1
     is_for_user = True
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
     network = models.CharField(max_length=60, blank=True, editable=False)
     locked_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ["-created_at"]
         verbose_name = "unlock link"
-
-    @property
-    def is_protected(self) -> bool:
-        return self.user.is_protected
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":

@@ -147,9 +147,8 @@ class UnlockView(CredentialView):
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
     )
     def post(self, request: Request) -> Response:
-        link: UnlockLink = UnlockLink.objects.find_by_token(
-            validated_body(TokenSerializer, request)["token"]
-        )
+        token = validated_body(TokenSerializer, request)["token"]
+        link: UnlockLink = UnlockLink.objects.find_by_token(token)
         with transaction.atomic():
             user = link.redeem()
         response = Response(status=204)

@@ -4,11 +4,12 @@ the base of every API view, which counts requests first."""
 from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 from django.conf import settings
 from django.http import HttpRequest
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -132,10 +133,25 @@ class CountedRequest(Request):
     rate_limit_tier: str | None
 
 
+class ObjectParser(JSONParser):
+    """DRF's parser, for objects only (RFC 8259), however deeply nested. CountedView checks the
+    size."""
+
+    def parse(self, stream: IO[bytes], *args: Any, **options: Any) -> dict[str, Any]:
+        try:
+            body = super().parse(stream, *args, **options)
+        except (ParseError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            raise ParseError("malformed JSON")
+        return body
+
+
 class JSONView(APIView):
     """Answers JSON, whatever Accept says."""
 
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
+    parser_classes: Sequence[type[BaseParser]] = [ObjectParser]
     # DRF's Allow and Vary on every answer; config.errors sets Allow where it belongs, on a 405.
     default_response_headers: dict[str, str] = {}
     format_kwarg = None  # no path ends with a format, as DRF's may

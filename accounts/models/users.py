@@ -158,10 +158,8 @@ class UserFinder:
             cursor.execute(self.sql, values)
             row = cursor.fetchone()
         # Also built for an unknown address, so that it takes as long as a registered one.
-        found, count = (
-            row or [None] * (len(self.column_names) + len(self.more)),
-            len(self.column_names),
-        )
+        count = len(self.column_names)
+        found = row or [None] * (count + len(self.more))
         user = User.from_db(DEFAULT_DB_ALIAS, self.column_names, found[:count])
         vars(user).update(zip(self.more, found[count:], strict=True))
         return user if row else None
