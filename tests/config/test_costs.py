@@ -16,7 +16,7 @@ def test_identity_takes_one_query_and_one_command(costs, as_ada):
     assert costs(lambda: as_ada.get("/auth/me")) == (200, 1, 1)
 
 
-def test_log_in_takes_five_queries_and_one_command(costs, api, ada):
+def test_log_in_takes_six_queries_and_one_command(costs, api, ada):
     body = {"email": ada.email, "password": PASSWORD}
 
     assert costs(lambda: api.post("/auth/login", body)) == (200, 6, 1)
