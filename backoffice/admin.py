@@ -31,7 +31,7 @@ PRIVILEGES = ["is_staff", "is_superuser", "groups", "user_permissions"]
 @admin.register(Account)
 class AccountAdmin(PanelAdmin):
     heading = "Companies"
-    list_display = ["name", "id", "created_at"]
+    list_display = ["name", "created_at"]
     search_fields = ["name"]
     readonly_fields = ["id", "created_at", "is_operators"]
     change_form_template = "backoffice/company.html"

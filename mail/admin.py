@@ -1,9 +1,13 @@
 """The mail outbox in the admin site."""
 
+from urllib.parse import urlencode
+
 from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 
 from base.admin import ReadOnlyAdmin
 from mail.links import EmailedLink
@@ -16,12 +20,20 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     heading = "Mail"
     list_display = ["created_at", "email", "kind_label", "state", "attempts", "problem", "sent_at"]
     list_filter = ["state"]
-    search_fields = ["email__startswith"]
+    search_fields = ["email"]
+    fields = ["kind_label", "recipient", "state", "problem", "attempts", "language"]
+    fields += ["created_at", "due_at", "sent_at", "origin"]
+    readonly_fields = ["kind_label", "recipient"]
     actions = ["try_again"]
 
     @admin.display(description="kind")
     def kind_label(self, mail: OutgoingMail) -> str:
         return mail.kind_name.capitalize()
+
+    @admin.display(description="to")
+    def recipient(self, mail: OutgoingMail) -> str:
+        url = f"{reverse('admin:accounts_user_changelist')}?{urlencode({'q': mail.email})}"
+        return format_html('<a href="{}">{}</a>', url, mail.email)
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request)
