@@ -134,6 +134,7 @@ WORDS = {
     "several found": _("{count} people match. Choose one."),
     "support": _("Support"),
     "via": _("(via {app})"),
+    "new device": _("New device."),
     "make admin: sure": _("Make {name} an admin?"),
     "make admin: then": _("Admins invite people, change roles and deactivate accounts."),
     "make admin: done": _("{name} is now an admin."),
