@@ -100,6 +100,7 @@ WORDS = {
     "end access: then": _("Its access ends immediately. You can connect it again later."),
     "end access: done": _("{name} was disconnected."),
     "this device": _("This device"),
+    "network": _("From the network {network}"),
     "unknown browser": _("Unknown browser"),
     "forget: sure": _("Remove {name}?"),
     "forget: then": _("At the next sign-in, it counts as a new device. No one is signed out."),

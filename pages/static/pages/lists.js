@@ -134,7 +134,8 @@ function standing(item) {
   if ("at" in item) return { acts: [] };
   if ("current" in item) {
     const used = say("last used on", { date: day.format(new Date(item.used_at)) });
-    return { until: item.current ? say("this device") : used, acts: ["forget"] };
+    const until = item.current ? `${say("this device")} · ${used}` : used;
+    return { until, from: item.network && say("network", item), acts: ["forget"] };
   }
   if ("client_name" in item) {
     const until = say("last used on", { date: day.format(new Date(item.used_at)) });
