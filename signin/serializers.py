@@ -11,6 +11,7 @@ from accounts.fields import (
     TextField,
 )
 from accounts.serializers import ADA_RESPONSE, UserResponse
+from base.emails import new_email
 from base.openapi import example, sets_cookie
 from signin.devices import Device, hash_of_secret, read_secrets
 from signin.factors.serializers import ProofFields
@@ -31,6 +32,10 @@ CLEARED = sets_cookie("`service_refresh`, emptied.", 204)
 @example({"email": "ada@example.com"})
 class EmailSerializer(serializers.Serializer):
     email = EmailField()
+
+
+class NewEmailSerializer(EmailSerializer):
+    email = EmailField(new_email)
 
 
 @example({"email": "ada@example.com", "password": ADA["password"]})
