@@ -376,7 +376,7 @@ def test_address_remembers_what_the_list_shows(people):
         " gen_random_uuid(), 'email', n || '@example.com', 'last_name', 'Z' || n))).*"
         " FROM accounts_user u, generate_series(10, 130) n WHERE first_name = 'Bob'",
     )
-    people.reload()
+    people.reload()  # what is chosen before the script is there stays
     people.get_by_label("Role").first.select_option("member")
     people.get_by_label("Search by name or e-mail").fill("z")
     people.locator("[data-range]", has_text="of 121").wait_for()

@@ -23,7 +23,7 @@ const named = (list, name) => (list.id === "people" ? name : `${list.id}.${name}
 function readAddress(list) {
   const asked = new URLSearchParams(location.search);
   for (const field of fieldsOf(list)) {
-    field.value = asked.get(named(list, field.dataset.filter)) ?? "";
+    field.value = asked.get(named(list, field.dataset.filter)) ?? field.value; // which may be typed already
     field.value ||= usual(field);
   }
   list.dataset.page = Number(asked.get(named(list, "page"))) || 1;
