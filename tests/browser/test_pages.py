@@ -101,6 +101,8 @@ def test_documentation_opens_at_its_top_lists_its_calls_and_leads_back(site):
 
     page.get_by_role("link", name="Consulting management").click()
     page.wait_for_url(f"{site.url}/")
+    assert page.locator("img").count() == 1
+    assert page.locator("main a[href='/docs']").count() == 0
 
 
 def test_documentation_can_be_tried(site):

@@ -84,8 +84,9 @@ function tellEvent(row, event) {
   time.title = at.toLocaleString(document.documentElement.lang, { dateStyle: "full", timeStyle: "medium" });
 }
 
-document.addEventListener("loaded", ({ target, detail: { items } }) => {
+document.addEventListener("loaded", ({ target, detail }) => {
   if (target.id !== "events") return;
+  const { items } = detail;
   items.forEach((event, n) => tellEvent(target.rows[n], event));
   items.forEach((event, n) => {
     const signIn = items.findIndex((other) => isSignInOf(event, other));
