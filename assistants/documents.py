@@ -21,6 +21,7 @@ from django.conf import settings
 
 from assistants import redirects
 from assistants.errors import UnusableMetadata
+from base.origin import current
 
 LONGEST_URL = 500
 MOST_BYTES = 5 * 1024
@@ -35,10 +36,12 @@ NOT_PUBLIC = [
 ]
 HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "consulting"}
 
-# Limits how many requests of this process wait for a document. A thread that waits for a slow name
-# server outlives its request, so there are more threads.
-waiting = threading.BoundedSemaphore(2)
-threads = ThreadPoolExecutor(8, "metadata")
+# The clients whose requests in this process wait for a document: four, each for one. A thread that
+# waits for a slow name server outlives its request, so there are more threads.
+waiting: set[str] = set()
+MOST_WAITING = 4
+lock = threading.Lock()
+threads = ThreadPoolExecutor(16, "metadata")
 
 
 def is_url(client_id: str) -> bool:
@@ -58,8 +61,11 @@ def fetch_document(url: str) -> tuple[dict[str, object], timedelta]:
 
     Raises UnusableMetadata unless it can be fetched within SECONDS.
     """
-    if not waiting.acquire(blocking=False):
-        raise UnusableMetadata
+    client = current.get().address
+    with lock:
+        if client in waiting or len(waiting) >= MOST_WAITING:
+            raise UnusableMetadata
+        waiting.add(client)
     loading = threads.submit(download_document, url, time.monotonic() + SECONDS)
     try:
         return loading.result(SECONDS)
@@ -67,7 +73,7 @@ def fetch_document(url: str) -> tuple[dict[str, object], timedelta]:
         raise UnusableMetadata from None
     finally:
         loading.cancel()  # if no thread was free
-        waiting.release()
+        waiting.discard(client)
 
 
 def download_document(url: str, deadline: float) -> tuple[dict[str, object], timedelta]:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from assistants import documents
 from assistants.models import Client
 from audit.models import Kind, Record
+from base.origin import Origin, current
 from tests.assistants.conftest import (
     REDIRECT,
     Person,
@@ -28,6 +29,7 @@ from tests.assistants.conftest import (
 )
 from tests.certificates import self_signed
 from tests.conftest import API
+from tests.servers import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -208,23 +210,28 @@ def test_server_that_drips_is_left_after_two_seconds(server):
     wait_until_free()
 
 
-def test_slow_servers_hold_two_threads_up_at_most(server):
+@pytest.mark.parametrize(("clients", "asked"), [(1, 1), (8, 4)])
+def test_slow_servers_hold_up_four_clients_once_at_most(server, clients, asked):
     server.pause = 0.3
-    with ThreadPoolExecutor(6) as pool:
+
+    def fetch(number):
+        current.set(Origin(f"203.0.113.{number % clients}"))
+        documents.fetch_document(server.url)
+
+    with ThreadPoolExecutor(8) as pool:
         began = time.monotonic()
-        tries = [pool.submit(documents.fetch_document, server.url) for _ in range(6)]
+        tries = [pool.submit(fetch, number) for number in range(8)]
         refused = [isinstance(one.exception(), documents.UnusableMetadata) for one in tries]
 
     assert all(refused)
-    assert server.asked == 2
+    assert server.asked == asked
     assert time.monotonic() - began < 10
     wait_until_free()
 
 
 def wait_until_free():
     """The threads that were left alone end with their sockets."""
-    assert all(documents.waiting.acquire(timeout=60) for _ in range(2))
-    documents.waiting.release(2)
+    wait_until(lambda: not documents.waiting)
 
 
 @pytest.mark.parametrize(
