@@ -64,7 +64,8 @@ def site(new_machine, folder):
         root.type(guide[number][0])
     root.type(guide[7][0], *ACCOUNT)
     site.root = root
-    return site
+    yield site
+    site.close()
 
 
 def test_people_sign_up_and_in(site):
@@ -93,7 +94,7 @@ def test_upgrade_refuses_no_client(site):
         changed.write("# another image\n")
     before = site.machine.run("docker inspect deploy-web-1 --format {{.Image}}")
     browser = site.browser()
-    log_in(browser, ADA)
+    assert log_in(browser, ADA).status_code == 200
 
     with Load(browser) as load:
         site.root.type(steps("install", GUIDE)[9][0])

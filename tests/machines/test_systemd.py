@@ -76,7 +76,9 @@ def install(machine):
 
 @pytest.fixture(scope="module")
 def site(new_machine):
-    return install(new_machine("web1"))
+    site = install(new_machine("web1"))
+    yield site
+    site.close()
 
 
 def test_it_answers(site):
@@ -164,7 +166,7 @@ def test_upgrade_and_back_lose_no_request(site):
     (upgrade,) = blocks(section("operations", "From 2.0.0 on, host by host, and back"))
     by_operator, by_root = re.split(r"^(?=ln )", upgrade, flags=re.M)
     browser = site.browser()
-    log_in(browser, ADA)
+    assert log_in(browser, ADA).status_code == 200
 
     with Load(browser) as load:
         operator.type(by_operator, MIGRATE)
