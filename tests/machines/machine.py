@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -131,7 +130,8 @@ class Machine:
         command = [*ALONE, "systemd-nspawn", "--boot", "--quiet"]
         command += ["--directory", str(self.root), "--machine", self.name, "--console=pipe"]
         command += ["--register=no", "--keep-unit", "--resolv-conf=off", "--timezone=off"]
-        command += ["--suppress-sync=yes"]  # for speed
+        if not self.options:  # with it, programs like Docker may not open files with O_SYNC
+            command += ["--suppress-sync=yes"]
         command += [f"--network-namespace-path=/run/netns/{self.network}", *self.options]
         more = {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
         if self.options:  # a Docker daemon routes
@@ -172,7 +172,7 @@ class Machine:
         while self.undo:
             subprocess.run(self.undo.pop(), capture_output=True, check=False)
         if self.root.exists():
-            shutil.rmtree(self.root)
+            do("rm", "-rf", "--one-file-system", str(self.root))
         self.console.unlink(missing_ok=True)
 
     def command(self, *words):
