@@ -85,7 +85,7 @@ def test_status_is_ok(site):
 def test_certificate_is_renewed(site):
     site.machine.run("certbot renew")
 
-    wait_until(lambda: is_up(site), 30)  # with that certificate alone
+    wait_until(lambda: is_up(site))  # with that certificate alone
 
 
 def test_upgrade_refuses_no_client(site):
@@ -98,7 +98,7 @@ def test_upgrade_refuses_no_client(site):
 
     with Load(browser) as load:
         site.root.type(steps("install", GUIDE)[9][0])
-        wait_until(lambda: is_up(site), 30)
+        wait_until(lambda: is_up(site))
 
     assert site.machine.run("docker inspect deploy-web-1 --format {{.Image}}") != before
     assert load.answers.keys() <= {200, 503}, load.answers
@@ -113,7 +113,7 @@ def test_backup_is_restored(site):
     site.root.type(re.sub(r"consulting-[\d-]+\.dump", "consulting-$(date +%F).dump", restore))
     site.root.type("docker compose start web mail")
 
-    wait_until(lambda: is_up(site), 30)
+    wait_until(lambda: is_up(site))
     assert log_in(site.browser(), ADA).status_code == 200
     assert log_in(site.browser(), later).status_code == 401
 
@@ -137,5 +137,5 @@ def test_everything_comes_back_after_a_reboot(site):
     site.machine.stop()
     site.machine.boot()
 
-    wait_until(lambda: is_up(site), 60)
+    wait_until(lambda: is_up(site))
     assert log_in(site.browser(), ADA).status_code == 200

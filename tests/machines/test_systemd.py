@@ -116,7 +116,7 @@ def test_certificate_is_renewed(site):
     site.machine.run("certbot renew")
 
     assert live.read_text() != before
-    wait_until(lambda: is_up(site), 30)  # with that certificate alone
+    wait_until(lambda: is_up(site))  # with that certificate alone
 
 
 def main_pid(site, unit):
@@ -131,8 +131,8 @@ def test_killed_part_comes_back(site, unit):
 
     site.machine.run(f"systemctl kill --kill-whom main --signal KILL '{unit}'")
 
-    wait_until(lambda: main_pid(site, unit) not in {"0", before}, 30)
-    wait_until(lambda: is_up(site), 30)
+    wait_until(lambda: main_pid(site, unit) not in {"0", before})
+    wait_until(lambda: is_up(site))
 
 
 def test_backup_is_restored(site):
@@ -192,6 +192,6 @@ def test_everything_comes_back_after_a_reboot(site):
     site.machine.stop()
     site.machine.boot()
 
-    wait_until(lambda: is_up(site), 30)
+    wait_until(lambda: is_up(site))
     assert site.machine.run(f"systemctl is-active {UNITS}").split() == ["active"] * 7
     assert log_in(site.browser(), ADA).status_code == 200
