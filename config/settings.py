@@ -91,6 +91,7 @@ MISSPELT_NAMES = env.misspelt_names()
 # ---- Django ----------------------------------------------------------------------------------
 
 ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"  # `runserver` loads the keys by it
 INSTALLED_APPS = [
     "pages",  # before the admin, whose translations would take precedence
     "backoffice",  # before the admin, whose templates it extends
