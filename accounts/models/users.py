@@ -249,6 +249,12 @@ class User(AbstractBaseUser, PermissionsMixin):
     has_second_factor = models.BooleanField(
         default=False, db_default=False, editable=False, help_text="Maintained by signin.factors."
     )
+    keeps_password = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="An admin who signs in by password even where the provider is required.",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     last_sign_in_at = models.DateTimeField("last sign-in", null=True, editable=False)
 

@@ -1,0 +1,3 @@
+"""Paths of the sso app."""
+
+urlpatterns: list[object] = []
