@@ -42,6 +42,7 @@ class Kind(models.TextChoices):
     RECOVERY_CODE_USED = "factor.code_used", "recovery code used"
     CODES_STOPPED = "factor.stopped", "authenticator app blocked after wrong codes"
     PASSKEY_COUNT_FELL = "factor.count", "passkey may have been copied"
+    IDENTITY_LINKED = "sso.linked", "linked to the company's provider"
     ROLE_CHANGED = "user.role", "role changed"
     DEACTIVATED = "user.deactivated", "deactivated"
     ACTIVATED = "user.activated", "reactivated"

@@ -1,3 +1,13 @@
 """Paths of the sso app."""
 
-urlpatterns: list[object] = []
+from django.urls import path
+
+from sso import views
+
+urlpatterns = [
+    path("auth/sso", views.DiscoverView.as_view()),
+    path("auth/sso/redeem", views.RedeemView.as_view()),
+    path("auth/sso/<uuid:connection_id>/start", views.StartView.as_view()),
+    path("auth/sso/<uuid:connection_id>/callback", views.CallbackView.as_view()),
+    path("account/connection/test", views.TestView.as_view()),
+]

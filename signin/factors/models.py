@@ -334,14 +334,20 @@ def hash_of_code(user_id: UUID, code: str) -> str:
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
     def use(self, challenge: challenges.Challenge) -> None:
         """Raises WrongPasskey for a challenge that was used, or made before `use_up`."""
-        made_at = datetime.fromtimestamp(challenge.made_at, UTC)
-        if self.filter(nonce=ALL, used_at__gte=made_at).exists():
+        if not self.take(challenge.nonce, challenge.made_at):
             raise WrongPasskey
+
+    def take(self, nonce: str, made_at: float) -> bool:
+        """Use up what was made at that time (epoch seconds) and is valid for ten minutes at most.
+        Returns False if it was used, or made before `use_up`."""
+        if self.filter(nonce=ALL, used_at__gte=datetime.fromtimestamp(made_at, UTC)).exists():
+            return False
         try:
             with transaction.atomic():
-                self.create(nonce=challenge.nonce)
+                self.create(nonce=nonce)
         except IntegrityError:
-            raise WrongPasskey from None
+            return False
+        return True
 
     def use_up(self) -> None:
         """Refuse all challenges made until now, since a restored backup does not know which were
