@@ -62,7 +62,7 @@ class DiscoverSerializer(ChallengeSerializer):
 class DiscoverResponse(serializers.Serializer):
     company = serializers.CharField(allow_null=True)
     url = serializers.CharField(allow_null=True, help_text="Send the browser there.")
-    required = serializers.BooleanField(  # type: ignore[assignment]  (DRF's own attribute)
+    required = serializers.BooleanField(  # type: ignore[assignment]
         help_text="Whether its users sign in there only."
     )
 
