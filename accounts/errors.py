@@ -24,3 +24,64 @@ class OwnSecondFactorMissing(APIException):
 class LastAdmin(APIException):
     status_code = 409
     default_detail = gettext_noop("the last admin cannot be removed")
+
+
+class LastWayBack(LastAdmin):
+    """The company requires its provider: one admin must be able to sign in without it."""
+
+    default_detail = gettext_noop("the last way back cannot be removed")
+
+
+class CannotKeepPassword(APIException):
+    """For `keeps_password` of a user without password, second factor or the role of an admin."""
+
+    status_code = 409
+    default_detail = gettext_noop("only for admins with a password and a second factor")
+
+
+class SignInAtProvider(APIException):
+    """Where the company requires its provider. `extra` is added to the answer's body."""
+
+    status_code = 409
+    default_detail = gettext_noop("sign in with your company's account")
+
+    def __init__(self, company: str) -> None:
+        super().__init__()
+        self.extra = {"company": company}
+
+
+class EmailFromProvider(APIException):
+    """The user's company requires its provider, by the domain of the address."""
+
+    status_code = 409
+    default_detail = gettext_noop("your company manages your e-mail address")
+
+
+class ConnectionUntested(APIException):
+    status_code = 409
+    default_detail = gettext_noop("test the connection first")
+
+
+class ConnectionStopped(APIException):
+    status_code = 409
+    default_detail = gettext_noop("our support team has switched the connection off")
+
+
+class NoWayBack(APIException):
+    status_code = 409
+    default_detail = gettext_noop("first choose an admin who keeps a password")
+
+
+class DomainListed(APIException):
+    status_code = 409
+    default_detail = gettext_noop("domain already listed")
+
+
+class TooManyDomains(APIException):
+    status_code = 409
+    default_detail = gettext_noop("too many domains")
+
+
+class DomainOfAnother(APIException):
+    status_code = 409
+    default_detail = gettext_noop("another company has proved this domain")

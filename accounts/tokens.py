@@ -171,6 +171,12 @@ def issue(
     return pair
 
 
+def may_go_on(user: User, token: simplejwt.Token) -> bool:
+    """Whether a session of the user, who comes from a token's statement, was begun as the company
+    requires."""
+    return not user.must_use_provider or SSO in token.get("amr", PASSWORD)
+
+
 def bearer_token(request: Request) -> AccessToken | None:
     """The request's access token if it is valid; verified once for each request."""
     kept = vars(request)
@@ -200,7 +206,7 @@ class BearerAuthentication(BaseAuthentication):
             return None
         if token := bearer_token(request):
             user = User.objects.find_by_token(id=token["sub"], token_version=token["token_version"])
-            if user:
+            if user and may_go_on(user, token):
                 return user, token
         raise AuthenticationFailed
 

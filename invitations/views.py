@@ -13,7 +13,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.errors import EmailTaken
+from accounts.errors import EmailTaken, SignInAtProvider
 from accounts.generics import AdminView, Data, SignedInRequest, valid, valid_query
 from accounts.models import User
 from audit.models import Kind
@@ -160,7 +160,7 @@ class AcceptView(LinkSignInView):
             200: AuthResponse,
             400: Raises(InvalidLink),
             401: Raises(FactorMustBeSetUp),
-            409: Raises(EmailTaken),
+            409: Raises(EmailTaken, SignInAtProvider),
         },
         parameters=[COOKIE],
     )
@@ -169,7 +169,10 @@ class AcceptView(LinkSignInView):
 
     def person(self, link: Invitation, data: Data) -> User:
         names = {name: data[name] for name in ("first_name", "last_name")}
-        return User(email=link.email, account_id=link.account_id, **names)
+        user = User(email=link.email, account_id=link.account_id, **names)
+        if user.must_use_provider:
+            raise SignInAtProvider(link.account.name)
+        return user
 
     def redeem(self, link: Invitation, data: Data) -> User:
         return link.accept(**{"language": self.language(link)} | data)

@@ -2,20 +2,36 @@
 
 import secrets
 import uuid
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import models
-from django.db.models import F, Q
+from django.db import IntegrityError, models, transaction
+from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from accounts.errors import (
+    ConnectionStopped,
+    ConnectionUntested,
+    DomainListed,
+    DomainOfAnother,
+    LastWayBack,
+    NoWayBack,
+    TooManyDomains,
+)
 from accounts.models.companies import Account
+from audit import trail
+from audit.models import Kind
 from base.emails import canonical_email
 from base.secret_key import fernet
 
+if TYPE_CHECKING:
+    from accounts.models.users import User
+
 PURPOSE = "sso.secret"
 LONGEST_ISSUER, LONGEST_CLIENT, LONGEST_SUB, LONGEST_DOMAIN = 500, 255, 255, 253
+MOST_DOMAINS = 50  # of a company
 
 
 def canonical_domain(name: str) -> str:
@@ -46,6 +62,21 @@ class DomainQuerySet(models.QuerySet["Domain"]):
         found = self.filter(account=account_id, name=domain_of(email))
         return found.filter(proved_at__isnull=False).exists()
 
+    def add(self, actor: "User", name: str) -> "Domain":
+        """Add a domain, which is canonical, to the actor's company. Raises DomainListed,
+        TooManyDomains, or PermissionDenied if the actor may not act on the company."""
+        with transaction.atomic():
+            account = Account.objects.lock(actor.account_id)
+            actor.require_can_manage(account)
+            own = self.filter(account=account)
+            if own.filter(name=name).exists():
+                raise DomainListed
+            if own.count() >= MOST_DOMAINS:
+                raise TooManyDomains
+            domain = self.create(account=account, name=name)
+            trail.record(Kind.DOMAIN_ADDED, actor=actor, subject=name)
+        return domain
+
 
 class Domain(models.Model):
     """A mail domain of a company. One company can prove it."""
@@ -75,16 +106,74 @@ class Domain(models.Model):
         return self.name
 
     @property
+    def is_protected(self) -> bool:
+        return self.account.is_protected
+
+    @property
     def record_name(self) -> str:
+        """The name of the TXT record that proves the domain."""
         return f"_consulting-management.{self.name}"
 
     @property
     def record_value(self) -> str:
         return f"consulting-management={self.token}"
 
+    def mark_proved(self, actor: "User") -> None:
+        """Note that the TXT record was found. Raises DomainOfAnother, or Domain.DoesNotExist if it
+        was removed meanwhile; the unique index decides races."""
+        actor.require_can_manage(self)
+        try:
+            with transaction.atomic():
+                unproved = Domain.objects.filter(pk=self.pk, proved_at=None)
+                if unproved.update(proved_at=timezone.now()):
+                    trail.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
+        except IntegrityError:
+            raise DomainOfAnother from None
+        self.refresh_from_db(fields=["proved_at"])
+
+    def remove(self, actor: "User") -> None:
+        """Users with an address in it then sign in as before. Raises PermissionDenied."""
+        actor.require_can_manage(self)
+        with transaction.atomic():
+            if Domain.objects.filter(pk=self.pk).delete()[0]:
+                trail.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
+
 
 class ConnectionQuerySet(models.QuerySet["Connection"]):
-    pass
+    def configure(self, actor: "User", *, issuer: str, client_id: str, secret: str) -> "Connection":
+        """Set the provider of the actor's company up, or replace it. Unless nothing changes, it
+        must be tested and switched on again. Another issuer or client ends the identities, since a
+        `sub` may be of one client only. Raises PermissionDenied."""
+        with transaction.atomic():
+            account = Account.objects.lock(actor.account_id)
+            actor.require_can_manage(account)
+            found = self.filter(account=account).first()
+            new = found or Connection(pk=account.pk, account=account)
+            if found and found.is_set_up_as(issuer, client_id, secret):
+                return found
+            if (new.issuer, new.client_id) != (issuer, client_id):
+                new.identities.all().delete()
+            new.issuer, new.client_id, new.secret = issuer, client_id, secret
+            new.active = new.required = False
+            new.configured_at, new.tested_at, new.last_problem = timezone.now(), None, ""
+            new.save()
+            new.record(Kind.SSO_CONFIGURED, actor, client=client_id)
+            if found:
+                new.notify_admins("changed", actor)
+        return new
+
+    def require_way_back(self, account_id: uuid.UUID) -> None:
+        """Raise LastWayBack if the company requires its provider, and no admin could sign in
+        otherwise. In a transaction that has locked the company and changed a user."""
+        company = self.filter(account=account_id, required=True).select_related("account").first()
+        if company and not company.account.users.ways_back().exists():
+            raise LastWayBack
+
+    def encrypt_anew(self) -> None:
+        """Encrypt every secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS aren't needed."""
+        for pk, old in self.values_list("pk", "encrypted_secret"):
+            new = fernet(PURPOSE).rotate(old).decode()
+            self.filter(pk=pk, encrypted_secret=old).update(encrypted_secret=new)
 
 
 class Connection(models.Model):
@@ -107,7 +196,7 @@ class Connection(models.Model):
     tested_at = models.DateTimeField("tested", null=True, editable=False)
     stopped_at = models.DateTimeField("switched off by operators", null=True, editable=False)
     last_problem = models.CharField(max_length=40, blank=True, editable=False)
-    last_problem_at = models.DateTimeField(null=True, editable=False)
+    last_problem_at = models.DateTimeField("time of it", null=True, editable=False)
 
     objects = ConnectionQuerySet.as_manager()
 
@@ -115,7 +204,7 @@ class Connection(models.Model):
         ordering = ["account__name", "id"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(active=False) | Q(tested_at__gte=F("configured_at")),
+                condition=Q(active=False) | Q(tested_at__isnull=False),
                 name="connection_active_is_tested",
             ),
             models.CheckConstraint(
@@ -128,6 +217,10 @@ class Connection(models.Model):
 
     def __str__(self) -> str:
         return self.issuer
+
+    @property
+    def is_protected(self) -> bool:
+        return self.account.is_protected
 
     @property
     def redirect_uri(self) -> str:
@@ -144,16 +237,98 @@ class Connection(models.Model):
         plain = self.pk.bytes + value.encode()  # useless in another row
         self.encrypted_secret = fernet(PURPOSE).encrypt(plain).decode()
 
-    def record_test(self) -> bool:
+    def is_set_up_as(self, issuer: str, client_id: str, secret: str) -> bool:
+        return (self.issuer, self.client_id, self.secret) == (issuer, client_id, secret)
+
+    def record_test(self, actor: "User | None" = None) -> bool:
         """Note that a round trip with the issuer, client and secret of this instance succeeded.
         Returns False if they were changed meanwhile."""
         same = Connection.objects.filter(pk=self.pk, configured_at=self.configured_at)
-        return bool(same.update(tested_at=timezone.now(), last_problem=""))
+        with transaction.atomic():
+            tested = same.update(tested_at=timezone.now(), last_problem="", last_problem_at=None)
+            if tested:
+                self.record(Kind.SSO_TESTED, actor)
+        return bool(tested)
 
     def record_problem(self, problem: str) -> None:
         """Keep the last problem, a short word, for admins and operators."""
         found = Connection.objects.filter(pk=self.pk)
         found.update(last_problem=problem[:40], last_problem_at=timezone.now())
+
+    def change_switches(self, actor: "User", **wanted: bool) -> None:
+        """Change `active`, `required` or `creates_users`; what is not active is not required.
+
+        Raises ConnectionStopped, ConnectionUntested, NoWayBack or PermissionDenied, and then
+        changes nothing.
+        """
+        with transaction.atomic():
+            actor.require_can_manage(Account.objects.lock(self.account_id))
+            self.refresh_from_db()
+            old = {name: getattr(self, name) for name in ("active", "required", "creates_users")}
+            new = old | wanted
+            new["required"] = new["required"] and (new["active"] or wanted.get("required", False))
+            news = {name: value for name, value in new.items() if value != old[name]}
+            if news.get("active") and self.stopped_at:
+                raise ConnectionStopped
+            if (new["active"] and not self.tested_at) or (new["required"] and not new["active"]):
+                raise ConnectionUntested
+            if news.get("required") and not self.account.users.ways_back().exists():
+                raise NoWayBack
+            if news:
+                Connection.objects.filter(pk=self.pk).update(**news)
+                vars(self).update(news)
+                self.record(Kind.SSO_CHANGED, actor, **news)
+                self.notify_admins(change_word(news), actor)
+
+    def remove(self, actor: "User") -> None:
+        """Delete it; its users keep their accounts. Raises ConnectionStopped, since a new one would
+        be allowed, or PermissionDenied."""
+        with transaction.atomic():
+            actor.require_can_manage(Account.objects.lock(self.account_id))
+            self.refresh_from_db()
+            if self.stopped_at:
+                raise ConnectionStopped
+            self.record(Kind.SSO_REMOVED, actor)
+            self.notify_admins("removed", actor)
+            Connection.objects.filter(pk=self.pk).delete()
+
+    def stop(self, actor: "User | None" = None) -> bool:
+        """Switch it off until operators allow it again; `actor` is a superuser, or None for a
+        command. Returns False if it was."""
+        with transaction.atomic():
+            going = Connection.objects.filter(pk=self.pk, stopped_at=None)
+            stops = going.update(active=False, required=False, stopped_at=timezone.now())
+            if stops:
+                self.record(Kind.SSO_STOPPED, actor)
+                self.notify_admins("stopped", actor)
+        return bool(stops)
+
+    def allow(self, actor: "User | None" = None) -> bool:
+        """Let the company's admins switch it on again. Returns False if they could."""
+        with transaction.atomic():
+            stopped = Connection.objects.filter(pk=self.pk, stopped_at__isnull=False)
+            allows = stopped.update(stopped_at=None)
+            if allows:
+                self.record(Kind.SSO_ALLOWED, actor)
+        return bool(allows)
+
+    def record(self, kind: Kind, actor: "User | None", **detail: Any) -> None:
+        company = self.account_id
+        trail.record(kind, actor=actor, subject=self.issuer, account_id=company, **detail)
+
+    def notify_admins(self, change: str, actor: "User | None") -> None:
+        """Mail the company's active admins what was changed: a word of templates/emails."""
+        for admin in self.account.users.active_admins():
+            by = admin.name_of(actor)
+            admin.send_notice("sso_changed", change=change, issuer=self.issuer, by=by)
+
+
+def change_word(news: dict[str, bool]) -> str:
+    """What a mail says of changed switches: the most important one."""
+    for name, words in (("required", ("optional", "required")), ("active", ("off", "on"))):
+        if name in news and not (name == "required" and news.get("active") is False):
+            return words[news[name]]
+    return "changed"
 
 
 def redirect_uri_of(connection_id: uuid.UUID) -> str:
