@@ -56,7 +56,6 @@ class Kind(models.TextChoices):
     SSO_REMOVED = "sso.removed", "identity provider removed"
     SSO_STOPPED = "sso.stopped", "identity provider switched off by support"
     SSO_ALLOWED = "sso.allowed", "identity provider allowed again"
-    SSO_LINKED = "sso.linked", "account linked to the provider"
     ASSISTANT_LET_IN = "assistant.let_in", "app connected"
     ASSISTANT_ENDED = "assistant.ended", "app disconnected"
     ASSISTANT_ELSEWHERE = "assistant.elsewhere", "app's token used from two addresses"

@@ -99,8 +99,7 @@ class Calls:
         is_private = origin in private_origins
         if parts.port not in {None, 443} and not is_private:
             raise CallFailed("url")
-        if not connection.in_atomic_block:
-            connection.close()
+        release_database()
         self.take_slot(origin)
         call = Call(parts, form, {**HEADERS, **(headers or {})}, is_private, authority)
         deadline = time.monotonic() + self.seconds
@@ -127,6 +126,12 @@ class Calls:
         with self.lock:
             self.running[origin] -= 1
             self.running += Counter()  # drops origins without calls
+
+
+def release_database() -> None:
+    """Give the database connection back before waiting for others; the next query takes one."""
+    if not connection.in_atomic_block:
+        connection.close()
 
 
 def reason_of(error: Exception) -> str:

@@ -44,10 +44,11 @@ class ProofView(ProtectedView):
     throttle_classes = [CredentialThrottle]
     serializer_class: ClassVar[type[Serializer]] = ProofSerializer
 
-    def prove(self) -> Data:
-        """Check the caller's password and factor as for a sign-in, lockout included; the body.
-        Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
-        data = valid(self.serializer_class, self.request)
+    def prove(self, serializer: type[Serializer] | None = None) -> Data:
+        """Check the caller's password and factor as for a sign-in, lockout included; the body, by
+        another serializer where a view has several. Raises WrongPassword, SecondFactorRequired,
+        WrongCode or TooManyAttempts."""
+        data = valid(serializer or self.serializer_class, self.request)
         shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
         try:
             check_credentials(self.request, self.request.user.email, **shown, signs_in=False)

@@ -5,6 +5,7 @@ A `Refusal` ends a sign-in in the browser: its `word` goes to the front-end, as 
 
 from typing import ClassVar
 
+from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException
 
 
@@ -13,6 +14,13 @@ class InvalidCode(APIException):
 
     status_code = 400
     default_detail = "invalid or expired code"
+
+
+class RecordNotFound(APIException):
+    """The domain has no TXT record with the value, as far as the name servers say."""
+
+    status_code = 400
+    default_detail = gettext_noop("TXT record not found")
 
 
 class UnusableProvider(Exception):

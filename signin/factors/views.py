@@ -126,9 +126,9 @@ class AddFactorView(ProofView):
 
     authentication_classes = [EnrolmentAuthentication]
 
-    def prove(self) -> dict[str, Any]:
+    def prove(self, serializer: type[serializers.Serializer] | None = None) -> dict[str, Any]:
         """An enrolment token replaces the proof."""
-        return {} if self.request.auth == ENROLMENT else super().prove()
+        return {} if self.request.auth == ENROLMENT else super().prove(serializer)
 
     def add(self, add: Callable[[Factors], App | Passkey], method: Method) -> Response:
         """AddedResponse with the item that `add` returns. The first factor ends all sessions, so
