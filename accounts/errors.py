@@ -24,12 +24,14 @@ class OwnSecondFactorMissing(APIException):
 class LastAdmin(APIException):
     status_code = 409
     default_detail = gettext_noop("the last admin cannot be removed")
+    advice = "Make another user an admin, or delete the company."  # to operators
 
 
 class LastWayBack(LastAdmin):
     """The company requires its provider: one admin must be able to sign in without it."""
 
     default_detail = gettext_noop("the last way back cannot be removed")
+    advice = "Let another admin keep a password, or switch the connection off."
 
 
 class CannotKeepPassword(APIException):

@@ -17,7 +17,7 @@ from django.shortcuts import redirect
 from rest_framework.exceptions import APIException
 
 from accounts.models import Account, Consultant, Role, User
-from backoffice import invitations, panels  # noqa: F401  (invitations registers its page)
+from backoffice import connections, invitations, panels  # noqa: F401  (two register pages)
 from backoffice.diagnosis import diagnose
 from backoffice.pages import PanelAdmin, ReachAdmin, caller
 from passwords.models import PasswordChange

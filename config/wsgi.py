@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
-from django.db import connections
+from django.db import Error, connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django_application = get_wsgi_application()
@@ -22,11 +23,14 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 def load() -> None:
     """Import every view, compute the dummy hash and read the signing keys before workers fork."""
     import config.urls  # noqa: F401
+    from accounts.models import Connection
     from keys.cache import prepare
     from signin import login
 
     login.dummy_hash()
     prepare()
+    with suppress(Error):  # the database may come later
+        Connection.objects.encrypt_anew()
     connections.close_all()  # each process opens its own
     # Only now: commands may take longer, and no thread may run when workers fork.
     settings.DATABASES["default"] |= settings.DATABASE_OF_REQUESTS

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from accounts.models import Consultant, User
+from accounts.models import Consultant, Identity, User
 from assistants.models import Grant
 from audit import trail
 from audit.models import Kind, Record
@@ -19,7 +19,8 @@ from throttling.models import Lockout
 
 # The exported fields of each row. A test checks that none that refers to a user is missing.
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
-PROFILE += ["is_superuser", "created_at", "last_sign_in_at", "account_id", "account__name"]
+PROFILE += ["is_superuser", "keeps_password", "created_at", "last_sign_in_at", "account_id"]
+PROFILE += ["account__name"]
 CONSULTANT = ["id", "name", "account_id", "user_id", "manager_id"]
 GRANT = ["client__name", "redirect_uri", "created_at", "redeemed_at", "used_at", "used_from"]
 GRANT += ["ended_at"]
@@ -47,6 +48,7 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
     apps = Factors.objects.filter(**own, totp_id__isnull=False)
     passkeys = Passkey.objects.filter(factors__user=user)
     mails = OutgoingMail.objects.filter(**mailed).exclude(kind=EmailChange._meta.label_lower)
+    identities = Identity.objects.filter(**own)
     return {
         "profile": User.objects.values(*PROFILE).get(pk=user.pk),
         "consultant": rows(Consultant.objects.filter(**own), CONSULTANT),
@@ -63,6 +65,7 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
         "authenticator_apps": rows(apps, ["totp_name", "totp_added_at", "totp_used_at"]),
         "passkeys": rows(passkeys, ["name", "created_at", "last_used_at"]),
         "invitations_sent": rows(Invitation.objects.filter(invited_by=user), INVITATION),
+        "identities": rows(identities, ["connection__issuer", "sub", "created_at"]),
         "mails": rows(mails, MAIL),
         "devices": rows(Device.objects.filter(**own), ["name", "created_at", "used_at"]),
         "locks_and_devices": rows(Lockout.objects.filter(**mailed), LOCKOUT),

@@ -189,6 +189,7 @@ class CallbackView(BrowserView):
             token_version=user.token_version,
         )
         series.sso_sign_ins.labels("ok").inc()
+        connection.record_success()
         return to_frontend(code=code.seal())
 
     def finalize_response(

@@ -30,6 +30,7 @@ class Migration(migrations.Migration):
                 ('tested_at', models.DateTimeField(editable=False, null=True, verbose_name='tested')),
                 ('stopped_at', models.DateTimeField(editable=False, null=True, verbose_name='switched off by operators')),
                 ('last_problem', models.CharField(blank=True, editable=False, max_length=40)),
+                ('failing_since', models.DateTimeField(editable=False, null=True)),
                 ('last_problem_at', models.DateTimeField(editable=False, null=True, verbose_name='time of it')),
                 ('account', models.OneToOneField(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='connection', to='accounts.account', verbose_name='company')),
             ],

@@ -2,13 +2,16 @@
 
 import secrets
 import uuid
+from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
-from django.db.models import Q
-from django.db.models.functions import Lower
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce, Lower
 from django.utils import timezone
 
 from accounts.errors import (
@@ -155,11 +158,12 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
                 new.identities.all().delete()
             new.issuer, new.client_id, new.secret = issuer, client_id, secret
             new.active = new.required = False
-            new.configured_at, new.tested_at, new.last_problem = timezone.now(), None, ""
+            new.configured_at, new.tested_at = timezone.now(), None
+            new.last_problem, new.last_problem_at, new.failing_since = "", None, None
             new.save()
             new.record(Kind.SSO_CONFIGURED, actor, client=client_id)
             if found:
-                new.notify_admins("changed", actor)
+                new.notify_admins("replaced", actor)
         return new
 
     def require_way_back(self, account_id: uuid.UUID) -> None:
@@ -169,11 +173,19 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
         if company and not company.account.users.ways_back().exists():
             raise LastWayBack
 
+    def count_failing(self) -> int:
+        """The active ones at which no sign-in has worked for an hour, although users try."""
+        hour_ago = timezone.now() - timedelta(hours=1)
+        failing = self.filter(active=True, failing_since__lte=hour_ago)
+        return failing.filter(last_problem_at__gt=hour_ago).count()
+
     def encrypt_anew(self) -> None:
-        """Encrypt every secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS aren't needed."""
+        """Encrypt every secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS aren't needed. Those
+        under a lost key stay as they are."""
         for pk, old in self.values_list("pk", "encrypted_secret"):
-            new = fernet(PURPOSE).rotate(old).decode()
-            self.filter(pk=pk, encrypted_secret=old).update(encrypted_secret=new)
+            with suppress(InvalidToken):
+                new = fernet(PURPOSE).rotate(old).decode()
+                self.filter(pk=pk, encrypted_secret=old).update(encrypted_secret=new)
 
 
 class Connection(models.Model):
@@ -197,6 +209,7 @@ class Connection(models.Model):
     stopped_at = models.DateTimeField("switched off by operators", null=True, editable=False)
     last_problem = models.CharField(max_length=40, blank=True, editable=False)
     last_problem_at = models.DateTimeField("time of it", null=True, editable=False)
+    failing_since = models.DateTimeField(null=True, editable=False)
 
     objects = ConnectionQuerySet.as_manager()
 
@@ -245,15 +258,25 @@ class Connection(models.Model):
         Returns False if they were changed meanwhile."""
         same = Connection.objects.filter(pk=self.pk, configured_at=self.configured_at)
         with transaction.atomic():
-            tested = same.update(tested_at=timezone.now(), last_problem="", last_problem_at=None)
+            good = {"last_problem": "", "last_problem_at": None, "failing_since": None}
+            tested = same.update(tested_at=timezone.now(), **good)
             if tested:
                 self.record(Kind.SSO_TESTED, actor)
         return bool(tested)
 
     def record_problem(self, problem: str) -> None:
         """Keep the last problem, a short word, for admins and operators."""
-        found = Connection.objects.filter(pk=self.pk)
-        found.update(last_problem=problem[:40], last_problem_at=timezone.now())
+        now = timezone.now()
+        Connection.objects.filter(pk=self.pk).update(
+            last_problem=problem[:40],
+            last_problem_at=now,
+            failing_since=Coalesce("failing_since", Value(now)),
+        )
+
+    def record_success(self) -> None:
+        """A sign-in there worked."""
+        if self.failing_since:
+            Connection.objects.filter(pk=self.pk).update(failing_since=None)
 
     def change_switches(self, actor: "User", **wanted: bool) -> None:
         """Change `active`, `required` or `creates_users`; what is not active is not required.
@@ -289,7 +312,7 @@ class Connection(models.Model):
             if self.stopped_at:
                 raise ConnectionStopped
             self.record(Kind.SSO_REMOVED, actor)
-            self.notify_admins("removed", actor)
+            self.notify_admins("off", actor)
             Connection.objects.filter(pk=self.pk).delete()
 
     def stop(self, actor: "User | None" = None) -> bool:
@@ -300,7 +323,7 @@ class Connection(models.Model):
             stops = going.update(active=False, required=False, stopped_at=timezone.now())
             if stops:
                 self.record(Kind.SSO_STOPPED, actor)
-                self.notify_admins("stopped", actor)
+                self.notify_admins("off", actor)
         return bool(stops)
 
     def allow(self, actor: "User | None" = None) -> bool:
@@ -325,10 +348,11 @@ class Connection(models.Model):
 
 def change_word(news: dict[str, bool]) -> str:
     """What a mail says of changed switches: the most important one."""
-    for name, words in (("required", ("optional", "required")), ("active", ("off", "on"))):
-        if name in news and not (name == "required" and news.get("active") is False):
-            return words[news[name]]
-    return "changed"
+    if "active" in news and not (news["active"] and "required" in news):
+        return "on" if news["active"] else "off"
+    if "required" in news:
+        return "required" if news["required"] else "optional"
+    return "creates" if news["creates_users"] else "invites"
 
 
 def redirect_uri_of(connection_id: uuid.UUID) -> str:
