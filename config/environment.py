@@ -102,12 +102,6 @@ def as_origin(value: str) -> str:
     return url
 
 
-def as_https_origin(value: str) -> str:
-    origin = as_origin(value)
-    require(origin.startswith("https://"))
-    return origin
-
-
 def as_name_server(value: str) -> str:
     """An IP address, then a port, 53 unless one is given. IPv6 with a port is in brackets."""
     bare = re.fullmatch(r"\[(.+)\](?::(\d{1,5}))?|([^:]+):(\d{1,5})", value)
@@ -205,7 +199,6 @@ HOSTS = each(matching(HOST_NAME)), "host names without scheme, port or path, sep
 URL = as_browsers_write, "an http or https address without user name, query or *"
 ORIGIN = as_origin, "an http or https address without path, user name, query or *"
 ORIGINS = each(as_origin), "addresses such as https://app.example.com, separated by commas"
-HTTPS_ORIGINS = each(as_https_origin), "https addresses without a path, separated by commas"
 NAME_SERVERS = each(as_name_server), "IP addresses with ports, separated by commas"
 HTTPS_LINK = matching(r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?"), "an https address"
 SENDER = (

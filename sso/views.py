@@ -73,7 +73,7 @@ class TestResponse(serializers.Serializer):
 
 
 @example({"code": "gAAAAABm…", "verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"})
-class RedeemSerializer(serializers.Serializer):
+class HandOverSerializer(serializers.Serializer):
     code = TextField(max_length=2000)
     verifier = TextField(max_length=128)
 
@@ -219,12 +219,12 @@ class RedeemView(CredentialView):
         operation_id="redeemProviderCode",
         summary="Sign in after the company's provider",
         description="The code works once, within 60 seconds, with the verifier of the challenge.",
-        request=RedeemSerializer,
+        request=HandOverSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidCode)},
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = valid(RedeemSerializer, request)
+        data = valid(HandOverSerializer, request)
         try:
             with transaction.atomic():
                 user = Code.unseal(data["code"]).redeem(data["verifier"])
