@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: on-linux run test test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock bench
+.PHONY: on-linux run test test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock wheels bench
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -45,7 +45,7 @@ on-linux:
 
 # The schema as a file; a test fails while it differs from what the code says.
 schema: .venv/.installed
-	$(BIN)/python manage.py shell --no-imports -c "from config.schema import document; print(document().decode(), end='')" > docs/openapi.json
+	$(BIN)/python manage.py shell --no-imports -c "from config.schema import openapi_json; print(openapi_json().decode(), end='')" > docs/openapi.json
 
 # The settings' values and defaults in docs/configuration.md; a test fails while they differ from the code's.
 settings: .venv/.installed
@@ -63,6 +63,13 @@ texts: .venv/.installed-tests
 lock: .venv/.installed-tests
 	(echo "# The full set for running. Made by \`make lock\` from pyproject.toml."; $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --annotation-style line --quiet pyproject.toml) > requirements.new
 	mv requirements.new requirements.txt
+
+# Check that every pinned package has a wheel for each Python and platform that is supported.
+wheels: .venv/.installed-tests
+	@set -e; for python in 3.11 3.12 3.13 3.14; do for platform in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu aarch64-apple-darwin; do \
+	    echo "Python $$python on $$platform"; wheels="--quiet --only-binary :all: --python-version $$python --python-platform $$platform"; \
+	    $(BIN)/uv pip install --dry-run --target .venv/none --no-deps --require-hashes $$wheels -r requirements.txt; \
+	    $(BIN)/uv pip compile --output-file .venv/wheels.txt $$wheels .venv/tests.txt; done; done
 
 # A few minutes; `make bench OPTIONS=--json` for a machine, `OPTIONS=--help` for the rest.
 bench: .venv/.installed-tests

@@ -1,16 +1,21 @@
 """Checks for settings that are unsafe in production (`manage.py check --deploy`)."""
 
+import os
 import re
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.http.request import validate_host
 
-from throttling.checks import due
+from throttling.checks import due_warnings
 
 EXAMPLE = re.compile(r"^replace-this|\bexample\.(com|net|org)\b", re.IGNORECASE)
 FILLED_IN = ["SECRET_KEY", "REDIS_URL", "METRICS_TOKEN", "DEFAULT_FROM_EMAIL"]
 FILLED_IN += ["FRONTEND_URL", "SERVICE_URL", "PASSKEYS_RP_ID", "CORS_ALLOWED_ORIGINS"]
 FILLED_IN += ["ALLOWED_HOSTS"]
+PATHS = ["PGPASSFILE", "DATA_DIR"]
 NO_MAIL = {"console", "filebased", "locmem", "dummy"}
 
 
@@ -27,7 +32,9 @@ def is_own_secret() -> bool:
 @register("security", deploy=True)
 def check_addresses(app_configs: object, **options: object) -> list[CheckMessage]:
     allowed = {*settings.ALLOWED_HOSTS}
-    return due(
+    urls = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
+    service, front, *others = [urlsplit(url).hostname or "" for url in urls]
+    return due_warnings(
         "accounts",
         (
             "W002",
@@ -52,14 +59,26 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
             settings.ASSISTANTS and settings.JWT_ISSUER != settings.SERVICE_URL,
             "JWT_ISSUER differs from the issuer in /.well-known/oauth-authorization-server.",
             "In a new installation, set JWT_ISSUER to the value of SERVICE_URL. Changing it later "
-            "signs every user out once.",
+            "signs every user out once. To keep it, set SILENCED_SYSTEM_CHECKS=accounts.W009.",
+        ),
+        (
+            "W012",
+            not validate_host(service, settings.ALLOWED_HOSTS),
+            "ALLOWED_HOSTS lacks the host of SERVICE_URL, so its requests are refused.",
+            "Correct ALLOWED_HOSTS or SERVICE_URL.",
+        ),
+        (
+            "W013",
+            not validate_host(front, [service, *settings.ALLOWED_HOSTS, *others]),
+            "FRONTEND_URL leads neither to this service nor to a host of CORS_ALLOWED_ORIGINS.",
+            "Correct FRONTEND_URL, or name the origin of your front-end in CORS_ALLOWED_ORIGINS.",
         ),
     )
 
 
 @register("security", deploy=True)
 def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
-    return due(
+    return due_warnings(
         "accounts",
         (
             "W004",
@@ -90,6 +109,16 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
             not settings.PASSWORD_REJECT_COMMON,
             "Users may choose common passwords.",
             "Set PASSWORD_REJECT_COMMON=true.",
+        ),
+        (
+            "W014",
+            not all(Path(os.environ.get(name, "/")).exists() for name in PATHS),
+            "PGPASSFILE or DATA_DIR names a path that does not exist.",
+            "Correct the variable, or make the file or folder.",
+        ),
+        *(
+            ("W015", True, f"{name} is unknown. Did you mean {known}?", f"Correct or unset {name}.")
+            for name, known in settings.MISSPELT_NAMES.items()
         ),
     )
 

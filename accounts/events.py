@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 
 from accounts.fields import OneOfField
-from accounts.generics import AdminView, valid_query
+from accounts.generics import AdminView, validated_query
 from accounts.models import User
 from audit.models import Kind, Record
 from base.openapi import JSON, example
@@ -106,12 +106,12 @@ class EventsView(AdminView, ListAPIView):
         return self.request.user.hide_others(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[Record]:
-        wanted = valid_query(EventFilterSerializer, self.request)
+        wanted = validated_query(EventFilterSerializer, self.request)
         company = self.request.user.account_id
         records = Record.objects.filter(account_id=company)
         if user_id := wanted.pop("user_id", None):
             user = User.objects.filter(pk=user_id, account=company).first()
-            emails = user.emails() if user else []
+            emails = user.current_and_former_emails() if user else []
             about = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
             records = records.filter(Q(actor_id=user_id) | about)
         if group := wanted.pop("group", None):

@@ -32,12 +32,12 @@ class Serializers(threading.local):
 serializers = Serializers()
 
 
-def valid(serializer: type[Serializer], request: Request) -> Data:
+def validated_body(serializer: type[Serializer], request: Request) -> Data:
     """The request's body, validated. Raises ValidationError (400)."""
     return dict(serializers.get(serializer).run_validation(request.data))
 
 
-def valid_query(serializer: type[Serializer], request: Request) -> Data:
+def validated_query(serializer: type[Serializer], request: Request) -> Data:
     """The URL's query, validated; of a repeated parameter the last one counts."""
     return dict(serializers.get(serializer).run_validation(request.query_params.dict()))
 
@@ -71,7 +71,7 @@ class AdminView(ProtectedView):
 
     permission_classes = [IsAdmin]
 
-    def colleague(self, user_id: UUID) -> User:
+    def get_colleague_or_404(self, user_id: UUID) -> User:
         """A user of the company, with all that admins see of them. Raises Http404."""
         users = User.objects.with_profile()
         return get_object_or_404(users, pk=user_id, account=self.request.user.account_id)

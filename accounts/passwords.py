@@ -34,11 +34,11 @@ class PasswordRule:
     code: str
     message: str
 
-    def refuses(self, password: str, user: Any) -> bool:
+    def refuses_password(self, password: str, user: Any) -> bool:
         raise NotImplementedError
 
     def validate(self, password: str, user: object = None) -> None:
-        if self.refuses(password, user):
+        if self.refuses_password(password, user):
             raise ValidationError(self.message, code=self.code)
 
 
@@ -51,7 +51,7 @@ class TooShort(PasswordRule):
             f"This password is too short. It must contain at least {self.least} characters."
         )
 
-    def refuses(self, password: str, user: Any) -> bool:
+    def refuses_password(self, password: str, user: Any) -> bool:
         return len(password) < self.least
 
 
@@ -61,7 +61,7 @@ class TooLong(PasswordRule):
     code = "max_length"
     message = f"Ensure this field has no more than {LONGEST} characters."
 
-    def refuses(self, password: str, user: Any) -> bool:
+    def refuses_password(self, password: str, user: Any) -> bool:
         return len(password) > LONGEST
 
 
@@ -74,7 +74,7 @@ class Common(PasswordRule):
     def __init__(self) -> None:
         self.known = CommonPasswordValidator()
 
-    def refuses(self, password: str, user: Any) -> bool:
+    def refuses_password(self, password: str, user: Any) -> bool:
         try:
             self.known.validate(unicodedata.normalize("NFKC", password))
         except ValidationError:
@@ -89,16 +89,16 @@ class Personal(PasswordRule):
     code = "personal"
     message = "This password is too close to your name, your e-mail address or a company's name."
 
-    def refuses(self, password: str, user: Any) -> bool:
+    def refuses_password(self, password: str, user: Any) -> bool:
         names = [PRODUCT]
         if user is not None:
             names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]
             names.append(getattr(getattr(user, "account", None), "name", ""))
-        words = {core(word) for name in names for word in [name, *re.split(r"[\W_]+", name)]}
-        return core(password) in words - {""}
+        words = {letters_of(word) for name in names for word in [name, *re.split(r"[\W_]+", name)]}
+        return letters_of(password) in words - {""}
 
 
-def core(text: str) -> str:
+def letters_of(text: str) -> str:
     """The letters of a word, without the digits and punctuation around them; digits alone stay."""
     plain = unicodedata.normalize("NFKC", text).lower()
     return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", plain) or re.sub(r"[\W_]", "", plain)
@@ -108,7 +108,7 @@ class Breached(PasswordRule):
     code = "breached"
     message = "This password has appeared in a data breach. Choose another one."
 
-    def refuses(self, password: str, user: Any) -> bool:
+    def refuses_password(self, password: str, user: Any) -> bool:
         """If the file cannot be read, no password is refused."""
         try:
             return is_breached(password, settings.PASSWORD_BREACH_FILE)

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 
 @contextmanager
-def prompting() -> Iterator[None]:
+def terminal_prompt() -> Iterator[None]:
     """Around a prompt: CommandError where no terminal answers it, or Ctrl-C or Ctrl-D does."""
     no_terminal = CommandError("This command asks a question and needs a terminal.")
     if sys.stdin is None:

@@ -117,14 +117,11 @@ class UserResponse(serializers.Serializer):
     role = serializers.ChoiceField(Role.values)
     created_at = serializers.DateTimeField()
     consultant_id = serializers.UUIDField(
-        source="profile_id",
         allow_null=True,
         help_text="The linked consultant profile: it opens the self-service areas.",
     )
     settings = UserSettings(source="*")
-    is_manager = serializers.BooleanField(
-        source="manages", help_text="Manages at least one consultant."
-    )
+    is_manager = serializers.BooleanField(help_text="Manages at least one consultant.")
 
 
 @example(ADA_RESPONSE | {"is_active": True, "last_sign_in_at": "2026-03-02T08:45:00.500000Z"})

@@ -152,7 +152,7 @@ class RefreshToken(simplejwt.Token):
     lifetime = timedelta(seconds=settings.REFRESH_TOKEN_SECONDS)
 
 
-def issue(
+def issue_pair(
     user: User, auth_time: int | None = None, amr: Sequence[str] = PASSWORD
 ) -> tuple[AccessToken, RefreshToken]:
     """A new pair; `amr` says how the user signed in, `auth_time` when, by default now."""

@@ -23,8 +23,8 @@ from accounts.generics import (
     IsAdmin,
     ProtectedView,
     SignedInRequest,
-    valid,
-    valid_query,
+    validated_body,
+    validated_query,
 )
 from accounts.models import Account, User, UserQuerySet
 from accounts.serializers import (
@@ -55,7 +55,7 @@ class MeView(ProtectedView):
         responses={200: UserResponse},
     )
     def patch(self, request: SignedInRequest) -> Response:
-        data = valid(ProfileSerializer, request)
+        data = validated_body(ProfileSerializer, request)
         changes = data.pop("settings", {}) | data
         request.user.change_profile(**changes)
         return Response(USER_SERIALIZER.to_representation(request.user))
@@ -86,7 +86,7 @@ class AccountView(ProtectedView):
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
-        changes = valid(AccountSerializer, request)
+        changes = validated_body(AccountSerializer, request)
         account = request.user.account
         request.user.require_can_manage(account)
         with transaction.atomic():
@@ -111,7 +111,7 @@ class UsersView(AdminView, ListAPIView):
     serializer_class = CompanyUser
 
     def get_queryset(self) -> UserQuerySet:
-        wanted = valid_query(UserFilterSerializer, self.request)
+        wanted = validated_query(UserFilterSerializer, self.request)
         users: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
         if moment := wanted.pop("not_signed_in_since", None):
             users = users.not_signed_in_since(moment)
@@ -127,7 +127,7 @@ class UsersView(AdminView, ListAPIView):
         if not isinstance(page, QuerySet):
             return []
         users = User.objects.with_profile().filter(pk__in=page.values("pk"))
-        order = valid_query(UserFilterSerializer, self.request).get("sort", "name")
+        order = validated_query(UserFilterSerializer, self.request).get("sort", "name")
         return list(users.sorted_by(order))
 
 
@@ -136,7 +136,7 @@ class UserView(AdminView):
 
     @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:
-        return Response(CompanyUser(self.colleague(user_id)).data)
+        return Response(CompanyUser(self.get_colleague_or_404(user_id)).data)
 
     @extend_schema(
         operation_id="updateUser",
@@ -148,16 +148,16 @@ class UserView(AdminView):
         responses={200: ChangedUser, 409: Raises(LastAdmin, LastWayBack, CannotKeepPassword)},
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
-        changes = valid(RoleOrActiveSerializer, request)
-        user = self.colleague(user_id)
+        changes = validated_body(RoleOrActiveSerializer, request)
+        user = self.get_colleague_or_404(user_id)
         try:
             _, revoked = user.update_role_or_active(request.user, **changes)
         except (User.DoesNotExist, Account.DoesNotExist):  # erased meanwhile
             raise Http404 from None
-        said: Data = {"revoked_invitations": revoked} if revoked else {}
+        extra: Data = {"revoked_invitations": revoked} if revoked else {}
         if "keeps_password" in changes:
-            said["keeps_password"] = user.keeps_password
-        return Response(CompanyUser(user).data | said)
+            extra["keeps_password"] = user.keeps_password
+        return Response(CompanyUser(user).data | extra)
 
 
 class SignOutView(AdminView):
@@ -172,5 +172,5 @@ class SignOutView(AdminView):
         responses={204: None},
     )
     def post(self, request: SignedInRequest, user_id: UUID) -> Response:
-        self.colleague(user_id).sign_out(actor=request.user)
+        self.get_colleague_or_404(user_id).sign_out(actor=request.user)
         return Response(status=204)

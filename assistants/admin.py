@@ -18,7 +18,9 @@ class EndsGrants(ReadOnlyAdmin):
     def end_all(self, request: HttpRequest, grants: QuerySet[Grant]) -> None:
         actor = cast(User, request.user)
         found = grants.select_related("user__account", "client")
-        self.take(request, found, lambda grant: grant.end(actor=actor), "Ended access: {}.")
+        self.apply_to_each(
+            request, found, lambda grant: grant.end(actor=actor), "Ended access: {}."
+        )
 
 
 @admin.register(Grant)

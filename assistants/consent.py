@@ -28,7 +28,7 @@ from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
 from signin.errors import FactorNeeded, WrongCredentials
-from signin.factors.forms import second_page, shown_factor, unseal
+from signin.factors.forms import second_page, shown_factor, unseal_credentials
 from signin.login import check_credentials
 from signin.serializers import LoginSerializer
 from throttling.views import CountedView, CredentialThrottle, PublicThrottle
@@ -51,7 +51,7 @@ class AuthorizationRequest:
     state: str | None
 
     @classmethod
-    def read(cls, query: QueryDict) -> Self:
+    def from_query(cls, query: QueryDict) -> Self:
         """Raises OAuthError for a request that cannot be granted. The page shows it, since sending
         it to a client, which anyone can register, would be an open redirect (RFC 9700 §4.11.2)."""
         client = Client.objects.find_or_fetch(query.get("client_id", ""))
@@ -66,7 +66,7 @@ class AuthorizationRequest:
         check_target(query.get("resource", ""))
         return cls(client, redirect_uri, challenge, query.get("state"))
 
-    def answer(self, **parameters: str) -> HttpResponse:
+    def redirect_to_client(self, **parameters: str) -> HttpResponse:
         """Redirect the browser to the client, with its `state` and our `iss`."""
         parameters["iss"] = settings.SERVICE_URL
         uri = redirects.with_query(self.redirect_uri, **parameters, state=self.state)
@@ -74,8 +74,8 @@ class AuthorizationRequest:
         return HttpResponse(status=302, headers={"Location": uri, "Cache-Control": "no-store"})
 
     @property
-    def host(self) -> str:
-        return redirects.host(self.redirect_uri)
+    def client_host(self) -> str:
+        return redirects.shown_host(self.redirect_uri)
 
     @property
     def is_private_use(self) -> bool:
@@ -84,24 +84,24 @@ class AuthorizationRequest:
     @property
     def is_loopback(self) -> bool:
         """Whether the client is a program on the user's own machine."""
-        return self.host in redirects.LOOPBACK
+        return self.client_host in redirects.LOOPBACK
 
-    def signer(self) -> signing.TimestampSigner:
+    def ticket_signer(self) -> signing.TimestampSigner:
         """Signs tickets that are valid for this request only."""
         bound = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
         return signing.TimestampSigner(salt=f"assistants.ticket {bound}")
 
-    def ticket(self, user: User) -> str:
+    def new_ticket(self, user: User) -> str:
         """A ticket that says that the user has just signed in. It names the grant that a consent
         creates, so one sign-in creates one at most."""
         state = [user.token_version, user.has_second_factor]
-        return self.signer().sign_object([str(user.pk), *state, str(uuid.uuid4())])
+        return self.ticket_signer().sign_object([str(user.pk), *state, str(uuid.uuid4())])
 
     def open_ticket(self, ticket: str) -> tuple[User, str]:
         """The user and the grant's id. Raises OAuthError if the ticket is invalid, or the user's
         sessions have ended since."""
         try:
-            signed = self.signer().unsign_object(ticket, max_age=TICKET_SECONDS)
+            signed = self.ticket_signer().unsign_object(ticket, max_age=TICKET_SECONDS)
             pk, version, factor, grant = signed
             user = User.objects.get(pk=pk, token_version=version, has_second_factor=factor)
         except (signing.BadSignature, ValueError, User.DoesNotExist):
@@ -125,22 +125,23 @@ class AuthorizeView(CountedView):
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 
     def get(self, request: Request) -> HttpResponse:
-        return self.page("sign-in", asked=AuthorizationRequest.read(request.query_params))
+        asked = AuthorizationRequest.from_query(request.query_params)
+        return self.render_page("sign-in", asked=asked)
 
     def post(self, request: Request) -> HttpResponse:
         try:
             SessionAuthentication().enforce_csrf(request)
         except PermissionDenied:
             raise OAuthError(*EXPIRED) from None
-        asked = AuthorizationRequest.read(request.query_params)
+        asked = AuthorizationRequest.from_query(request.query_params)
         if "step" in request.query_params:
-            return self.decide(asked, request.POST)
+            return self.allow_or_deny(asked, request.POST)
         return self.sign_in(asked, request)
 
     def sign_in(self, asked: AuthorizationRequest, request: Request) -> HttpResponse:
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
         if "sealed" in request.POST:
-            email, password = unseal(request.POST["sealed"])
+            email, password = unseal_credentials(request.POST["sealed"])
             if not email:
                 raise OAuthError(*EXPIRED)
         typed = LoginSerializer(data={"email": email, "password": password})
@@ -149,26 +150,27 @@ class AuthorizeView(CountedView):
             shown = typed.validated_data | shown_factor(request.POST)
             user, _ = check_credentials(request, **shown)
         except (ValidationError, WrongCredentials):
-            return self.page("sign-in", 401, asked=asked, wrong=True, email=email)
+            return self.render_page("sign-in", 401, asked=asked, wrong=True, email=email)
         except FactorNeeded as needed:
             second = second_page(request, email, password) | {"problem": type(needed).__name__}
-            return self.page("second-factor", 401, asked=asked, **second)
-        return self.page("consent", asked=asked, user=user, ticket=asked.ticket(user))
+            return self.render_page("second-factor", 401, asked=asked, **second)
+        return self.render_page("consent", asked=asked, user=user, ticket=asked.new_ticket(user))
 
-    def decide(self, asked: AuthorizationRequest, form: QueryDict) -> HttpResponse:
+    def allow_or_deny(self, asked: AuthorizationRequest, form: QueryDict) -> HttpResponse:
         user, grant_id = asked.open_ticket(form.get("ticket", ""))
         if form.get("decision") != "allow":
             for allowed in Grant.objects.filter(pk=grant_id):  # allowed, then Back
                 allowed.end(user)
-            return asked.answer(error="access_denied", error_description="The user denied access.")
+            problem = "The user denied access."
+            return asked.redirect_to_client(error="access_denied", error_description=problem)
         consent = {"user": user, "token_version": user.token_version, "client": asked.client}
         consent |= {"redirect_uri": asked.redirect_uri, "code_challenge": asked.challenge}
         grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=consent)
         if not grant.can_be_redeemed():
             raise OAuthError(*EXPIRED)
-        return asked.answer(code=grant.code)
+        return asked.redirect_to_client(code=grant.authorization_code)
 
-    def page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
+    def render_page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
         """A page in the language that was chosen on it, else by cookie or Accept-Language."""
         request = self.request
         again = request.GET.copy()
@@ -201,7 +203,7 @@ class AuthorizeView(CountedView):
         context: dict[str, Any] = {"problem": type(exc).__name__, "wait": wait}
         if isinstance(exc, OAuthError):
             context |= {"error": str(exc.detail)} | exc.extra
-        page = self.page("problem", answer.status_code, **context)
+        page = self.render_page("problem", answer.status_code, **context)
         for name, value in answer.headers.items():
             page.headers.setdefault(name, value)
         return page

@@ -20,7 +20,7 @@ calls = Calls("metadata", seconds=2, most_bytes=5 * 1024)
 def is_url(client_id: str) -> bool:
     """Whether a client_id is the URL of a document: https on port 443, with a path, and without
     user, fragment and dot segments."""
-    parts = redirects.split(client_id) if client_id.startswith("https://") else None
+    parts = redirects.split_uri(client_id) if client_id.startswith("https://") else None
     if parts is None or len(client_id) > LONGEST_URL or parts.path in {"", "/"}:
         return False
     if parts.port not in {None, 443} and not settings.METADATA_DOCUMENTS_TEST_AUTHORITY:
@@ -29,7 +29,7 @@ def is_url(client_id: str) -> bool:
     return not {".", ".."} & set(segments)
 
 
-def fetch(url: str) -> tuple[dict[str, object], timedelta]:
+def fetch_document(url: str) -> tuple[dict[str, object], timedelta]:
     """The document at a URL that `is_url`, and how long to keep it. Raises UnusableMetadata."""
     authority = settings.METADATA_DOCUMENTS_TEST_AUTHORITY
     origins = {"/".join(url.split("/", 3)[:3])} if authority else ()

@@ -37,7 +37,7 @@ ACCESS_TOKEN = "assistants.access_token"  # noqa: S105
 
 
 class ClientQuerySet(models.QuerySet["Client"]):
-    def find(self, client_id: str) -> "Client":
+    def find_by_client_id(self, client_id: str) -> "Client":
         """The client with this `client_id`. Raises InvalidClient for an unknown one."""
         try:
             if documents.is_url(client_id):
@@ -50,13 +50,13 @@ class ClientQuerySet(models.QuerySet["Client"]):
         """As `find`. A metadata document that is no longer fresh is fetched again; if that fails,
         its last version counts. Raises UnusableMetadata if it was never fetched."""
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
-            return self.find(client_id)
+            return self.find_by_client_id(client_id)
         same, now = self.filter(url=client_id), timezone.now()
         known = same.filter(fresh_until__gt=now).first()
         if known is not None:
             return known
         try:
-            document, lifetime = documents.fetch(client_id)
+            document, lifetime = documents.fetch_document(client_id)
             described = registration.read_document(client_id, document)
         except UnusableMetadata:
             if same.update(fresh_until=now + documents.SHORTEST):
@@ -66,7 +66,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
         values = described | {"fresh_until": now + lifetime}
         return self.update_or_create(url=client_id, defaults=values)[0]
 
-    def register(self, name: str, redirect_uris: list[str]) -> "Client":
+    def register_client(self, name: str, redirect_uris: list[str]) -> "Client":
         self.make_room()
         return self.create(name=name, redirect_uris=redirect_uris)
 
@@ -78,7 +78,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
             before = min(oldest, timezone.now() - SIGN_IN_LIFE)
             delete_in_batches(unused.filter(created_at__lte=before))
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete clients that no user authorised within a day, or whose grants were deleted."""
         old = self.filter(grants=None, created_at__lte=timezone.now() - UNUSED_LIFE)
         return delete_in_batches(old)
@@ -111,9 +111,9 @@ class Client(models.Model):
         return self.name
 
     @property
-    def host(self) -> str:
+    def document_host(self) -> str:
         """The host that serves its metadata document; "" without one."""
-        return redirects.host(self.url) if self.url else ""
+        return redirects.shown_host(self.url) if self.url else ""
 
 
 def read_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
@@ -132,7 +132,7 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         return self.filter(
             redeemed_at__isnull=False,
             ended_at=None,
-            created_at__gt=timezone.now() - Grant.life(),
+            created_at__gt=timezone.now() - Grant.lifetime(),
             user__is_active=True,
             user__token_version=F("token_version"),
         )
@@ -156,10 +156,10 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         """End every live grant; returns their number. The caller records one event for all."""
         return self.live().update(ended_at=timezone.now())
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete grants that ended or expired 30 days ago, and those never redeemed."""
         then = timezone.now() - KEPT_FOR
-        dead = Q(ended_at__lte=then) | Q(created_at__lte=then - Grant.life())
+        dead = Q(ended_at__lte=then) | Q(created_at__lte=then - Grant.lifetime())
         unused = Q(redeemed_at=None, created_at__lte=timezone.now() - UNUSED_LIFE)
         return delete_in_batches(self.filter(dead | unused))
 
@@ -201,23 +201,23 @@ class Grant(models.Model):
         return f"{self.client} for {self.user}"
 
     @staticmethod
-    def life() -> timedelta:
+    def lifetime() -> timedelta:
         return timedelta(seconds=settings.SESSION_MAX_SECONDS)
 
     @property
     def host(self) -> str:
         """The host that the user is sent back to, which a client cannot fake."""
-        return redirects.host(self.redirect_uri)
+        return redirects.shown_host(self.redirect_uri)
 
     @property
     def expires_at(self) -> datetime:
-        return self.created_at + self.life()
+        return self.created_at + self.lifetime()
 
     @property
-    def code(self) -> str:
+    def authorization_code(self) -> str:
         return signing.Signer(salt=CODE).sign_object([str(self.pk), 0])
 
-    def tokens(self) -> dict[str, object]:
+    def token_response(self) -> dict[str, object]:
         """The current pair, as the token endpoint answers it (RFC 6749 §5.1)."""
         now, end = int(time.time()), int(self.expires_at.timestamp())
         expires = min(now + settings.ACCESS_TOKEN_SECONDS, end)
@@ -259,14 +259,14 @@ class Grant(models.Model):
         with transaction.atomic():
             redeemed = self.is_live() and young.update(redeemed_at=now, used_at=now)
             if redeemed:
-                trail.record(Kind.ASSISTANT_LET_IN, actor=self.user, **self.detail())
+                trail.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.event_detail())
                 self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
         if not redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
                 self.end(reason="code used twice")
             raise InvalidGrant
 
-    def rotate(self, generation: int) -> None:
+    def rotate_refresh_token(self, generation: int) -> None:
         """Replace the refresh token of this generation; one conditional UPDATE decides races.
 
         For GRACE the preceding token is still exchanged for the current one, since clients refresh
@@ -286,7 +286,7 @@ class Grant(models.Model):
                 self.end(reason="refresh token used twice")
             raise InvalidGrant
         if self.used_from != address:
-            elsewhere = self.detail() | {"first_address": self.used_from}
+            elsewhere = self.event_detail() | {"first_address": self.used_from}
             trail.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **elsewhere)
 
     def end(self, actor: User | None = None, **detail: str) -> bool:
@@ -297,7 +297,7 @@ class Grant(models.Model):
         user = self.user
         if actor is not None and actor != user:
             actor.require_can_manage(user)
-        about = self.detail() | detail
+        about = self.event_detail() | detail
         about |= {"subject": user}
         with transaction.atomic():
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)
@@ -306,7 +306,7 @@ class Grant(models.Model):
                 trail.record(Kind.ASSISTANT_ENDED, actor=actor, **about)
         return ended
 
-    def detail(self) -> dict[str, Any]:
+    def event_detail(self) -> dict[str, Any]:
         """The details of an audit event about the grant."""
         document = {"document": self.client.url} if self.client.url else {}
         claims = {"client": self.client.name}

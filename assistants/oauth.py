@@ -83,7 +83,7 @@ class RegisterView(CountedView):
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
-        client = Client.objects.register(**read_metadata(request.data))
+        client = Client.objects.register_client(**read_metadata(request.data))
         registered = {
             "client_id": str(client.pk),
             "client_id_issued_at": int(client.created_at.timestamp()),
@@ -99,9 +99,9 @@ class GrantThrottle(CredentialThrottle):
 
     exceeded: ClassVar[type[APIException]] = TooManyTokenRequests
 
-    def caller(self, request: HttpRequest | Request, view: APIView | None) -> str:
+    def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
         grant = grant_named(request) if isinstance(request, Request) else None
-        return f"grant:{grant}" if grant else super().caller(request, view)
+        return f"grant:{grant}" if grant else super().caller_key(request, view)
 
 
 def grant_named(request: Request) -> str | None:
@@ -126,16 +126,16 @@ class TokenView(CountedView):
 
     def post(self, request: Request) -> Response:
         form = request.POST
-        calls = {"authorization_code": self.redeem, "refresh_token": self.refresh}
+        calls = {"authorization_code": self.redeem_code, "refresh_token": self.refresh_tokens}
         call = calls.get(form.get("grant_type", ""))
         if call is None:
             problem = "The grant_type must be authorization_code or refresh_token"
             raise OAuthError("unsupported_grant_type", problem)
         check_target(form.get("resource", RESOURCE))
-        client = Client.objects.find(form.get("client_id", ""))
-        return Response(call(form, client).tokens())
+        client = Client.objects.find_by_client_id(form.get("client_id", ""))
+        return Response(call(form, client).token_response())
 
-    def redeem(self, form: QueryDict, client: Client) -> Grant:
+    def redeem_code(self, form: QueryDict, client: Client) -> Grant:
         """Checks everything that the code is bound to before using it up, so that a stolen code
         alone can be neither used nor spoilt."""
         grant, _ = Grant.objects.by_token(client, CODE, form.get("code", ""))
@@ -144,10 +144,10 @@ class TokenView(CountedView):
         grant.redeem(form.get("code_verifier", ""))
         return grant
 
-    def refresh(self, form: QueryDict, client: Client) -> Grant:
+    def refresh_tokens(self, form: QueryDict, client: Client) -> Grant:
         token = form.get("refresh_token", "")
         grant, generation = Grant.objects.by_token(client, REFRESH_TOKEN, token)
-        grant.rotate(generation)
+        grant.rotate_refresh_token(generation)
         return grant
 
 
@@ -160,7 +160,7 @@ class RevokeView(CountedView):
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
-        client = Client.objects.find(request.POST.get("client_id", ""))
+        client = Client.objects.find_by_client_id(request.POST.get("client_id", ""))
         token = request.POST.get("token", "")
         ids = [read_token(salt, token)[0] for salt in (ACCESS_TOKEN, REFRESH_TOKEN)]
         for grant in client.grants.filter(pk__in=ids).select_related("user", "client"):

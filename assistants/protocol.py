@@ -68,14 +68,14 @@ class Message:
         return meta if isinstance(meta, dict) else {}
 
     @property
-    def client(self) -> str:
+    def claimed_client(self) -> str:
         """The name that the client claims, or ""."""
         info = self.meta.get(CLIENT_INFO_META_KEY)
         name = info.get("name") if isinstance(info, dict) else ""
         return name if isinstance(name, str) else ""
 
 
-def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]) -> Answer:
+def answer_message(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]) -> Answer:
     """The HTTP status and body that answer a message; no body for a notification.
 
     `handlers` return the results of the served methods, without the members that all results have.
@@ -83,20 +83,20 @@ def answer(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
     message = None
     try:
         message = parse_message(body)
-        message.version = revision(message, headers)
+        message.version = revision_of(message, headers)
         if message.id is None:
             return 202, None
-        return 200, {"jsonrpc": "2.0", "id": message.id, "result": result(message, handlers)}
+        return 200, {"jsonrpc": "2.0", "id": message.id, "result": result_of(message, handlers)}
     except Refused as refusal:
         status = refusal.status
         if message is not None and message.version in LEGACY and message.id is not None:
             status = 200  # earlier clients treat any other as a failed transport
-        said: JSON = {"jsonrpc": "2.0", "error": refusal.error}
+        refused: JSON = {"jsonrpc": "2.0", "error": refusal.error}
         if message is not None and message.id is not None:
-            said["id"] = message.id
+            refused["id"] = message.id
         elif headers.get("MCP-Protocol-Version") != MODERN:
-            said["id"] = None  # earlier clients expect one
-        return status, said
+            refused["id"] = None  # earlier clients expect one
+        return status, refused
 
 
 def parse_message(body: bytes) -> Message:
@@ -114,11 +114,11 @@ def parse_message(body: bytes) -> Message:
     return Message(message.method, getattr(message, "id", None), message.params or {})
 
 
-def revision(message: Message, headers: Mapping[str, str]) -> str:
+def revision_of(message: Message, headers: Mapping[str, str]) -> str:
     """The message's protocol revision. Raises Refused if headers and body disagree."""
     named = headers.get("MCP-Protocol-Version")
-    said = message.meta.get(PROTOCOL_VERSION_META_KEY)
-    if said is not None or named == MODERN:
+    declared = message.meta.get(PROTOCOL_VERSION_META_KEY)
+    if declared is not None or named == MODERN:
         if message.id is not None:
             check_headers(message, headers)
     elif named is None or message.method == "initialize":
@@ -157,7 +157,7 @@ def header_text(value: str | None) -> str | None:
         return None
 
 
-def result(message: Message, handlers: dict[str, Handler]) -> JSON:
+def result_of(message: Message, handlers: dict[str, Handler]) -> JSON:
     """The result of a request, in the form of its revision."""
     method, version = message.method, message.version
     handler = (BUILT_IN | handlers).get(method)

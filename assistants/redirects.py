@@ -12,7 +12,7 @@ LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 NETLOC = re.compile(rf"(\[[0-9A-Fa-f:.]+\]|{LABEL}(?:\.{LABEL})*)(?::([0-9]{{1,5}}))?")
 
 
-def split(uri: str) -> SplitResult | None:
+def split_uri(uri: str) -> SplitResult | None:
     """The parts of a URI that a client may register; None for any other.
 
     Allowed are https, http to a loopback address, and ASSISTANT_REDIRECT_SCHEMES. The URI has a
@@ -49,10 +49,10 @@ def is_private_use(uri: str) -> bool:
 def is_registered(uri: str, registered: Collection[str]) -> bool:
     """Whether a request's URI is exactly one of these. The port of loopback addresses does not
     matter (RFC 8252 §7.3)."""
-    asked = split(uri)
+    asked = split_uri(uri)
     if asked is None or not is_loopback(asked):
         return asked is not None and uri in registered
-    known = [parts for parts in map(split, registered) if parts is not None]
+    known = [parts for parts in map(split_uri, registered) if parts is not None]
     return without_port(asked) in [without_port(parts) for parts in known if is_loopback(parts)]
 
 
@@ -60,7 +60,7 @@ def without_port(parts: SplitResult) -> SplitResult:
     return parts._replace(netloc=host_of(parts))
 
 
-def host(uri: str) -> str:
+def shown_host(uri: str) -> str:
     """The host of a registered URI, as shown to users; the scheme of a private-use one."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)

@@ -24,14 +24,15 @@ LONGEST_URI = 1994  # a Grant holds 2,000 characters: the URI with any port, suc
 
 def read_metadata(metadata: object) -> dict[str, Any]:
     """The `name` and `redirect_uris` of a client. Raises OAuthError for unusable metadata."""
-    said = metadata if isinstance(metadata, dict) else {}
-    listed = said.get("redirect_uris")
+    given = metadata if isinstance(metadata, dict) else {}
+    listed = given.get("redirect_uris")
     texts = [uri for uri in listed if isinstance(uri, str)] if isinstance(listed, list) else []
-    uris = [uri for uri in dict.fromkeys(texts) if len(uri) <= LONGEST_URI and redirects.split(uri)]
+    short = [uri for uri in dict.fromkeys(texts) if len(uri) <= LONGEST_URI]
+    uris = [uri for uri in short if redirects.split_uri(uri)]
     if not uris:
         problem = "redirect_uris: at least one must be https or loopback http."
         raise OAuthError("invalid_redirect_uri", problem)
-    name = said.get("client_name")
+    name = given.get("client_name")
     if not isinstance(name, str | None):
         raise OAuthError("invalid_client_metadata", "client_name: must be a string.")
     return {"name": clean_name(name or ""), "redirect_uris": uris[:MOST_URIS]}

@@ -29,26 +29,26 @@ KEPT = {"type", "properties", "items", "enum", "required"}
 
 
 @functools.cache
-def document() -> JSON:
+def openapi_document() -> JSON:
     """The OpenAPI description of the calls that tools are made from."""
     generator = SchemaGenerator(patterns=[*accounts, *invitations, *passwords])
     found: JSON = generator.get_schema(request=None, public=True)
     return found
 
 
-def inlined(schema: JSON) -> JSON:
+def inline_refs(schema: JSON) -> JSON:
     """The schema with its `$ref`s resolved, reduced to KEPT: each word costs the user tokens."""
     if "$ref" in schema:
-        found = document()
+        found = openapi_document()
         for name in schema["$ref"].split("/")[1:]:
             found = found[name]
-        return inlined(found)
+        return inline_refs(found)
     if "oneOf" in schema:
-        return inlined(schema["oneOf"][0])  # of one item, where a call also takes several
+        return inline_refs(schema["oneOf"][0])  # of one item, where a call also takes several
     cut = {name: part for name, part in schema.items() if name in KEPT}
     if "properties" in cut:
-        cut["properties"] = {name: inlined(part) for name, part in cut["properties"].items()}
-    return cut | ({"items": inlined(cut["items"])} if "items" in cut else {})
+        cut["properties"] = {name: inline_refs(part) for name, part in cut["properties"].items()}
+    return cut | ({"items": inline_refs(cut["items"])} if "items" in cut else {})
 
 
 @dataclass(frozen=True)
@@ -75,23 +75,23 @@ class Tool:
         return self.method == "get"
 
     @functools.cached_property
-    def described(self) -> JSON:
+    def operation_schema(self) -> JSON:
         """The operation in the OpenAPI document."""
-        described: JSON = document()["paths"][self.operation.split()[1]][self.method]
+        described: JSON = openapi_document()["paths"][self.operation.split()[1]][self.method]
         return described
 
     @functools.cached_property
     def parameters(self) -> dict[str, JSON]:
         """The arguments that go into the path and the query, by name."""
-        listed = self.described.get("parameters", [])
+        listed = self.operation_schema.get("parameters", [])
         return {item["name"]: item for item in listed if item["in"] in {"path", "query"}}
 
     @functools.cached_property
     def input_schema(self) -> JSON:
         """JSON Schema of the arguments: those in the path and the query, and the body's."""
-        content = self.described.get("requestBody", {}).get("content", {})
-        body = inlined(content.get("application/json", {}).get("schema", {}))
-        schemas = {name: inlined(item["schema"]) for name, item in self.parameters.items()}
+        content = self.operation_schema.get("requestBody", {}).get("content", {})
+        body = inline_refs(content.get("application/json", {}).get("schema", {}))
+        schemas = {name: inline_refs(item["schema"]) for name, item in self.parameters.items()}
         schemas |= body.get("properties", {})
         properties = {
             name: schema | ({"description": self.about[name]} if name in self.about else {})
@@ -103,7 +103,7 @@ class Tool:
         schema = {"type": "object", "properties": properties, "additionalProperties": False}
         return schema | ({"required": required} if required else {})
 
-    def definition(self) -> JSON:
+    def list_entry(self) -> JSON:
         """The tool's entry in tools/list."""
         return {
             "name": self.name,
@@ -123,7 +123,7 @@ class Tool:
         view = self.view()
         return all(allows.has_permission(request, view) for allows in view.get_permissions())
 
-    def problems(self, arguments: JSON) -> dict[str, list[str]]:
+    def argument_problems(self, arguments: JSON) -> dict[str, list[str]]:
         """What the REST call cannot check: unknown arguments, and invalid ids in the path."""
         known = self.input_schema["properties"].keys()
         found = {name: ["Unknown argument."] for name in arguments.keys() - known}
@@ -134,27 +134,27 @@ class Tool:
 
     def call(self, request: CountedRequest, arguments: JSON) -> JSON:
         """The REST call's answer, or its error in a form that the assistant can read."""
-        problems = self.problems(arguments)
+        problems = self.argument_problems(arguments)
         if problems:
-            return failure({"error": "invalid request", "fields": problems})
+            return error_result({"error": "invalid request", "fields": problems})
         body = {name: part for name, part in arguments.items() if name not in self.parameters}
-        made = ToolRequest(request, self.query(arguments), body)
+        made = ToolRequest(request, self.query_arguments(arguments), body)
         view: Any = self.view()
         view.setup(made)
-        view.kwargs = self.ids(arguments)
+        view.kwargs = self.path_arguments(arguments)
         try:
             answer = getattr(view, self.method)(made, **view.kwargs).data or {}
         except (APIException, Http404, PermissionDenied) as refusal:
             hint = self.ids_from if isinstance(refusal, Http404) else ""
-            return failure(view.handle_exception(refusal).data, hint)
-        return {"content": [text(answer)], "structuredContent": answer, "isError": False}
+            return error_result(view.handle_exception(refusal).data, hint)
+        return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
 
-    def ids(self, arguments: JSON) -> dict[str, UUID | None]:
+    def path_arguments(self, arguments: JSON) -> dict[str, UUID | None]:
         """The arguments in the path."""
         inside = [name for name, item in self.parameters.items() if item["in"] == "path"]
         return {name: as_id(arguments[name]) for name in inside}
 
-    def query(self, arguments: JSON) -> QueryDict:
+    def query_arguments(self, arguments: JSON) -> QueryDict:
         """The arguments in the query. Some assistants send null for omitted ones."""
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
@@ -191,11 +191,11 @@ def as_id(value: object) -> UUID | None:
         return None
 
 
-def text(data: JSON) -> JSON:
+def text_content(data: JSON) -> JSON:
     """JSON as the API's renderer writes it, for assistants that read text only."""
     return {"type": "text", "text": JSONRenderer().render(data).decode()}
 
 
-def failure(error: JSON, ids_from: str = "") -> JSON:
+def error_result(error: JSON, ids_from: str = "") -> JSON:
     hint = [{"type": "text", "text": f"Get ids from {ids_from}."}] if ids_from else []
-    return {"content": [text(error), *hint], "isError": True}
+    return {"content": [text_content(error), *hint], "isError": True}

@@ -17,7 +17,7 @@ from passwords.views import SendPasswordLinkView
 from throttling.views import CountedRequest
 
 
-def handlers(request: CountedRequest) -> dict[str, Handler]:
+def tool_handlers(request: CountedRequest) -> dict[str, Handler]:
     """The protocol's methods about tools, for the caller of this request."""
     return {
         "tools/list": functools.partial(list_tools, request),
@@ -29,7 +29,7 @@ def list_tools(request: CountedRequest, message: Message) -> JSON:
     """tools/list: those that the caller's role may use, always in the same order, on one page."""
     if message.params.get("cursor") is not None:
         raise Refused(INVALID_PARAMS, "Invalid cursor")
-    allowed = [tool.definition() for tool in TOOLS.values() if tool.is_for(request)]
+    allowed = [tool.list_entry() for tool in TOOLS.values() if tool.is_for(request)]
     return {"tools": allowed, "ttlMs": LIST_SECONDS * 1000, "cacheScope": "private"}
 
 
@@ -51,7 +51,7 @@ def call_tool(request: CountedRequest, message: Message) -> JSON:
 def acting_client(request: CountedRequest, message: Message) -> origin.Origin:
     """The origin, with the app that acts for the user: a connected app, or any other client."""
     grant = request.auth
-    through, name = {"via": "mcp"}, message.client
+    through, name = {"via": "mcp"}, message.claimed_client
     if isinstance(grant, Grant):
         through, name = through | {"grant": str(grant.pk)}, grant.client.name
     return replace(origin.current.get(), through=through, claims={"client": name})

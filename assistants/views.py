@@ -81,7 +81,8 @@ class MCPView(CountedView):
         from assistants import protocol, tools
 
         body: Any = request.data or b""
-        status, answer = protocol.answer(body, request.headers, tools.handlers(request))
+        handlers = tools.tool_handlers(request)
+        status, answer = protocol.answer_message(body, request.headers, handlers)
         return Response(answer, status)
 
 

@@ -17,7 +17,7 @@ COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 
 
-def cell(value: object) -> str:
+def quote_formula(value: object) -> str:
     """The value as a spreadsheet shows it: what begins like a formula is quoted, also after a
     semicolon or a tab, at which some spreadsheets split."""
     return FORMULA.sub("'", "" if value is None else str(value))
@@ -26,7 +26,7 @@ def cell(value: object) -> str:
 @admin.register(Record)
 class RecordAdmin(ReadOnlyAdmin):
     heading = "Audit log"
-    list_display = ["at", "what", "actor_email", "subject", "address", "calls_itself"]
+    list_display = ["at", "kind_label", "actor_email", "subject", "address", "client_claim"]
     list_filter = ["kind", "at"]
     # Addresses are canonical, so that a prefix is found by its index.
     search_fields = ["subject__startswith", "actor_email__startswith", "address__startswith"]
@@ -38,11 +38,11 @@ class RecordAdmin(ReadOnlyAdmin):
     actions = ["export"]
 
     @admin.display(description="kind", ordering="kind")
-    def what(self, record: Record) -> str:
+    def kind_label(self, record: Record) -> str:
         return record.get_kind_display()
 
     @admin.display(description="client")
-    def calls_itself(self, record: Record) -> str:
+    def client_claim(self, record: Record) -> str:
         return " · ".join(filter(None, [*record.detail.get("claims", {}).values(), record.agent]))
 
     @admin.action(description="Export as CSV", permissions=["view"])
@@ -56,5 +56,7 @@ class RecordAdmin(ReadOnlyAdmin):
         trail.record(Kind.EXPORTED, actor=cast(Person, request.user))
         headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
         response = HttpResponse(content_type="text/csv", headers=headers)
-        csv.writer(response).writerows([COLUMNS, *([cell(value) for value in row] for row in rows)])
+        csv.writer(response).writerows(
+            [COLUMNS, *([quote_formula(value) for value in row] for row in rows)]
+        )
         return response

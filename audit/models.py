@@ -13,7 +13,7 @@ from django.utils import timezone
 from base.batches import delete_in_batches
 from base.origin import LONGEST_CLAIM
 
-PATTERN = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
+PREFIX_OPCLASS = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 
 
 class Kind(models.TextChoices):
@@ -56,7 +56,7 @@ class Kind(models.TextChoices):
     SSO_REMOVED = "sso.removed", "identity provider removed"
     SSO_STOPPED = "sso.stopped", "identity provider switched off by support"
     SSO_ALLOWED = "sso.allowed", "identity provider allowed again"
-    ASSISTANT_LET_IN = "assistant.let_in", "app connected"
+    ASSISTANT_CONNECTED = "assistant.let_in", "app connected"
     ASSISTANT_ENDED = "assistant.ended", "app disconnected"
     ASSISTANT_ELSEWHERE = "assistant.elsewhere", "app's token used from two addresses"
     COMPANY_CREATED = "company.created", "company created"
@@ -69,7 +69,6 @@ class Kind(models.TextChoices):
     UNLOCKED_BY_MAIL = "lock.mailed", "lockout ended by e-mailed link"
     DEVICE_KNOWN = "device.known", "device became known"
     DEVICE_FORGOTTEN = "device.forgotten", "device forgotten"
-    LIMITS_CLEARED = "limits.cleared", "rate-limit counters cleared"
     KEY_PUBLISHED = "key.published", "signing key published"
     KEY_REMOVED = "key.removed", "signing key removed"
     MAIL_RETRIED = "mail.retried", "mail retried"
@@ -114,7 +113,7 @@ class RecordQuerySet(models.QuerySet["Record"]):
         old = self.filter(at__lt=before)
         return delete_in_batches(old, self.allow_deleting)
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete records older than AUDIT_KEEP_DAYS."""
         return self.prune_before(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
 
@@ -152,10 +151,10 @@ class Record(models.Model):
             models.Index(fields=["at"], name="audit_at"),
             models.Index(fields=["kind", "at"], name="audit_kind"),
             models.Index(
-                fields=["subject", "id"], name="audit_named", opclasses=[PATTERN, "int8_ops"]
+                fields=["subject", "id"], name="audit_named", opclasses=[PREFIX_OPCLASS, "int8_ops"]
             ),
-            models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PATTERN]),
-            models.Index(fields=["address"], name="audit_address", opclasses=[PATTERN]),
+            models.Index(fields=["actor_email"], name="audit_actor", opclasses=[PREFIX_OPCLASS]),
+            models.Index(fields=["address"], name="audit_address", opclasses=[PREFIX_OPCLASS]),
             models.Index(fields=["account_id", "at"], name="audit_company"),
             models.Index(fields=["actor_id", "id"], name="audit_by"),
             models.Index(fields=["subject_id", "id"], name="audit_about"),

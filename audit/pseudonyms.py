@@ -47,7 +47,7 @@ def is_pseudonym(text: str) -> bool:
     return text.startswith(("erased-", "company "))
 
 
-def pseudonymise(
+def pseudonymise_batch(
     alias: UUID, pseudonym: str, ids: list[str], emails: Collection[str], others: QuerySet[Record]
 ) -> int:
     """Put the pseudonym into BATCH events at most, and return their number: events by or about
@@ -66,11 +66,11 @@ def pseudonymise(
         (others.order_by().exclude(subject__regex=PSEUDONYM), subject),
     ]:
         if batch := list(found[:BATCH]):
-            return rename(batch, changes)
+            return save_pseudonym(batch, changes)
     return 0
 
 
-def rename(batch: list[Record], changes: dict[str, Any]) -> int:
+def save_pseudonym(batch: list[Record], changes: dict[str, Any]) -> int:
     """Save the changes of the events, with the parts of `detail` that name the subject."""
     naming = NAMING if "subject" in changes else {}
     alike = [event.pk for event in batch if event.kind not in naming]

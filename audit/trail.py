@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from audit.models import Kind, Person, Record
-from base.origin import Origin, current, printable
+from base.origin import Origin, current, printable_text
 from metrics import series
 
 logger = logging.getLogger("audit")
@@ -56,11 +56,11 @@ def record(
     """
     about = as_subject(subject or actor)
     origin = origin or current.get()
-    origin = replace(origin, claims={**origin.claims, **detail.pop("claims", {})}).bounded()
+    origin = replace(origin, claims={**origin.claims, **detail.pop("claims", {})}).for_storage()
     claims = {"claims": origin.claims} if origin.claims else {}
     if account_id is None and not isinstance(subject, str | Subject):
         account_id = subject.account_id if subject else None
-    text = printable(about.name, LONGEST)
+    text = printable_text(about.name, LONGEST)
     Record.objects.create(
         kind=kind,
         actor_id=actor.pk if actor else None,
@@ -72,10 +72,10 @@ def record(
         agent=origin.agent,
         request_id=origin.request_id,
         shell_user=origin.shell_user,
-        detail=bounded({**origin.through, **claims, **detail}),
+        detail=bounded_texts({**origin.through, **claims, **detail}),
     )
     user = str(actor.pk) if actor else ""
-    transaction.on_commit(partial(log, kind, user, text, origin))
+    transaction.on_commit(partial(log_event, kind, user, text, origin))
 
 
 def as_subject(subject: Person | Subject | str | None) -> Subject:
@@ -86,19 +86,19 @@ def as_subject(subject: Person | Subject | str | None) -> Subject:
     return Subject(subject.pk, subject.email)
 
 
-def bounded(value: Any) -> Any:
+def bounded_texts(value: Any) -> Any:
     """The value, with every text in it on one printable line. Callers validate their input; this is
     the last line of defence."""
     if isinstance(value, str):
-        return printable(value, LONGEST)
+        return printable_text(value, LONGEST)
     if isinstance(value, Mapping):
-        return {name: bounded(part) for name, part in value.items()}
+        return {name: bounded_texts(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [bounded(part) for part in value]
+        return [bounded_texts(part) for part in value]
     return value
 
 
-def log(kind: Kind, user: str, subject: str, origin: Origin) -> None:
+def log_event(kind: Kind, user: str, subject: str, origin: Origin) -> None:
     series.events.labels(kind.value).inc()
     event = {"event": kind.value, "user": user, "subject": subject, "address": origin.address}
     logger.info("event %s", kind.value, extra={"fields": {k: v for k, v in event.items() if v}})

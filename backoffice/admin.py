@@ -18,8 +18,8 @@ from rest_framework.exceptions import APIException
 
 from accounts.models import Account, Consultant, Role, User
 from backoffice import connections, invitations, panels  # noqa: F401  (two register pages)
-from backoffice.diagnosis import diagnose
-from backoffice.pages import PanelAdmin, ReachAdmin, caller
+from backoffice.diagnosis import diagnose_user
+from backoffice.pages import PanelAdmin, ReachAdmin, acting_user
 from passwords.models import PasswordChange
 from privacy.models import Erasure
 from signin.factors.models import Factors
@@ -36,21 +36,21 @@ class AccountAdmin(PanelAdmin):
     readonly_fields = ["id", "created_at", "is_operators"]
     change_form_template = "backoffice/company.html"
 
-    def panel(self, request: HttpRequest, row: Account) -> dict[str, Any]:
-        return panels.of_account(row, caller(request))
+    def panel_facts(self, request: HttpRequest, row: Account) -> dict[str, Any]:
+        return panels.of_account(row, acting_user(request))
 
     def may_erase(self, request: HttpRequest, row: Account) -> bool:
-        return caller(request).is_superuser and not row.is_operators
+        return acting_user(request).is_superuser and not row.is_operators
 
     def heading_of(self, row: Account) -> str:
         is_going = Erasure.objects.filter(account_id=row.pk).exists()
         return f"{row} (being erased)" if is_going else str(row)
 
-    def erase(self, request: HttpRequest, row: Account) -> str:
-        Erasure.objects.delete_company(row, caller(request))
+    def erase_row(self, request: HttpRequest, row: Account) -> str:
+        Erasure.objects.delete_company(row, acting_user(request))
         return f"{row} is being erased, along with its users. They can no longer sign in."
 
-    def erasure(self, row: Account) -> dict[str, str]:
+    def erasure_counts(self, row: Account) -> dict[str, str]:
         return panels.erasure_of_account(row)
 
 
@@ -91,21 +91,21 @@ class UserAdmin(PanelAdmin):
     def heading_of(self, row: User) -> str:
         return row.get_full_name() or row.email
 
-    def panel(self, request: HttpRequest, row: User) -> dict[str, Any]:
-        panel = panels.of_user(row, caller(request))
-        return panel | {"finding": diagnose(row, panel)}
+    def panel_facts(self, request: HttpRequest, row: User) -> dict[str, Any]:
+        panel = panels.of_user(row, acting_user(request))
+        return panel | {"finding": diagnose_user(row, panel)}
 
     def may_erase(self, request: HttpRequest, row: User) -> bool:
-        return caller(request).is_superuser and row != request.user
+        return acting_user(request).is_superuser and row != request.user
 
-    def erase(self, request: HttpRequest, row: User) -> str:
-        erasure = Erasure.objects.erase(row, caller(request))
+    def erase_row(self, request: HttpRequest, row: User) -> str:
+        erasure = Erasure.objects.erase_user(row, acting_user(request))
         return f"Deleted {self.heading_of(row)}. The audit log will soon show {erasure} instead."
 
-    def erasure(self, row: User) -> dict[str, str]:
+    def erasure_counts(self, row: User) -> dict[str, str]:
         return panels.erasure_of_user(row)
 
-    def useless(self, request: HttpRequest, row: User) -> set[str]:
+    def actions_without_effect(self, request: HttpRequest, row: User) -> set[str]:
         useless = {"make_admin" if row.role == Role.ADMIN else "make_member"}
         useless |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
         if row == request.user:
@@ -135,7 +135,7 @@ class UserAdmin(PanelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Only a superuser changes privileges, and never their own."""
         fields = list(super().get_readonly_fields(request, obj))
-        is_free = caller(request).is_superuser and obj != request.user
+        is_free = acting_user(request).is_superuser and obj != request.user
         return fields if is_free else fields + PRIVILEGES
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
@@ -145,77 +145,87 @@ class UserAdmin(PanelAdmin):
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
         if obj != request.user:
-            users = users.manageable_by(caller(request))
+            users = users.manageable_by(acting_user(request))
         if changes and not users.update(**changes):
             raise PermissionDenied
 
     @admin.action(description="Sign out everywhere", permissions=["change"])
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        actor, users = caller(request), list(queryset)
+        actor, users = acting_user(request), list(queryset)
         if actor in users:
             logout(request)  # first: the message is kept in the session, for the log-in page
-        self.take(request, users, lambda user: user.sign_out(actor), "Signed {} out everywhere.")
+        self.apply_to_each(
+            request, users, lambda user: user.sign_out(actor), "Signed {} out everywhere."
+        )
 
     def has_link_permission(self, request: HttpRequest) -> bool:
-        return caller(request).has_perms(["accounts.view_user", "passwords.add_passwordchange"])
+        return acting_user(request).has_perms(
+            ["accounts.view_user", "passwords.add_passwordchange"]
+        )
 
     @admin.action(description="Send a password link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        def send(user: User) -> None:
+        def send_link(user: User) -> None:
             if not user.is_active:
                 raise APIException("deactivated users can't use a password link")
-            PasswordChange.objects.mail_to(user, actor=caller(request))
+            PasswordChange.objects.mail_to(user, actor=acting_user(request))
 
-        self.take(request, queryset, send, "A password link is on its way to {}.")
+        self.apply_to_each(request, queryset, send_link, "A password link is on its way to {}.")
 
     def has_unlock_permission(self, request: HttpRequest) -> bool:
-        return caller(request).has_perms(["accounts.view_user", "throttling.change_lockout"])
+        return acting_user(request).has_perms(["accounts.view_user", "throttling.change_lockout"])
 
     @admin.action(description="Unlock", permissions=["change", "unlock"])
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        actor, unlock = caller(request), Lockout.objects.unlock
-        said = "{} can sign in again."
-        self.take(request, queryset, lambda user: unlock(user.email, actor), said)
+        actor, unlock = acting_user(request), Lockout.objects.unlock
+        message = "{} can sign in again."
+        self.apply_to_each(request, queryset, lambda user: unlock(user.email, actor), message)
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
-        return caller(request).is_superuser
+        return acting_user(request).is_superuser
 
     @admin.action(description="Remove second factors", permissions=["reset"])
     def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Other users' only: operators remove their own on the account page."""
-        actor, said = caller(request), "Removed the second factors of {}."
+        actor, message = acting_user(request), "Removed the second factors of {}."
         others = queryset.exclude(pk=actor.pk)
-        self.take(request, others, lambda user: Factors.objects.reset(user, actor), said)
+        self.apply_to_each(
+            request, others, lambda user: Factors.objects.reset(user, actor), message
+        )
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change(request, queryset, "{} is now an admin.", role=Role.ADMIN)
+        self.change_users(request, queryset, "{} is now an admin.", role=Role.ADMIN)
 
     @admin.action(description="Make member", permissions=["change"])
     def make_member(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change(request, queryset, "{} is now a member.", role=Role.MEMBER)
+        self.change_users(request, queryset, "{} is now a member.", role=Role.MEMBER)
 
     @admin.action(description="Deactivate", permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change(request, queryset, "Deactivated {} and ended all sessions.", is_active=False)
+        self.change_users(
+            request, queryset, "Deactivated {} and ended all sessions.", is_active=False
+        )
 
     @admin.action(description="Activate", permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change(request, queryset, "{} can sign in again.", is_active=True)
+        self.change_users(request, queryset, "{} can sign in again.", is_active=True)
 
-    def change(self, request: HttpRequest, users: QuerySet[User], said: str, **change: Any) -> None:
+    def change_users(
+        self, request: HttpRequest, users: QuerySet[User], message: str, **change: Any
+    ) -> None:
         """Change users other than the caller by the API's rule."""
 
-        def step(user: User) -> bool:
+        def change_user(user: User) -> bool:
             if user == request.user:
                 raise APIException("you can't change your own role or state here")
-            changed, revoked = user.update_role_or_active(caller(request), **change)
+            changed, revoked = user.update_role_or_active(acting_user(request), **change)
             if revoked:
                 text = f"Revoked open invitations from {user}: {', '.join(revoked)}."
                 messages.warning(request, text)
             return bool(changed)
 
-        self.take(request, users, step, said)
+        self.apply_to_each(request, users, change_user, message)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("invitations.add_invitation"))
@@ -237,11 +247,11 @@ class ConsultantAdmin(ReachAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_delete_permission(request, obj)
-        return allowed and caller(request).can_manage(obj)
+        return allowed and acting_user(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """`has_change_permission` checked the stored profile; this checks the new one."""
-        caller(request).require_can_manage(obj)
+        acting_user(request).require_can_manage(obj)
         super().save_model(request, obj, form, change)
 
 

@@ -17,7 +17,7 @@ STEPS: dict[timedelta, tuple[Any, str]] = {
 }
 
 
-def chart(kind: Kind, name: str, step: timedelta, slots: int) -> dict[str, Any]:
+def bar_chart(kind: Kind, name: str, step: timedelta, slots: int) -> dict[str, Any]:
     """The kind's events in the last hours or days, up to now.
 
     `bars` are heights and labels; a count above zero is at least 2 high. `axis` has the labels of

@@ -4,9 +4,13 @@ from contextlib import suppress
 
 from django.conf import settings
 from django.core import checks
+from django.core.mail import get_connection
 from django.db import Error, connection, transaction
 
+from accounts.models import User
 from audit.models import Record
+from mail.outbox import PROBLEMS
+from throttling.limiter import limiter
 
 
 @checks.register(checks.Tags.database, deploy=True)
@@ -25,11 +29,30 @@ def audit_log_is_append_only(app_configs: object, **options: object) -> list[che
 
 
 @checks.register(checks.Tags.database, deploy=True)
+def servers_accept_the_service(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+    found: list[checks.CheckMessage] = []
+    for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL") if options.get("databases") else ():
+        try:
+            if name == "DATABASE_URL":
+                User.objects.read_one()
+            elif name == "REDIS_URL" and limiter.store_state() != "ok":
+                raise OSError(limiter.problem)
+            elif name == "EMAIL_URL" and "smtp" in settings.EMAIL_BACKEND:
+                with get_connection():
+                    pass
+        except (Error, *PROBLEMS) as error:
+            words = f"The server of {name} does not accept the service: {error}".splitlines()[0]
+            hint = f"Correct {name}, or the server."
+            found.append(checks.Error(words, hint, id="backoffice.E001"))
+    return found
+
+
+@checks.register(checks.Tags.database, deploy=True)
 def all_processes_can_connect(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     if connection.vendor != "postgresql" or connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
         return []  # a transaction pooler has its own limit
     processes = settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY
-    needed = processes * settings.POOL["max_size"] + 1  # the mail worker's
+    needed = processes * settings.POOL["max_size"] + 1  # the worker's
     with suppress(Error), connection.cursor() as cursor:
         cursor.execute(
             "SELECT least(current_setting('max_connections')::int, nullif(rolconnlimit, -1))"

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from accounts.models import Connection
-from backoffice.pages import caller
+from backoffice.pages import acting_user
 from base.admin import ReadOnlyAdmin
 
 
@@ -34,14 +34,14 @@ class ConnectionAdmin(ReadOnlyAdmin):
         return str(row.account)
 
     def has_stop_permission(self, request: HttpRequest) -> bool:
-        return caller(request).is_superuser
+        return acting_user(request).is_superuser
 
     @admin.action(description="Switch off", permissions=["stop"])
     def stop(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
-        actor, said = caller(request), "Switched off: {}."
-        self.take(request, queryset, lambda connection: connection.stop(actor), said)
+        actor, said = acting_user(request), "Switched off: {}."
+        self.apply_to_each(request, queryset, lambda connection: connection.stop(actor), said)
 
     @admin.action(description="Allow again", permissions=["stop"])
     def allow(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
-        actor, said = caller(request), "Allowed again: {}."
-        self.take(request, queryset, lambda connection: connection.allow(actor), said)
+        actor, said = acting_user(request), "Allowed again: {}."
+        self.apply_to_each(request, queryset, lambda connection: connection.allow(actor), said)

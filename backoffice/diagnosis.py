@@ -6,7 +6,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import Connection, User
-from backoffice.panels import minute
+from backoffice.panels import format_minute
 from invitations.models import Invitation, Status
 from mail.budget import HOUR, MailBudget, budget_key
 from mail.links import EmailedLink
@@ -21,27 +21,34 @@ class Finding(NamedTuple):
     action: str = ""  # the name of the admin action that helps
 
 
-def diagnose(user: User, panel: Panel) -> Finding:
+def diagnose_user(user: User, panel: Panel) -> Finding:
     """The sentence at the top of a user's page: the first check that finds something.
 
     Reads at most four tables besides the panel.
     """
-    checks = [inactive, provider, locked, too_many_mails, mail_refused, link_expired, other_company]
-    for check in checks:
+    for check in [
+        check_active,
+        check_provider,
+        check_lockout,
+        check_mail_limit,
+        check_last_mail,
+        check_last_link,
+        check_invitations,
+    ]:
         if found := check(user, panel):
             return found
     last = user.last_sign_in_at
-    when = f"last signed in on {minute(last)}" if last else "has not signed in yet"
+    when = f"last signed in on {format_minute(last)}" if last else "has not signed in yet"
     return Finding("good", f"No problems found: active, not locked, {when}.")
 
 
-def inactive(user: User, panel: Panel) -> Finding | None:
+def check_active(user: User, panel: Panel) -> Finding | None:
     if user.is_active:
         return None
     return Finding("bad", "Deactivated: can't sign in until you activate the account.", "activate")
 
 
-def provider(user: User, panel: Panel) -> Finding | None:
+def check_provider(user: User, panel: Panel) -> Finding | None:
     """For users who sign in at their company's provider, whatever happens to passwords."""
     linked = user.identities.filter(connection__active=True).exists()
     if not (linked or user.must_use_provider):
@@ -49,61 +56,64 @@ def provider(user: User, panel: Panel) -> Finding | None:
     found = Connection.objects.select_related("account").get(account=user.account_id)
     words = f"Signs in at {found.account}'s provider"
     if found.last_problem and found.failing_since:
-        problem = f"{found.last_problem} ({minute(found.last_problem_at)})"
+        problem = f"{found.last_problem} ({format_minute(found.last_problem_at)})"
         return Finding("bad", f"{words}; last problem: {problem}.")
     if not user.must_use_provider:
         return None  # a password may be the trouble
     return Finding("good", f"{words} only; no problem there lately.")
 
 
-def locked(user: User, panel: Panel) -> Finding | None:
+def check_lockout(user: User, panel: Panel) -> Finding | None:
     lockout = panel.get("lockout")
     if not lockout or not lockout.is_locked():
         return None
-    until, count = minute(lockout.locked_until), lockout.failures
+    until, count = format_minute(lockout.locked_until), lockout.failures
     words = f"Locked until {until}, after {count} failed attempts. Unlock the address, or wait."
     return Finding("bad", words, "unlock")
 
 
-def too_many_mails(user: User, panel: Panel) -> Finding | None:
+def check_mail_limit(user: User, panel: Panel) -> Finding | None:
     """Mails of a kind beyond the hourly limit are dropped silently."""
     if "mails" not in panel:
         return None
-    kinds = {
-        budget_key(f"{one._meta.label_lower} {user.email}"): one for one in EmailedLink.kinds()
-    }
+    links = EmailedLink.models_by_label()
+    kinds = {budget_key(f"{label} {user.email}"): model for label, model in links.items()}
     since = timezone.now() - HOUR
     for budget in MailBudget.objects.filter(name__in=kinds, begun_at__gt=since).order_by("-used"):
         kind = kinds[budget.name]
         limit = kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         if budget.used > limit:
             words = f"Mail limit reached: {budget.used} {kind._meta.verbose_name} mails requested, "
-            words += f"{limit} an hour allowed. Try again after {minute(budget.begun_at + HOUR)}."
+            words += (
+                f"{limit} an hour allowed. Try again after {format_minute(budget.begun_at + HOUR)}."
+            )
             return Finding("wait", words)
     return None
 
 
-def mail_refused(user: User, panel: Panel) -> Finding | None:
+def check_last_mail(user: User, panel: Panel) -> Finding | None:
     last = next((mail for mail in panel.get("mails", []) if mail.state != State.DROPPED), None)
     if last is None or last.state not in {State.REFUSED, State.FAILED}:
         return None
     how = last.get_state_display() + (f" ({last.problem})" if last.problem else "")
-    words = f"The last mail ({minute(last.created_at)}) was {how}. Check the address."
+    words = f"The last mail ({format_minute(last.created_at)}) was {how}. Check the address."
     return Finding("bad", words)
 
 
-def link_expired(user: User, panel: Panel) -> Finding | None:
+def check_last_link(user: User, panel: Panel) -> Finding | None:
     """The newest password link, unless the user has signed in since."""
     link = panel.get("last_link")
     if link is None or link.used_at or link.is_live():
         return None
     if user.last_sign_in_at and user.last_sign_in_at > link.created_at:
         return None
-    words = f"The last password link expired unused on {minute(link.expires_at)}. Send another."
+    words = (
+        f"The last password link expired unused on {format_minute(link.expires_at)}. Send another."
+    )
     return Finding("wait", words, "send_password_link")
 
 
-def other_company(user: User, panel: Panel) -> Finding | None:
+def check_invitations(user: User, panel: Panel) -> Finding | None:
     """An open invitation that the address cannot accept."""
     for invitation in panel.get("invitations", []):
         if invitation.account_id != user.account_id:
@@ -116,10 +126,10 @@ def diagnose_invitation(invitation: Invitation) -> Finding:
     """The sentence at the top of an invitation's page."""
     status = invitation.status
     if status == Status.ACCEPTED:
-        return Finding("good", f"Accepted on {minute(invitation.used_at)}.")
+        return Finding("good", f"Accepted on {format_minute(invitation.used_at)}.")
     if status == Status.REVOKED:
-        return Finding("wait", f"Revoked on {minute(invitation.revoked_at)}.")
-    ends = minute(invitation.expires_at)
+        return Finding("wait", f"Revoked on {format_minute(invitation.revoked_at)}.")
+    ends = format_minute(invitation.expires_at)
     if status == Status.EXPIRED:
         return Finding("wait", f"Expired unused on {ends}. Send it again.", "resend")
     if invitation.mail == "refused":

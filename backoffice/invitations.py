@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from accounts.models import Role, User
 from backoffice.diagnosis import diagnose_invitation
-from backoffice.pages import PanelAdmin, caller
+from backoffice.pages import PanelAdmin, acting_user
 from base.admin import ReadOnlyAdmin
 from invitations.errors import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, Status
@@ -65,12 +65,12 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     def heading_of(self, row: Invitation) -> str:
         return f"Invitation to {row.email}"
 
-    def panel(self, request: HttpRequest, row: Invitation) -> dict[str, Any]:
+    def panel_facts(self, request: HttpRequest, row: Invitation) -> dict[str, Any]:
         mails = OutgoingMail.objects.filter(link_id=row.pk).order_by("-created_at")
         may_view = request.user.has_perm("mail.view_outgoingmail")
         return {"finding": diagnose_invitation(row), "mail": mails.first() if may_view else None}
 
-    def useless(self, request: HttpRequest, row: Invitation) -> set[str]:
+    def actions_without_effect(self, request: HttpRequest, row: Invitation) -> set[str]:
         return set() if row.status in {Status.PENDING, Status.EXPIRED} else {"resend", "revoke"}
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
@@ -88,17 +88,17 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return changes or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
-        Invitation.objects.save_and_mail(obj, caller(request))
+        Invitation.objects.save_and_mail(obj, acting_user(request))
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """The invitation records itself."""
 
     @admin.action(description="Send again", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        actor, said = caller(request), "{} will be sent again, with a new link."
-        self.take(request, queryset, lambda it: it.resend(actor), said)
+        actor, message = acting_user(request), "{} will be sent again, with a new link."
+        self.apply_to_each(request, queryset, lambda it: it.resend(actor), message)
 
     @admin.action(description="Revoke", permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        actor = caller(request)
-        self.take(request, queryset, lambda it: it.revoke(actor), "{} was revoked.")
+        actor = acting_user(request)
+        self.apply_to_each(request, queryset, lambda it: it.revoke(actor), "{} was revoked.")

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from audit.models import Kind, Record
-from backoffice.charts import chart
+from backoffice.charts import bar_chart
 from base.admin import count_of, format_count
 from mail.outbox import STUCK_AFTER, OutgoingMail, State
 from throttling.models import Lockout
@@ -21,7 +21,7 @@ MOST_FAILURES = 1000
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
-def overview(request: HttpRequest) -> dict[str, Any]:
+def overview_context(request: HttpRequest) -> dict[str, Any]:
     """`locks`, `failures`, `mails` and `charts`, as far as the caller may see them.
 
     Twelve queries at most.
@@ -36,9 +36,9 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     if user.has_perm("audit.view_record"):
         parts["failures"] = failures_of_the_hour()
         parts["charts"] = [
-            chart(Kind.LOGIN_FAILED, "Failed attempts in 24 hours", HOUR, 24),
-            chart(Kind.SIGNUP_COMPLETED, "Sign-ups in 30 days", DAY, 30),
-            chart(Kind.LOGIN_SUCCEEDED, "Sign-ins in 30 days", DAY, 30),
+            bar_chart(Kind.LOGIN_FAILED, "Failed attempts in 24 hours", HOUR, 24),
+            bar_chart(Kind.SIGNUP_COMPLETED, "Sign-ups in 30 days", DAY, 30),
+            bar_chart(Kind.LOGIN_SUCCEEDED, "Sign-ins in 30 days", DAY, 30),
         ]
     return parts
 
@@ -66,4 +66,4 @@ def failures_of_the_hour() -> dict[str, Any]:
         emails=Count("subject", distinct=True),
         addresses=Count("address", distinct=True),
     )
-    return found | {"said": format_count(found["count"], MOST_FAILURES)}
+    return found | {"count_as_text": format_count(found["count"], MOST_FAILURES)}

@@ -17,7 +17,7 @@ from audit.models import Kind
 from base.admin import OfficeAdmin
 
 
-def caller(request: HttpRequest) -> User:
+def acting_user(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
@@ -27,24 +27,24 @@ class ReachAdmin(OfficeAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
-        return allowed and (obj == request.user or caller(request).can_manage(obj))
+        return allowed and (obj == request.user or acting_user(request).can_manage(obj))
 
     def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
-        self.record(Kind.ADMIN_ADDED, request, obj)
+        self.record_change(Kind.ADMIN_ADDED, request, obj)
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         fields = [name for part in message for name in part.get("changed", {}).get("fields", [])]
         if message:  # else saved as it was
-            self.record(Kind.ADMIN_CHANGED, request, obj, fields=fields)
+            self.record_change(Kind.ADMIN_CHANGED, request, obj, fields=fields)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
         for row in queryset:
-            self.record(Kind.ADMIN_DELETED, request, row)
+            self.record_change(Kind.ADMIN_DELETED, request, row)
 
-    def record(self, kind: Kind, request: HttpRequest, row: Model, **detail: Any) -> None:
+    def record_change(self, kind: Kind, request: HttpRequest, row: Model, **detail: Any) -> None:
         trail.record(
             kind,
-            actor=caller(request),
+            actor=acting_user(request),
             subject=trail.Subject(row.pk if isinstance(row.pk, UUID) else None, str(row)),
             account_id=getattr(row, "account_id", None),
             model=row._meta.label_lower,
@@ -59,22 +59,22 @@ class PanelAdmin(ReachAdmin):
     Buttons stand in a form of their own: Enter in a field of the page saves the page.
     """
 
-    def panel(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+    def panel_facts(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """The template's context about the row; `finding`, if present, is a diagnosis.Finding."""
         raise NotImplementedError
 
-    def useless(self, request: HttpRequest, row: Any) -> set[str]:
+    def actions_without_effect(self, request: HttpRequest, row: Any) -> set[str]:
         """The actions that would change nothing."""
         return set()
 
     def may_erase(self, request: HttpRequest, row: Any) -> bool:
         return False
 
-    def erase(self, request: HttpRequest, row: Any) -> str:
+    def erase_row(self, request: HttpRequest, row: Any) -> str:
         """Erase the row; returns the message for the caller."""
         raise NotImplementedError
 
-    def erasure(self, row: Any) -> dict[str, str]:
+    def erasure_counts(self, row: Any) -> dict[str, str]:
         """What an erasure would delete, and how many of each."""
         raise NotImplementedError
 
@@ -95,8 +95,8 @@ class PanelAdmin(ReachAdmin):
             chosen = self.get_queryset(request).filter(pk=row.pk)
             asked = action[0](self, request, chosen) if action else None
             return asked or redirect(request.path)
-        panel = self.panel(request, row)
-        offered = self.offered(request, row)
+        panel = self.panel_facts(request, row)
+        offered = self.offered_actions(request, row)
         wanted = panel["finding"].action if "finding" in panel else ""
         context = (extra_context or {}) | {
             "title": self.heading_of(row),
@@ -110,11 +110,11 @@ class PanelAdmin(ReachAdmin):
         }
         return super().change_view(request, object_id, form_url, context)
 
-    def offered(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
+    def offered_actions(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
         """The buttons' names and texts; none where the caller may not act on the row."""
-        if row != request.user and not caller(request).can_manage(row):
+        if row != request.user and not acting_user(request).can_manage(row):
             return []
-        useless, actions = self.useless(request, row), self.get_actions(request)
+        useless, actions = self.actions_without_effect(request, row), self.get_actions(request)
         return [(name, words) for name, (_, _, words) in actions.items() if name not in useless]
 
     def erase_view(self, request: HttpRequest, row: Any) -> HttpResponse:
@@ -125,7 +125,7 @@ class PanelAdmin(ReachAdmin):
             context = self.admin_site.each_context(request) | {
                 "title": f"Erase {self.heading_of(row)}?",
                 "name": str(row),
-                "counts": self.erasure(row),
+                "counts": self.erasure_counts(row),
                 "opts": self.opts,
             }
             return TemplateResponse(request, "backoffice/erase.html", context)
@@ -133,7 +133,7 @@ class PanelAdmin(ReachAdmin):
             messages.error(request, f"Nothing was erased. To erase, type {row}.")
             return redirect(request.path)
         try:
-            messages.info(request, self.erase(request, row))
+            messages.info(request, self.erase_row(request, row))
         except LastAdmin as error:
             messages.error(request, f"{row}: {error.detail}. {error.advice}")
             return redirect(request.path)

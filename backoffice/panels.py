@@ -25,7 +25,7 @@ SIGN_INS = [Kind.LOGIN_SUCCEEDED, Kind.LOGIN_FAILED, Kind.LOGIN_LOCKED]
 SIGN_INS += [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
 
 
-def minute(at: datetime | None) -> str:
+def format_minute(at: datetime | None) -> str:
     """A time in the date format of all pages, in UTC."""
     return f"{at:%Y-%m-%d %H:%M}" if at else ""
 
@@ -71,15 +71,16 @@ def of_account(account: Account, viewer: User) -> dict[str, Any]:
 def erasure_of_user(user: User) -> dict[str, str]:
     """What erasing the user deletes or changes, and how many of each."""
     factors = Factors.objects.filter(user=user).first()
-    links = [kind._default_manager.filter(email=user.email) for kind in EmailedLink.kinds()]
+    kinds = EmailedLink.models_by_label().values()
+    links = [kind._default_manager.filter(email=user.email) for kind in kinds]
     records = Record.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
     return {
-        "second factors": str(len(factors.items()) if factors else 0),
+        "second factors": str(len(factors.app_and_passkeys()) if factors else 0),
         "e-mailed links and invitations": str(sum(found.count() for found in links)),
-        "connected apps": counted(Grant.objects.live().filter(user=user)),
-        "mails in the outbox": counted(OutgoingMail.objects.filter(email=user.email)),
-        "lockouts and counted failures": counted(Lockout.objects.filter(email=user.email)),
-        "events in the audit log, which keep a pseudonym": counted(records),
+        "connected apps": formatted_count(Grant.objects.live().filter(user=user)),
+        "mails in the outbox": formatted_count(OutgoingMail.objects.filter(email=user.email)),
+        "lockouts and counted failures": formatted_count(Lockout.objects.filter(email=user.email)),
+        "events in the audit log, which keep a pseudonym": formatted_count(records),
     }
 
 
@@ -88,13 +89,13 @@ def erasure_of_account(account: Account) -> dict[str, str]:
     mails = Q(email__in=account.users.values("email")) | Q(email__in=invited)
     records = Record.objects.filter(account_id=account.pk)
     return {
-        "users, with their second factors and links": counted(account.users.all()),
-        "invitations": counted(account.invitations.all()),
-        "consultants": counted(account.consultants.all()),
-        "mails in the outbox": counted(OutgoingMail.objects.filter(mails)),
-        "events in the audit log, which keep pseudonyms": counted(records),
+        "users, with their second factors and links": formatted_count(account.users.all()),
+        "invitations": formatted_count(account.invitations.all()),
+        "consultants": formatted_count(account.consultants.all()),
+        "mails in the outbox": formatted_count(OutgoingMail.objects.filter(mails)),
+        "events in the audit log, which keep pseudonyms": formatted_count(records),
     }
 
 
-def counted(rows: QuerySet[Any]) -> str:
+def formatted_count(rows: QuerySet[Any]) -> str:
     return format_count(count_of(rows))

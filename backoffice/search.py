@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from accounts.models import Account, User, shorten_search
-from backoffice.panels import minute
+from backoffice.panels import format_minute
 from base.emails import canonical_email
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
@@ -25,7 +25,7 @@ from throttling.models import Lockout
 SHOWN = 10  # of each kind
 
 
-def search(request: HttpRequest) -> dict[str, Any]:
+def search_context(request: HttpRequest) -> dict[str, Any]:
     """`q`, the `kinds` that the caller may view, and whether `nothing` was found; empty without a
     query."""
     text = shorten_search(request.GET.get("q", ""))
@@ -53,7 +53,7 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str,
         for row, state in ((row, describe(row)) for row in shown)
     ]
     everything = f"{reverse(f'{page}_changelist')}?{urlencode({'q': words})}"
-    return {"title": site.title(), "rows": listed, "everything": everything}
+    return {"title": site.list_title(), "rows": listed, "everything": everything}
 
 
 def with_address(rows: QuerySet[Any], text: str) -> list[Any]:
@@ -73,7 +73,7 @@ def describe_mail(mail: OutgoingMail) -> str:
 
 def describe_lockout(lockout: Lockout) -> str:
     if lockout.is_locked():
-        return f"locked until {minute(lockout.locked_until)}"
+        return f"locked until {format_minute(lockout.locked_until)}"
     return f"not locked, failed attempts: {lockout.failures}"
 
 

@@ -18,12 +18,12 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import APIException
 
 from accounts.models import User
-from backoffice.overview import overview
-from backoffice.search import search
+from backoffice.overview import overview_context
+from backoffice.search import search_context
 from base.emails import canonical_email
 from signin.devices import remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
-from signin.factors.forms import passkey_options, second_page, shown_factor, unseal
+from signin.factors.forms import passkey_options, second_page, shown_factor, unseal_credentials
 from signin.factors.passkeys import take_passkey
 from signin.factors.proof import Method
 from signin.login import check_credentials
@@ -119,7 +119,7 @@ class Site(admin.AdminSite):
         context: dict[str, Any] = super().each_context(request)
         entries = {}
         for model in (one for app in context["available_apps"] for one in app["models"]):
-            title = cast(Any, self.get_model_admin(model["model"])).title()
+            title = cast(Any, self.get_model_admin(model["model"])).list_title()
             url = model["admin_url"] or ""
             current = bool(url) and request.path.startswith(url)
             entries[model["model"]._meta.label] = {"title": title, "url": url, "current": current}
@@ -138,7 +138,7 @@ class Site(admin.AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         """The overview, or the results of a search."""
-        context = (search(request) or overview(request)) | (extra_context or {})
+        context = (search_context(request) or overview_context(request)) | (extra_context or {})
         return super().index(request, context)
 
     @method_decorator(cache_control(no_store=True))  # the second page has the password, sealed
@@ -176,7 +176,7 @@ class Site(admin.AdminSite):
         """
         if "sealed" in request.POST:
             form = request.POST.copy()
-            form["username"], form["password"] = unseal(str(form["sealed"]))
+            form["username"], form["password"] = unseal_credentials(str(form["sealed"]))
             request.POST = form  # type: ignore[assignment]
         try:
             return super().login(request, {"passkey": passkey_options(request)} | (context or {}))

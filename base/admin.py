@@ -37,19 +37,19 @@ def format_count(count: int, most: int = MOST_COUNTED) -> str:
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than MOST_COUNTED; `said` is the count as text."""
+    """Counts no further than MOST_COUNTED; `count_as_text` is the count as text."""
 
     @cached_property
-    def counted(self) -> int:
+    def bounded_count(self) -> int:
         return count_of(cast(QuerySet[Model], self.object_list))
 
     @property
     def count(self) -> int:
-        return min(self.counted, MOST_COUNTED)
+        return min(self.bounded_count, MOST_COUNTED)
 
     @property
-    def said(self) -> str:
-        return format_count(self.counted)
+    def count_as_text(self) -> str:
+        return format_count(self.bounded_count)
 
 
 class OfficeAdmin(admin.ModelAdmin):
@@ -64,7 +64,7 @@ class OfficeAdmin(admin.ModelAdmin):
     # Actions that ask for confirmation, and their consequences in words.
     asks_first: ClassVar[dict[str, str]] = {}
 
-    def title(self) -> str:
+    def list_title(self) -> str:
         return self.heading or capfirst(str(self.opts.verbose_name_plural))
 
     def heading_of(self, row: Any) -> str:
@@ -72,7 +72,7 @@ class OfficeAdmin(admin.ModelAdmin):
         return str(row)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        context = {"title": self.title()} | (extra_context or {})
+        context = {"title": self.list_title()} | (extra_context or {})
         return super().changelist_view(request, context)
 
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
@@ -104,18 +104,20 @@ class OfficeAdmin(admin.ModelAdmin):
         actions: Any = super().get_actions(request)
         for name in actions.keys() & self.asks_first.keys():
             action, _, words = actions[name]
-            actions[name] = (self.asking(action, name, words), name, words)
+            actions[name] = (self.with_confirmation(action, name, words), name, words)
         return actions
 
-    def asking(self, action: Action, name: str, words: str) -> Action:
-        def ask(site: Any, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
+    def with_confirmation(self, action: Action, name: str, words: str) -> Action:
+        def confirm_first(
+            site: Any, request: HttpRequest, rows: QuerySet[Any]
+        ) -> HttpResponse | None:
             if request.POST.get("post") == "yes":
                 return action(site, request, rows)
-            return self.question(request, rows, name, words)
+            return self.confirmation_page(request, rows, name, words)
 
-        return ask
+        return confirm_first
 
-    def question(
+    def confirmation_page(
         self, request: HttpRequest, rows: QuerySet[Any], name: str, words: str
     ) -> HttpResponse:
         context = self.admin_site.each_context(request) | {
@@ -129,13 +131,13 @@ class OfficeAdmin(admin.ModelAdmin):
         }
         return TemplateResponse(request, "base/confirmation.html", context)
 
-    def take(
-        self, request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any], said: str
+    def apply_to_each(
+        self, request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any], message: str
     ) -> None:
         """Apply an action's step to each row, in its own transaction, and report the outcome.
 
-        A step returns False if it changed nothing. In the message `said`, {} stands for the rows'
-        names; each refused row gets a message with the reason.
+        A step returns False if it changed nothing. In `message`, {} stands for the rows' names;
+        each refused row gets a message with the reason.
         """
         done, refused = [], []
         for row in rows:
@@ -151,7 +153,7 @@ class OfficeAdmin(admin.ModelAdmin):
             messages.error(request, text)
         if done:
             more = f" and {len(done) - 1} more" if len(done) > 1 else ""
-            messages.success(request, said.format(done[0] + more))
+            messages.success(request, message.format(done[0] + more))
         elif not refused:
             messages.info(request, "Nothing to change.")
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 LONGEST_CLAIM = 100  # characters
 
 
-def printable(text: str, longest: int) -> str:
+def printable_text(text: str, longest: int) -> str:
     """The text on one line of at most `longest` characters, without control characters."""
     return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
 
@@ -34,24 +34,24 @@ class Origin:
     claims: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Self:
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The origin that was stored as JSON, without fields that this release does not know."""
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in stored.items() if name in known})
 
-    def bounded(self) -> Self:
+    def for_storage(self) -> Self:
         """The origin in the form in which it may be stored: LONGEST_CLAIM printable characters of
         each claim at most."""
         claims = {
-            name: printable(text, LONGEST_CLAIM) for name, text in self.claims.items() if text
+            name: printable_text(text, LONGEST_CLAIM) for name, text in self.claims.items() if text
         }
-        return replace(self, agent=printable(self.agent, LONGEST_CLAIM), claims=claims)
+        return replace(self, agent=printable_text(self.agent, LONGEST_CLAIM), claims=claims)
 
 
-def command() -> Origin:
+def command_origin() -> Origin:
     """The origin of work outside a request: `manage.py unlock`, without its arguments."""
-    program = printable(" ".join([Path(sys.argv[0]).name, *sys.argv[1:2]]), 60)
-    return Origin(agent=program, shell_user=printable(shell_user(), 64))
+    program = printable_text(" ".join([Path(sys.argv[0]).name, *sys.argv[1:2]]), 60)
+    return Origin(agent=program, shell_user=printable_text(shell_user(), 64))
 
 
 def shell_user() -> str:
@@ -68,6 +68,6 @@ def shell_user() -> str:
         return str(os.getuid())
 
 
-PROGRAM = command()
+PROGRAM = command_origin()
 
 current: ContextVar[Origin] = ContextVar("origin", default=PROGRAM)

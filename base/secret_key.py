@@ -16,18 +16,18 @@ def secrets_to_try() -> list[str]:
     return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
 
 
-def mac(salt: str, text: str, secret: str | None = None) -> bytes:
+def mac_of(salt: str, text: str, secret: str | None = None) -> bytes:
     """32 bytes of HMAC-SHA256, with a key of its own for each salt. None means SECRET_KEY."""
     return salted_hmac(salt, text, secret, algorithm="sha256").digest()
 
 
 def is_mac(given: bytes, salt: str, text: str) -> bool:
     """Whether this is the text's MAC under any of the secrets."""
-    macs = (mac(salt, text, secret) for secret in secrets_to_try())
+    macs = (mac_of(salt, text, secret) for secret in secrets_to_try())
     return any(constant_time_compare(given, made) for made in macs)
 
 
-def fernet(purpose: str) -> MultiFernet:
+def fernet_for(purpose: str) -> MultiFernet:
     """Encrypts with a key of its own for each purpose (RFC 5869); decrypts with any secret's."""
     keys = [
         HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))

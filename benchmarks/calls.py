@@ -71,7 +71,7 @@ def refresh_tokens(count: int) -> Iterator[Request]:
 
     ada = User.objects.get(email="ada@example.com")
     for _ in range(count):
-        yield request("POST", "/auth/refresh", {"refresh_token": str(tokens.issue(ada)[1])})
+        yield request("POST", "/auth/refresh", {"refresh_token": str(tokens.issue_pair(ada)[1])})
 
 
 def signup_links(count: int) -> Iterator[Request]:
@@ -109,7 +109,7 @@ def assistants(people: list[Any]) -> Iterator[str]:
     for person in people:
         version = person.token_version
         grant = Grant.objects.create(user=person, client=client, token_version=version)
-        yield f"Bearer {grant.tokens()['access_token']}"
+        yield f"Bearer {grant.token_response()['access_token']}"
 
 
 def whoami(bearer: str) -> Request:
@@ -133,9 +133,9 @@ def cast() -> list[Call]:
     """All the calls, floors first."""
     from accounts import tokens
     from accounts.models import User
-    from keys.cache import prepare
+    from keys.cache import prepare_keys
 
-    prepare()
+    prepare_keys()
     user("ada@example.com")
     ada = User.objects.get(email="ada@example.com")
     refused = user("greedy@example.com")
@@ -143,11 +143,11 @@ def cast() -> list[Call]:
     for tier in ("public", "credential"):
         exhaust(tier, EXHAUSTED)
     exhaust("authenticated", f"user:{refused.pk}")
-    access = str(tokens.issue(ada)[0])
-    greedy, _ = tokens.issue(refused)
+    access = str(tokens.issue_pair(ada)[0])
+    greedy, _ = tokens.issue_pair(refused)
     login = {"email": ada.email, "password": PASSWORD}
     crowd = [user(f"member{number}@example.com") for number in range(32)]
-    bearers = [f"Bearer {tokens.issue(member)[0]}" for member in crowd]
+    bearers = [f"Bearer {tokens.issue_pair(member)[0]}" for member in crowd]
     # One changed character in the middle: of the right form, and by nobody's key.
     forged = access[:-100] + ("A" if access[-100] != "A" else "B") + access[-99:]
     return [

@@ -85,6 +85,9 @@ def fill(users: int) -> None:
                 seconds = time.monotonic() - begun
                 print(f"{table}: {cursor.rowcount} rows in {seconds:.0f} s", file=sys.stderr)
     settle()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_size_pretty(pg_database_size(current_database()))")
+        print(f"database: {cursor.fetchone()[0]}", file=sys.stderr)
 
 
 def settle() -> None:

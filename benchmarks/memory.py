@@ -43,7 +43,7 @@ def addresses(total: int) -> None:
     tracemalloc.start()
     counter = ProcessCounter()
     for number in range(total):
-        counter.count(f"throttle:credential:2001:db8:{number:x}::/64", 60)
+        counter.count_request(f"throttle:credential:2001:db8:{number:x}::/64", 60)
     megabytes = tracemalloc.get_traced_memory()[0] / 2**20
     tracemalloc.stop()
     print(f"{total} addresses: {len(counter.windows)} counts, {megabytes:.1f} MB")

@@ -7,6 +7,7 @@ import re
 import secrets
 import warnings
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -26,6 +27,7 @@ Kind = tuple[Callable[[str], Parsed], str]  # a parser, and what a value must be
 Config = dict[str, Any]  # settings from a server's URL, as the connecting library names them
 
 OLD_NAMES = {"DEVICE_LOCKOUT": "LOCKOUT_RELIEF"}  # of 1.0.0; removed in 3.0
+KNOWN = {"OWNER_URL", "PGPASSFILE", *OLD_NAMES.values()}  # names; `given` adds those it reads
 
 
 def stop(name: str, problem: str) -> NoReturn:
@@ -34,8 +36,9 @@ def stop(name: str, problem: str) -> NoReturn:
     raise SystemExit(f"{name}: {problem}")
 
 
-def given(name: str, default: str) -> str:
+def environment_value(name: str, default: str) -> str:
     """The variable's value, or the content of the file that NAME_FILE names, or the default."""
+    KNOWN.add(name)
     old = OLD_NAMES.get(name, "")
     if old in os.environ and name not in os.environ:
         warnings.warn(f"{old} is now {name}; the old name will be removed in 3.0", FutureWarning, 2)
@@ -51,23 +54,30 @@ def given(name: str, default: str) -> str:
         stop(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
 
 
+def misspelt_names() -> dict[str, str]:
+    """Unknown variables, each with the setting that it nearly names; after all were read."""
+    unknown = sorted({name.removesuffix("_FILE") for name in os.environ} - KNOWN)
+    close = {name: get_close_matches(name, KNOWN, n=1, cutoff=0.88) for name in unknown}
+    return {name: known[0] for name, known in close.items() if known}
+
+
 def read(name: str, default: str, kind: Kind[Parsed]) -> Parsed:
     """The variable's value as the kind's parser returns it. Any error of the parser stops the
     start; its text is not shown, since libraries quote the value in it."""
     parse, meaning = kind
     try:
-        return parse(given(name, default))
+        return parse(environment_value(name, default))
     except Exception:
         stop(name, f"must be {meaning}")
 
 
-def integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
+def read_integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
     """A whole number from low to high, inclusive."""
     parse = TypeAdapter(Annotated[int, Field(ge=low, le=high)]).validate_python
     return read(name, str(default), (parse, f"a whole number from {low} to {high}"))
 
 
-def choice(name: str, default: str, choices: Sequence[str]) -> Any:
+def read_choice(name: str, default: str, choices: Sequence[str]) -> Any:
     """One of the choices, in any case."""
     known = {word.lower(): word for word in choices}
     return read(name, default, (lambda value: known[value.lower()], f"one of {', '.join(choices)}"))
@@ -123,7 +133,7 @@ def as_network_limits(value: str) -> list[tuple[IPv4Network | IPv6Network, int]]
 
 def as_database(url: str) -> Config:
     """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
-    require(urlsplit(url).scheme)  # or django-environ would warn with the password
+    require("://" in url)  # or django-environ would warn with the password, or ignore the host
     config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
     options = config["OPTIONS"]
     if config["ENGINE"] == "django.db.backends.postgresql":
@@ -212,6 +222,7 @@ DATABASE = as_database, "an address, such as postgres://user:password@host:5432/
 REDIS = lambda url: (url, redis_servers(url)), "an address, such as redis://:password@host:6379/0"
 EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
 BREACH_FILE = existing_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
+WARNINGS = each(matching(r"[a-z_]+\.W\d{3}")), "ids of warnings, such as accounts.W009"
 NETWORK_LIMITS = as_network_limits, "NETWORK=LIMIT, each network once, in IPv6 a /64 or larger"
 LENIENT_TIERS = each(matching("authenticated|public")), "authenticated or public, or both"
 PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for themselves
@@ -235,7 +246,7 @@ def secret_key(name: str, path: Path) -> str:
     return read(name, kept, (matching(r"[\s\S]{32,}"), "at least 32 characters long"))
 
 
-def commit(name: str, repository: Path) -> str:
+def commit_of_clone(name: str, repository: Path) -> str:
     """The variable's value, or else the commit that a clone is at. It is read from the log that git
     keeps of HEAD: git itself refuses to work in another user's clone."""
     try:
@@ -255,12 +266,12 @@ def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
     return not parts.path and not is_elsewhere and validate_host(host, hosts)
 
 
-def passkeys(name: str, *urls: str) -> tuple[str, list[str]]:
+def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
     """The domain of passkeys, by default the first address's host, and the origins of these
     addresses at which browsers accept it (WebAuthn Level 3 §5.1.3). If they do at none, the domain
     is "": passkeys need a domain name and, except on localhost, https."""
     host = urlsplit(urls[0]).hostname or ""
-    domain = given(name, host).lower()
+    domain = environment_value(name, host).lower()
     origins = ["{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls]
     is_address = re.fullmatch(r"[0-9.]+|.*:.*", domain)
     usable = [url for url in origins if verify_rp_id(domain, url) and not is_address]

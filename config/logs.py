@@ -70,7 +70,7 @@ class BackgroundHandler(QueueHandler):
 
     def __init__(self) -> None:
         super().__init__(SimpleQueue())
-        self.thread = Thread(target=self.write, daemon=True)
+        self.thread = Thread(target=self.write_lines, daemon=True)
         self.thread.start()
 
     def enqueue(self, record: logging.LogRecord) -> None:
@@ -79,7 +79,7 @@ class BackgroundHandler(QueueHandler):
         else:
             series.log_lines_dropped.inc()
 
-    def write(self) -> None:
+    def write_lines(self) -> None:
         writer = logging.StreamHandler()
         for record in iter(self.queue.get, None):
             writer.handle(record)

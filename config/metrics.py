@@ -18,6 +18,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from accounts.models import Connection
+from config.views import could_read_users
 from keys.cache import signing_keys
 from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail, State
@@ -35,6 +36,8 @@ class Series:
         build = {"version": settings.VERSION, "commit": settings.COMMIT}
         build["python"] = platform.python_version()
         yield InfoMetricFamily("build", "The service's version and commit, and Python's.", build)
+        down = float(not could_read_users(int(time.monotonic())))
+        yield Gauge("database_unavailable", "1 while requests cannot read the database.", down)
         try:
             yield from state_of_keys()
             yield from state_of_database()  # all or none: missing ones would look like zeros
@@ -47,7 +50,7 @@ def state_of_keys() -> list[Metric]:
     age = now - signer.signs_from.timestamp() if signer else None
     waits = [key.signs_from.timestamp() - now for key in keys]
     following = min((wait for wait in waits if wait > 0), default=-1)
-    unreadable, ahead = len(signing_keys.unreadable()), signing_keys.seconds_ahead
+    unreadable, ahead = len(signing_keys.unreadable_kids()), signing_keys.seconds_ahead
     return [
         Gauge("signing_key_age_seconds", "Since the current key began to sign.", age),
         Gauge("next_signing_key_seconds", "Until the next key signs; -1 for none.", following),
@@ -58,7 +61,7 @@ def state_of_keys() -> list[Metric]:
 
 def state_of_database() -> list[Metric]:
     now, mails = time.time(), OutgoingMail.objects
-    queue, states = mails.queue(), mails.count_of_last_hour()
+    queue, states = mails.measure_queue(), mails.count_of_last_hour()
     recent = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])
     for state in State.values:
         recent.add_metric([state], states.get(state, 0))

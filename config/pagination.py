@@ -8,7 +8,7 @@ from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.generics import valid_query
+from accounts.generics import validated_query
 
 
 class PageSerializer(serializers.Serializer):
@@ -26,7 +26,7 @@ class NumberedPagination(PageNumberPagination):
 
     def paginate_queryset(self, queryset: QuerySet, request: Request, view: object = None) -> Any:
         """The page as a lazy slice of the queryset."""
-        asked = valid_query(PageSerializer, request)
+        asked = validated_query(PageSerializer, request)
         page, size, total = asked["page"], min(asked["per_page"], 100), queryset.count()
         self.counts = {"page": page, "per_page": size, "total": total}
         return queryset[(page - 1) * size : min(page * size, total)]

@@ -1,4 +1,4 @@
-"""`make run`: prepare the service, then serve it with the mail worker beside it until Ctrl-C."""
+"""`make run`: prepare the service, then serve it with the worker beside it until Ctrl-C."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ def main() -> int:
         return 1
     path = "" if settings.SERVES_PAGES else "/docs"  # which is always served
     print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
-    programs = ["-m", "gunicorn", "config.wsgi"], ["manage.py", "sendmail"]
+    programs = ["-m", "gunicorn", "config.wsgi"], ["manage.py", "runworker"]
     running = [Popen([sys.executable, *program]) for program in programs]
     try:
         os.wait()

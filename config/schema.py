@@ -10,11 +10,12 @@ from drf_spectacular.openapi import AutoSchema
 
 from accounts.generics import IsAdmin
 from base.openapi import JSON
+from signin.errors import Cause
 from signin.factors.enrolment import EnrolmentAuthentication
 from throttling.views import CountedView, CredentialThrottle
 
 
-def ref(kind: str, name: str) -> JSON:
+def ref_to(kind: str, name: str) -> JSON:
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
@@ -27,8 +28,8 @@ HEADERS = {
         ("Retry-After", "Seconds to wait before trying again.", 1),
     ]
 }
-LIMITS = {name: ref("headers", name) for name in HEADERS if name.startswith("x-")}
-RETRY = {"Retry-After": ref("headers", "Retry-After")}
+LIMITS = {name: ref_to("headers", name) for name in HEADERS if name.startswith("x-")}
+RETRY = {"Retry-After": ref_to("headers", "Retry-After")}
 STRINGS = {"type": "array", "items": {"type": "string"}}
 TEXTS = {"anyOf": [STRINGS, {"type": "object", "additionalProperties": STRINGS}]}
 BY_FIELD = {"type": "object", "additionalProperties": TEXTS}
@@ -42,7 +43,7 @@ ERROR = {
         "codes": BY_FIELD | {"description": "The codes of `fields`, the same in any language."},
         "methods": STRINGS | {"description": "With `second factor required`."},
         "cause": {
-            "enum": ["wrong_code", "used_code", "old_code", "wrong_recovery_code", "wrong_passkey"],
+            "enum": [cause.value for cause in Cause],
             "description": "With `wrong code`.",
         },
         "enrolment": {"type": "string", "description": "With `second factor must be set up`."},
@@ -68,7 +69,7 @@ COMMON = {
 
 def error_response(status: str, words: list[str]) -> JSON:
     """An answer whose `error` is one of these texts."""
-    schema = {"allOf": [ref("schemas", "Error"), {"properties": {"error": {"enum": words}}}]}
+    schema = {"allOf": [ref_to("schemas", "Error"), {"properties": {"error": {"enum": words}}}]}
     return {
         "description": ", ".join(f"`{word}`" for word in words),
         "headers": RETRY if status == "429" else LIMITS if status < "500" else {},
@@ -141,13 +142,13 @@ class Schema(AutoSchema):
                 words = [*dict.fromkeys(declared[int(status)].words + words)]
                 answers[status] = error_response(status, words) | {"headers": answer["headers"]}
         for status, name in common.items():
-            answers.setdefault(status, ref("responses", name))
+            answers.setdefault(status, ref_to("responses", name))
         operation["responses"] = dict(sorted(answers.items()))
         return operation
 
 
 @functools.cache
-def document() -> bytes:
+def openapi_json() -> bytes:
     """The document as JSON; generated once in each process, at the first request."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     for kind, parts in COMPONENTS.items():

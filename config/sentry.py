@@ -10,7 +10,7 @@ KEPT = ["event_id", "timestamp", "level", "platform", "release", "server_name"]
 KEPT += ["logger", "exception", "logentry"]
 
 
-def start(dsn: str, release: str) -> None:
+def start_reporting(dsn: str, release: str) -> None:
     sentry_sdk.init(
         dsn,
         release=release,

@@ -12,21 +12,22 @@ from config import environment as env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-COMMIT = env.commit("COMMIT", BASE_DIR / ".git")
+COMMIT = env.commit_of_clone("COMMIT", BASE_DIR / ".git")
 
 # ---- The environment -------------------------------------------------------------------------
 
-PORT = env.integer("PORT", 8000, high=65535)
+PORT = env.read_integer("PORT", 8000, high=65535)
 BIND = env.read("BIND", "127.0.0.1", env.ADDRESS)
-WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, high=256)
-WEB_THREADS = env.integer("WEB_THREADS", 32, high=256)
-HASHES_AT_A_TIME = env.integer("HASHES_AT_A_TIME", 0, low=0, high=256)  # 0: see signin.capacity
+WEB_CONCURRENCY = env.read_integer("WEB_CONCURRENCY", 1, high=256)
+WEB_THREADS = env.read_integer("WEB_THREADS", 32, high=256)
+HASHES_AT_A_TIME = env.read_integer("HASHES_AT_A_TIME", 0, low=0, high=256)  # see signin.capacity
 DATA_DIR = Path(env.read("DATA_DIR", f"{BASE_DIR / 'var'}", env.TEXT)).expanduser().absolute()
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
 SECRET_KEY_FALLBACKS = env.read("SECRET_KEY_FALLBACKS", "", env.SECRETS)
 METRICS_TOKEN = env.read("METRICS_TOKEN", "", env.TOKEN)
-LOG_FORMAT = env.choice("LOG_FORMAT", "text", ["text", "json"])
+LOG_FORMAT = env.read_choice("LOG_FORMAT", "text", ["text", "json"])
 SENTRY_DSN = env.read("SENTRY_DSN", "", env.DSN)
+SILENCED_SYSTEM_CHECKS = env.read("SILENCED_SYSTEM_CHECKS", "", env.WARNINGS)
 
 DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE)
 REDIS_URL, REDIS_SERVERS = env.read("REDIS_URL", "", env.REDIS)  # None for one server
@@ -39,9 +40,9 @@ ALLOWED_HOSTS = env.read("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", env.HOSTS
 # The built-in pages stand in for a front-end while FRONTEND_URL leads to this service itself.
 SERVES_PAGES = env.is_own_url(FRONTEND_URL, ALLOWED_HOSTS, PORT)
 CORS_ALLOWED_ORIGINS = env.read("CORS_ALLOWED_ORIGINS", "", env.ORIGINS)
-TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0, low=0, high=16)
+TRUSTED_PROXY_COUNT = env.read_integer("TRUSTED_PROXY_COUNT", 0, low=0, high=16)
 COOKIE_SECURE = env.read("COOKIE_SECURE", "true", env.BOOLEAN)
-COOKIE_SAMESITE = env.choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
+COOKIE_SAMESITE = env.read_choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
     env.stop("COOKIE_SAMESITE", "None requires COOKIE_SECURE=true, or browsers drop the cookie")
 LINKS = {  # on every page and in every mail
@@ -52,17 +53,17 @@ LINKS = {  # on every page and in every mail
 }
 LINKS = {name: url for name, url in LINKS.items() if url}
 
-ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 3600)
-REFRESH_TOKEN_SECONDS = env.integer("REFRESH_TOKEN_SECONDS", 86400)
-SESSION_MAX_SECONDS = env.integer("SESSION_MAX_SECONDS", 2592000)
+ACCESS_TOKEN_SECONDS = env.read_integer("ACCESS_TOKEN_SECONDS", 3600)
+REFRESH_TOKEN_SECONDS = env.read_integer("REFRESH_TOKEN_SECONDS", 86400)
+SESSION_MAX_SECONDS = env.read_integer("SESSION_MAX_SECONDS", 2592000)
 JWT_ISSUER = env.read("JWT_ISSUER", "consulting-management", env.TEXT)
-JWT_LEEWAY_SECONDS = env.integer("JWT_LEEWAY_SECONDS", 5, low=0, high=300)
-PASSWORD_MIN_LENGTH = env.integer("PASSWORD_MIN_LENGTH", 8, low=8, high=64)
+JWT_LEEWAY_SECONDS = env.read_integer("JWT_LEEWAY_SECONDS", 5, low=0, high=300)
+PASSWORD_MIN_LENGTH = env.read_integer("PASSWORD_MIN_LENGTH", 8, low=8, high=64)
 PASSWORD_REJECT_COMMON = env.read("PASSWORD_REJECT_COMMON", "false", env.BOOLEAN)
 PASSWORD_BREACH_FILE = env.read("PASSWORD_BREACH_FILE", "", env.BREACH_FILE)
-PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkeys("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
+PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkey_domain("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
 STAFF_SECOND_FACTOR = env.read("STAFF_SECOND_FACTOR", "false", env.BOOLEAN)
-SSO_SESSION_SECONDS = env.integer("SSO_SESSION_SECONDS", 43200)
+SSO_SESSION_SECONDS = env.read_integer("SSO_SESSION_SECONDS", 43200)
 SSO_PRIVATE_ISSUERS = env.read("SSO_PRIVATE_ISSUERS", "", env.ORIGINS)
 DNS_SERVERS = env.read("DNS_SERVERS", "", env.NAME_SERVERS)  # none: the machine's
 ASSISTANTS = env.read("ASSISTANTS", "true", env.BOOLEAN)
@@ -70,23 +71,24 @@ ASSISTANT_METADATA_DOCUMENTS = env.read("ASSISTANT_METADATA_DOCUMENTS", "true", 
 METADATA_DOCUMENTS_TEST_AUTHORITY = None  # tests: the CA file of their server on loopback
 ASSISTANT_REDIRECT_SCHEMES = env.read("ASSISTANT_REDIRECT_SCHEMES", "", env.PRIVATE_SCHEMES)
 
-RATE_LIMIT_AUTHENTICATED = env.integer("RATE_LIMIT_AUTHENTICATED", 300)
-RATE_LIMIT_PUBLIC = env.integer("RATE_LIMIT_PUBLIC", 300)
-RATE_LIMIT_CREDENTIAL = env.integer("RATE_LIMIT_CREDENTIAL", 10)
+RATE_LIMIT_AUTHENTICATED = env.read_integer("RATE_LIMIT_AUTHENTICATED", 300)
+RATE_LIMIT_PUBLIC = env.read_integer("RATE_LIMIT_PUBLIC", 300)
+RATE_LIMIT_CREDENTIAL = env.read_integer("RATE_LIMIT_CREDENTIAL", 10)
 RATE_LIMIT_CREDENTIAL_NETWORKS = env.read("RATE_LIMIT_CREDENTIAL_NETWORKS", "", env.NETWORK_LIMITS)
 RATE_LIMIT_DRY_RUN = env.read("RATE_LIMIT_DRY_RUN", "", env.LENIENT_TIERS)
-RATE_LIMIT_WINDOW_SECONDS = env.integer("RATE_LIMIT_WINDOW_SECONDS", 60, high=86400)
-LIMITER_PROCESSES = env.integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURRENCY
-LOCKOUT_THRESHOLD = env.integer("LOCKOUT_THRESHOLD", 5)
-LOCKOUT_SECONDS = env.integer("LOCKOUT_SECONDS", 900, high=30 * 86400)
+RATE_LIMIT_WINDOW_SECONDS = env.read_integer("RATE_LIMIT_WINDOW_SECONDS", 60, high=86400)
+LIMITER_PROCESSES = env.read_integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURRENCY
+LOCKOUT_THRESHOLD = env.read_integer("LOCKOUT_THRESHOLD", 5)
+LOCKOUT_SECONDS = env.read_integer("LOCKOUT_SECONDS", 900, high=30 * 86400)
 DEVICE_LOCKOUT = env.read("DEVICE_LOCKOUT", "false", env.BOOLEAN)
 
-SIGNUP_LINK_SECONDS = env.integer("SIGNUP_LINK_SECONDS", 86400)
-INVITATION_SECONDS = env.integer("INVITATION_SECONDS", 604800)
-PASSWORD_CHANGE_SECONDS = env.integer("PASSWORD_CHANGE_SECONDS", 3600)
-MAIL_PER_ADDRESS_PER_HOUR = env.integer("MAIL_PER_ADDRESS_PER_HOUR", 5)
-INVITATIONS_PER_DAY = env.integer("INVITATIONS_PER_DAY", 200)
-AUDIT_KEEP_DAYS = env.integer("AUDIT_KEEP_DAYS", 400, high=36500)
+SIGNUP_LINK_SECONDS = env.read_integer("SIGNUP_LINK_SECONDS", 86400)
+INVITATION_SECONDS = env.read_integer("INVITATION_SECONDS", 604800)
+PASSWORD_CHANGE_SECONDS = env.read_integer("PASSWORD_CHANGE_SECONDS", 3600)
+MAIL_PER_ADDRESS_PER_HOUR = env.read_integer("MAIL_PER_ADDRESS_PER_HOUR", 5)
+INVITATIONS_PER_DAY = env.read_integer("INVITATIONS_PER_DAY", 200)
+AUDIT_KEEP_DAYS = env.read_integer("AUDIT_KEEP_DAYS", 400, high=36500)
+MISSPELT_NAMES = env.misspelt_names()
 
 # ---- Django ----------------------------------------------------------------------------------
 
@@ -143,7 +145,7 @@ WHITENOISE_USE_FINDERS = True  # no collectstatic step between an upgrade and it
 EMAIL_TIMEOUT = 10
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 # A proxy redirects to HTTPS; HSTS for subdomains and preload lists is the domain owner's decision.
-SILENCED_SYSTEM_CHECKS = ["security.W008", "security.W005", "security.W021"]
+SILENCED_SYSTEM_CHECKS += ["security.W008", "security.W005", "security.W021"]
 
 # ---- Database and Redis ----------------------------------------------------------------------
 # A host that does not answer is given up after two seconds. config.wsgi adds what requests need.
@@ -263,4 +265,4 @@ LOGGING: dict[str, Any] = {
 if SENTRY_DSN:
     from config import sentry
 
-    sentry.start(SENTRY_DSN, f"{VERSION}+{COMMIT}")
+    sentry.start_reporting(SENTRY_DSN, f"{VERSION}+{COMMIT}")

@@ -20,15 +20,15 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     return django_application(environ, start_response)
 
 
-def load() -> None:
+def prepare_process() -> None:
     """Import every view, compute the dummy hash and read the signing keys before workers fork."""
     import config.urls  # noqa: F401
     from accounts.models import Connection
-    from keys.cache import prepare
+    from keys.cache import prepare_keys
     from signin import login
 
     login.dummy_hash()
-    prepare()
+    prepare_keys()
     with suppress(Error):  # the database may come later
         Connection.objects.encrypt_anew()
     connections.close_all()  # each process opens its own
@@ -36,4 +36,4 @@ def load() -> None:
     settings.DATABASES["default"] |= settings.DATABASE_OF_REQUESTS
 
 
-load()
+prepare_process()

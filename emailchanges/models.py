@@ -22,7 +22,7 @@ from mail.errors import InvalidLink, LinkOfAnotherUser
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
-from mail.words import harmless
+from mail.words import harmless_name
 from throttling.models import Lockout
 
 
@@ -53,7 +53,7 @@ def set_email(user: User, email: str, actor: User | None, **changes: object) -> 
 def end_links(email: str) -> None:
     """End the open links that were mailed to a former address. Links that are being used at this
     moment are skipped: their use fails, since the user has another address."""
-    for model in EmailedLink.kinds():
+    for model in EmailedLink.models_by_label().values():
         if model.ends_with_the_email:
             links = model._default_manager.live().filter(email=email)
             free = links.select_for_update(skip_locked=True).values_list("pk", flat=True)
@@ -105,8 +105,8 @@ class EmailChange(EmailedLink):
         return self.user.is_protected
 
     @classmethod
-    def request(cls, user: User, email: str) -> None:
-        """Queue a link to the new address and a notice to the old one. The mail worker finds out
+    def request_link(cls, user: User, email: str) -> None:
+        """Queue a link to the new address and a notice to the old one. The worker finds out
         whether the address is taken, so the answer does not depend on it."""
         if user.must_use_provider:
             raise EmailFromProvider
@@ -116,7 +116,7 @@ class EmailChange(EmailedLink):
             if not same.select_for_update().exists():
                 raise NotAuthenticated  # erased or signed out just now, or of another address
             about = {"user": str(user.pk), "old": user.email, "token_version": version}
-            if OutgoingMail.objects.request(cls, email, user.language, about, str(user.pk)):
+            if OutgoingMail.objects.request_mail(cls, email, user.language, about, str(user.pk)):
                 trail.record(Kind.EMAIL_CHANGE_REQUESTED, actor=user, new=email)
                 user.send_notice("email_change_requested", new=email)
 
@@ -140,7 +140,7 @@ class EmailChange(EmailedLink):
         """Delete the mails to the addresses that these users asked for, which may be others'."""
         links = cls.objects.filter(user__in=users).values("pk")
         OutgoingMail.objects.filter(link_id__in=links).delete()
-        requests = OutgoingMail.objects.unended().filter(kind=cls._meta.label_lower)
+        requests = OutgoingMail.objects.still_waiting().filter(kind=cls._meta.label_lower)
         requests.filter(context__user__in=[str(user.pk) for user in users]).delete()
 
     def is_outlived_by(self, user: User) -> bool:
@@ -172,7 +172,7 @@ class EmailChange(EmailedLink):
             user.send_notice("email_is_changed", old=self.old_email, new=self.email)
 
     def mail_context(self) -> dict[str, object]:
-        return {"old": harmless(self.old_email)}
+        return {"old": harmless_name(self.old_email)}
 
 
 class UndoEmailChange(EmailedLink):
@@ -195,7 +195,7 @@ class UndoEmailChange(EmailedLink):
         verbose_name_plural = "undo links for e-mail changes"
 
     @classmethod
-    def life(cls) -> timedelta:
+    def lifetime(cls) -> timedelta:
         return cls.LIFE
 
     @property
@@ -222,4 +222,4 @@ class UndoEmailChange(EmailedLink):
             user.send_notice("email_change_undone", new=self.new_email)
 
     def mail_context(self) -> dict[str, object]:
-        return {"new": harmless(cast(str, self.new_email))}
+        return {"new": harmless_name(cast(str, self.new_email))}

@@ -5,7 +5,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailFromProvider, EmailTaken
-from accounts.generics import CredentialView, ProtectedView, SignedInRequest, valid
+from accounts.generics import CredentialView, ProtectedView, SignedInRequest, validated_body
 from base.openapi import Raises
 from emailchanges.models import EmailChange, UndoEmailChange
 from emailchanges.serializers import EmailChangeSerializer
@@ -16,7 +16,7 @@ from throttling.views import CredentialThrottle
 
 
 class EmailChangesView(ProofView):
-    """POST /auth/email-changes: queue a link to the new address. The mail worker finds out whether
+    """POST /auth/email-changes: queue a link to the new address. The worker finds out whether
     it is taken, so the answer does not depend on it."""
 
     serializer_class = EmailChangeSerializer
@@ -30,9 +30,9 @@ class EmailChangesView(ProofView):
         responses={200: Message, 403: PROOF_NEEDED, 409: Raises(EmailFromProvider)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        EmailChange.request(request.user, self.prove()["email"])
-        said = "If the address can be used, a link is on its way to it."
-        return Response(Message({"message": said}).data)
+        EmailChange.request_link(request.user, self.reauthenticate_caller()["email"])
+        message = "If the address can be used, a link is on its way to it."
+        return Response(Message({"message": message}).data)
 
 
 class RedeemView(ProtectedView):
@@ -54,7 +54,7 @@ class RedeemView(ProtectedView):
         },
     )
     def post(self, request: SignedInRequest) -> Response:
-        link = EmailChange.objects.find(valid(TokenSerializer, request)["token"])
+        link = EmailChange.objects.find_by_token(validated_body(TokenSerializer, request)["token"])
         link.redeem(request.user)
         return Response(status=204)
 
@@ -71,5 +71,7 @@ class UndoView(CredentialView):
         responses={204: None, 400: Raises(InvalidLink), 409: Raises(EmailFromProvider)},
     )
     def post(self, request: Request) -> Response:
-        UndoEmailChange.objects.find(valid(TokenSerializer, request)["token"]).redeem()
+        UndoEmailChange.objects.find_by_token(
+            validated_body(TokenSerializer, request)["token"]
+        ).redeem()
         return Response(status=204)

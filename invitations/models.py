@@ -28,7 +28,7 @@ from mail.budget import DAY, HOUR, MailBudget
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
 from mail.outbox import OutgoingMail
-from mail.words import harmless
+from mail.words import harmless_name
 
 
 class Status(models.TextChoices):
@@ -61,7 +61,7 @@ class InvitationQuerySet(LinkQuerySet):
 
     def with_mail(self) -> Self:
         """Invitations with `mail`."""
-        return self.annotate(mail=Subquery(OutgoingMail.objects.deliveries(OuterRef("pk"))))
+        return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
 
     def search(self, text: str) -> Self:
         """Invitations whose address contains each of the text's first words."""
@@ -87,10 +87,10 @@ class InvitationQuerySet(LinkQuerySet):
             consultant_id=consultant_id,
             language=language or inviter.language,
         )
-        self.add(invitation, inviter)
+        self.create_and_mail(invitation, inviter)
         return invitation
 
-    def add(self, invitation: "Invitation", actor: User | None) -> None:
+    def create_and_mail(self, invitation: "Invitation", actor: User | None) -> None:
         """Save a new invitation, and queue its mail. Raises as `check_and_count`."""
         with transaction.atomic():
             self.check_and_count(invitation, actor)
@@ -99,7 +99,7 @@ class InvitationQuerySet(LinkQuerySet):
     def save_and_mail(self, invitation: "Invitation", actor: User | None) -> None:
         """Save and mail an invitation that `check_and_count` accepted in this transaction."""
         invitation.save(force_insert=True)
-        invitation.record(Kind.INVITATION_CREATED, actor)
+        invitation.record_step(Kind.INVITATION_CREATED, actor)
         OutgoingMail.objects.queue_link(invitation)
 
     def check_and_count(self, invitation: "Invitation", actor: User | None) -> None:
@@ -132,7 +132,7 @@ class InvitationQuerySet(LinkQuerySet):
         revoked = []
         for invitation in sent.select_for_update():
             if self.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()):
-                invitation.record(Kind.INVITATION_REVOKED, actor)
+                invitation.record_step(Kind.INVITATION_REVOKED, actor)
                 revoked.append(invitation.email)
         return revoked
 
@@ -152,7 +152,7 @@ class InvitationQuerySet(LinkQuerySet):
 
 def expiry() -> datetime:
     """The expiry of an invitation that is created or resent now."""
-    return timezone.now() + Invitation.life()
+    return timezone.now() + Invitation.lifetime()
 
 
 def count_mail(account_id: UUID, email: str) -> None:
@@ -161,10 +161,15 @@ def count_mail(account_id: UUID, email: str) -> None:
     Only the company's own mails count, so that admins learn nothing about mails that others asked
     for.
     """
-    to_email = MailBudget.objects.take(f"invitations {account_id} {canonical_email(email)}", HOUR)
+    to_email = MailBudget.objects.count_one(
+        f"invitations {account_id} {canonical_email(email)}", HOUR
+    )
     if to_email > settings.MAIL_PER_ADDRESS_PER_HOUR:
         raise MailLimitReached
-    if MailBudget.objects.take(f"invitations {account_id}", DAY) > settings.INVITATIONS_PER_DAY:
+    if (
+        MailBudget.objects.count_one(f"invitations {account_id}", DAY)
+        > settings.INVITATIONS_PER_DAY
+    ):
         raise InvitationLimitReached
 
 
@@ -234,9 +239,9 @@ class Invitation(EmailedLink):
     @cached_property
     def mail(self) -> str | None:
         """The state of its mail; None once that is pruned."""
-        return OutgoingMail.objects.deliveries(self.pk).first()
+        return OutgoingMail.objects.newest_delivery(self.pk).first()
 
-    def record(self, kind: Kind, actor: User | None = None) -> None:
+    def record_step(self, kind: Kind, actor: User | None = None) -> None:
         """Record a step of the invitation in the audit log, in the step's transaction."""
         trail.record(
             kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
@@ -258,7 +263,7 @@ class Invitation(EmailedLink):
             count_mail(self.account_id, self.email)
             if not same.update(generation=F("generation") + 1, expires_at=expiry()):
                 raise InvitationClosed
-            self.record(Kind.INVITATION_RESENT, actor)
+            self.record_step(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.queue_link(self)
         self.refresh_from_db()
         vars(self).pop("mail", None)
@@ -270,7 +275,7 @@ class Invitation(EmailedLink):
         with transaction.atomic():
             if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
                 raise InvitationClosed
-            self.record(Kind.INVITATION_REVOKED, actor)
+            self.record_step(Kind.INVITATION_REVOKED, actor)
 
     def accept(self, first_name: str, last_name: str, password: str, language: str) -> User:
         """Use the link up and create the user; `password` is a hash. In the caller's transaction.
@@ -284,7 +289,7 @@ class Invitation(EmailedLink):
         sender = self.invited_by
         if sender and not (sender.may_invite and sender.can_manage(account)):
             raise InvalidLink
-        user: User = User.objects.register(
+        user: User = User.objects.register_user(
             account_id=self.account_id,
             email=self.email,
             first_name=first_name,
@@ -304,6 +309,6 @@ class Invitation(EmailedLink):
         by = self.invited_by
         return {
             "welcome": not User.objects.filter(account=self.account_id).exists(),
-            "company": harmless(self.account.name),
-            "inviter": harmless(by.get_full_name() or by.email) if by else "",
+            "company": harmless_name(self.account.name),
+            "inviter": harmless_name(by.get_full_name() or by.email) if by else "",
         }

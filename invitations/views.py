@@ -14,12 +14,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailTaken, SignInAtProvider
-from accounts.generics import AdminView, Data, SignedInRequest, valid, valid_query
+from accounts.generics import AdminView, Data, SignedInRequest, validated_body, validated_query
 from accounts.models import User
 from audit.models import Kind
 from base.emails import MAX_LENGTH
 from base.openapi import Raises
-from base.origin import printable
+from base.origin import printable_text
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
@@ -62,26 +62,26 @@ class InvitationsView(AdminView, ListAPIView):
     )
     def post(self, request: SignedInRequest) -> Response:
         if "invitations" in request.data:
-            several = valid(InviteSeveralSerializer, request)["invitations"]
-            items = [self.outcome(request, body, first=n == 0) for n, body in enumerate(several)]
+            several = validated_body(InviteSeveralSerializer, request)["invitations"]
+            items = [self.answer_item(request, one, first=n == 0) for n, one in enumerate(several)]
             return Response({"items": items})
-        return Response(self.invite(request, request.data), 201)
+        return Response(self.invite_one(request, request.data), 201)
 
-    def invite(self, request: SignedInRequest, body: Data) -> dict[str, object]:
+    def invite_one(self, request: SignedInRequest, body: Data) -> dict[str, object]:
         """Invite by one body; returns it as InvitationSerializer represents it."""
         checked = InviteSerializer(data=body)
         checked.is_valid(raise_exception=True)
         invitation = Invitation.objects.invite(request.user, **checked.validated_data)
         return dict(InvitationSerializer(invitation).data)
 
-    def outcome(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
+    def answer_item(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
         """The answer for one of several: that of `invite`, or the address and the error."""
         try:
             if not first:  # counted with the request
                 self.count_one_more(request)
-            return self.invite(request, body)
+            return self.invite_one(request, body)
         except (APIException, PermissionDenied) as error:
-            email = printable(str(body.get("email", "")), MAX_LENGTH)
+            email = printable_text(str(body.get("email", "")), MAX_LENGTH)
             return {"email": email} | self.handle_exception(error).data
 
     @extend_schema(
@@ -94,7 +94,7 @@ class InvitationsView(AdminView, ListAPIView):
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
-        wanted = valid_query(InvitationFilterSerializer, self.request)
+        wanted = validated_query(InvitationFilterSerializer, self.request)
         invitations = Invitation.objects.filter(account=self.request.user.account_id)
         if "status" in wanted:
             invitations = invitations.in_status(wanted["status"])
@@ -113,10 +113,10 @@ class InvitationView(AdminView):
         responses={204: None, 409: Raises(InvitationClosed)},
     )
     def delete(self, request: SignedInRequest, invitation_id: UUID) -> Response:
-        self.invitation(request, invitation_id).revoke(request.user)
+        self.get_invitation_or_404(request, invitation_id).revoke(request.user)
         return Response(status=204)
 
-    def invitation(self, request: SignedInRequest, invitation_id: UUID) -> Invitation:
+    def get_invitation_or_404(self, request: SignedInRequest, invitation_id: UUID) -> Invitation:
         invitations = Invitation.objects.select_related("account")
         company = request.user.account_id
         found: Invitation = get_object_or_404(invitations, pk=invitation_id, account=company)
@@ -139,7 +139,7 @@ class ResendView(InvitationView):
         },
     )
     def post(self, request: SignedInRequest, invitation_id: UUID) -> Response:
-        invitation = self.invitation(request, invitation_id)
+        invitation = self.get_invitation_or_404(request, invitation_id)
         invitation.resend(request.user)
         return Response(InvitationSerializer(invitation).data)
 

@@ -30,7 +30,7 @@ class SigningKeys:
             raise OperationalError("the signing keys have not been read yet")
         return self.keys
 
-    def unreadable(self) -> list[str]:
+    def unreadable_kids(self) -> list[str]:
         """The kids of the keys that this host cannot decrypt."""
         return [kid for kid, key in self.current().items() if key.private is None]
 
@@ -68,7 +68,7 @@ class SigningKeys:
 signing_keys = SigningKeys()
 
 
-def prepare() -> None:
+def prepare_keys() -> None:
     """At a server's start: make the first key, encrypt all with SECRET_KEY, and read them. Ends the
     process with one line if none can be decrypted, since all users would be signed out."""
     try:

@@ -18,7 +18,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from audit import trail
 from audit.models import Kind
-from base.secret_key import fernet
+from base.secret_key import fernet_for
 
 PURPOSE = "signing keys"
 READ_SECONDS = 2  # how often each process reads the keys
@@ -28,7 +28,7 @@ class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
         """Add a new key that signs after `delay` seconds, by the database's clock."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        key = SigningKey.of(private, Now() + timedelta(seconds=delay))
+        key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():
             key.save()
             key.refresh_from_db()
@@ -57,10 +57,10 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         """Encrypt every key with SECRET_KEY, so that SECRET_KEY_FALLBACKS are no longer needed."""
         for key in self.all():
             if key.private:
-                new = fernet(PURPOSE).rotate(key.private_key).decode()
+                new = fernet_for(PURPOSE).rotate(key.private_key).decode()
                 self.filter(kid=key.kid).update(private_key=new)
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete the keys whose last token has expired; returns their number. The allowed clock
         skew counts at both ends."""
         life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
@@ -92,7 +92,7 @@ class SigningKey(models.Model):
         return self.kid
 
     @classmethod
-    def of(cls, private: rsa.RSAPrivateKey, signs_from: Any = None) -> "SigningKey":
+    def from_private_key(cls, private: rsa.RSAPrivateKey, signs_from: Any = None) -> "SigningKey":
         """A row for the key, not saved. Its `kid` is the key's thumbprint (RFC 7638)."""
         members = RSAAlgorithm.to_jwk(private.public_key(), as_dict=True)
         required = {name: members[name] for name in ("e", "kty", "n")}
@@ -101,7 +101,7 @@ class SigningKey(models.Model):
         jwk = required | {"kid": kid, "use": "sig", "alg": "RS256"}
         encoding, form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8
         der = private.private_bytes(encoding, form, serialization.NoEncryption())
-        encrypted = fernet(PURPOSE).encrypt(der).decode()
+        encrypted = fernet_for(PURPOSE).encrypt(der).decode()
         return cls(kid=kid, public_jwk=jwk, private_key=encrypted, signs_from=signs_from)
 
     @cached_property
@@ -113,7 +113,7 @@ class SigningKey(models.Model):
     def private(self) -> rsa.RSAPrivateKey | None:
         """None where neither SECRET_KEY nor a fallback decrypts it. Takes 45 ms."""
         try:
-            der = fernet(PURPOSE).decrypt(self.private_key)
+            der = fernet_for(PURPOSE).decrypt(self.private_key)
         except InvalidToken:
             return None
         private = serialization.load_der_private_key(der, password=None)

@@ -17,13 +17,13 @@ from mail.outbox import OutgoingMail, State
 @admin.register(OutgoingMail)
 class OutgoingMailAdmin(ReadOnlyAdmin):
     heading = "Mail"
-    list_display = ["created_at", "email", "about", "state", "attempts", "problem", "sent_at"]
+    list_display = ["created_at", "email", "kind_label", "state", "attempts", "problem", "sent_at"]
     list_filter = ["state"]
     search_fields = ["email__startswith"]
     actions = ["try_again"]
 
     @admin.display(description="kind")
-    def about(self, mail: OutgoingMail) -> str:
+    def kind_label(self, mail: OutgoingMail) -> str:
         return mail.kind_name.capitalize()
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
@@ -33,9 +33,11 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         actor = cast(trail.Actor, request.user)
         with transaction.atomic():
-            links = [model._meta.label_lower for model in EmailedLink.kinds()]
+            links = EmailedLink.models_by_label()
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=PREFIX)
             states = [State.READY, State.FAILED, State.REFUSED]
             mails = queryset.filter(decided, state__in=states)
-            said = "{} will be tried again."
-            self.take(request, mails.select_for_update(), lambda mail: mail.try_again(actor), said)
+            message = "{} will be tried again."
+            self.apply_to_each(
+                request, mails.select_for_update(), lambda mail: mail.try_again(actor), message
+            )

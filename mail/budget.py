@@ -6,7 +6,7 @@ from django.db import connections, models
 from django.utils import timezone
 
 from base.batches import delete_in_batches
-from base.secret_key import mac
+from base.secret_key import mac_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -21,11 +21,11 @@ RETURNING used
 
 def budget_key(name: str) -> str:
     """The name as it is stored: a keyed hash, so that no addresses of erased users are kept."""
-    return mac("mail.budget", name).hex()
+    return mac_of("mail.budget", name).hex()
 
 
 class MailBudgetManager(models.Manager["MailBudget"]):
-    def take(self, name: str, window: timedelta) -> int:
+    def count_one(self, name: str, window: timedelta) -> int:
         """Count one more; returns its number in the window: 1, 2, 3 and so on.
 
         A window begins with its first mail. One statement, so that parallel calls are counted
@@ -38,7 +38,7 @@ class MailBudgetManager(models.Manager["MailBudget"]):
             cursor.execute(TAKE, values)
             return int(cursor.fetchone()[0])
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete counts that no window needs; returns their number."""
         return delete_in_batches(self.filter(begun_at__lte=timezone.now() - DAY))
 

@@ -1,4 +1,4 @@
-"""Heartbeat: when the mail worker last made a round, and when it last pruned."""
+"""Heartbeat: when the worker last made a round, and when it last pruned."""
 
 from datetime import timedelta
 
@@ -9,16 +9,16 @@ SILENT_AFTER = timedelta(minutes=10)  # one mail to a server that hangs takes le
 
 
 class HeartbeatManager(models.Manager["Heartbeat"]):
-    def beat(self, name: str) -> None:
+    def record_done(self, name: str) -> None:
         """Record that this work was done now."""
         self.update_or_create(name=name, defaults={"at": timezone.now()})
 
-    def beat_round(self) -> None:
+    def record_round(self) -> None:
         """Record a round, at most every ten seconds."""
-        if self.age("round") >= timedelta(seconds=10):
-            self.beat("round")
+        if self.time_since("round") >= timedelta(seconds=10):
+            self.record_done("round")
 
-    def age(self, name: str) -> timedelta:
+    def time_since(self, name: str) -> timedelta:
         """Time since the work was last done; timedelta.max if never."""
         at = self.filter(name=name).values_list("at", flat=True).first()
         return timezone.now() - at if at else timedelta.max

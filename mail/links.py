@@ -1,6 +1,7 @@
 """E-mailed one-time links, whose tokens are not stored."""
 
 import base64
+import functools
 import re
 import uuid
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from django.utils import timezone
 
 from base.batches import delete_in_batches
 from base.emails import CanonicalEmailField
-from base.secret_key import is_mac, mac
+from base.secret_key import is_mac, mac_of
 from mail.errors import InvalidLink
 
 KEPT_FOR = timedelta(days=30)  # after a link ends, so that support can look it up
@@ -32,20 +33,20 @@ class LinkQuerySet(models.QuerySet[Any]):
         """End every usable link; returns their number. Their waiting mails will be dropped."""
         return self.live().update(expires_at=timezone.now())
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete the links that ended 30 days ago; returns their number. Links that old without an
         expiry are also dead: their mails were given up long before."""
         then = timezone.now() - KEPT_FOR
         never_sent = Q(expires_at=None, created_at__lte=then)
         return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=then)))
 
-    def find(self, token: str) -> Any:
+    def find_by_token(self, token: str) -> Any:
         """The live link of a token. Raises InvalidLink for any other token."""
         if not TOKEN.fullmatch(token):
             raise InvalidLink
         octets = base64.urlsafe_b64decode(token)
         link = self.live().filter(pk=UUID(bytes=octets[:16])).first()
-        if link is None or not is_mac(octets[16:], *link.signed):
+        if link is None or not is_mac(octets[16:], *link.mac_input):
             raise InvalidLink
         return link
 
@@ -87,13 +88,13 @@ class EmailedLink(models.Model):
         return False
 
     @property
-    def signed(self) -> tuple[str, str]:
+    def mac_input(self) -> tuple[str, str]:
         """The input of the token's MAC: a salt and a text."""
         return f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}"
 
     @property
     def token(self) -> str:
-        return base64.urlsafe_b64encode(self.pk.bytes + mac(*self.signed)).decode()
+        return base64.urlsafe_b64encode(self.pk.bytes + mac_of(*self.mac_input)).decode()
 
     @property
     def url(self) -> str:
@@ -101,21 +102,23 @@ class EmailedLink(models.Model):
         return f"{settings.FRONTEND_URL}/{self.page}#token={self.token}"
 
     @staticmethod
-    def kinds() -> list[type["EmailedLink"]]:
-        """Every kind of link."""
-        return [model for model in apps.get_models() if issubclass(model, EmailedLink)]
+    @functools.cache
+    def models_by_label() -> dict[str, type["EmailedLink"]]:
+        """Every kind of link, by the label that mails name it with."""
+        links = (model for model in apps.get_models() if issubclass(model, EmailedLink))
+        return {model._meta.label_lower: model for model in links}
 
     @staticmethod
     def end_all_of(user_id: UUID) -> None:
         """End every open link of a user, for changes after which access to the mailbox proves
         nothing any more. In the caller's transaction; waits for links that are being used."""
-        for model in EmailedLink.kinds():
+        for model in EmailedLink.models_by_label().values():
             if any(field.name == "user" for field in model._meta.fields):
                 links: Any = model._default_manager
                 links.filter(user=user_id).end_all()
 
     @classmethod
-    def life(cls) -> timedelta:
+    def lifetime(cls) -> timedelta:
         return timedelta(seconds=getattr(settings, cls.seconds_setting))
 
     def is_live(self) -> bool:
@@ -137,7 +140,7 @@ class EmailedLink(models.Model):
     def mail_was_sent(self, now: datetime) -> None:
         """Start the link's life, unless it has already begun."""
         unsent = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
-        unsent.update(expires_at=now + self.life())
+        unsent.update(expires_at=now + self.lifetime())
 
     @classmethod
     def for_mail(cls, mail: Any) -> Self | None:

@@ -15,7 +15,7 @@ from django.utils import timezone, translation
 
 from mail.links import EmailedLink
 from mail.notices import Notice
-from mail.words import harmless
+from mail.words import harmless_name
 
 # Parts of a User-Agent header. The first match counts, since most browsers also name older ones.
 # The client chooses the header.
@@ -30,7 +30,7 @@ def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, objec
     """When and from where a mail was requested, for its templates: `when`, `address`, `browser` and
     `system`, "" if unknown. `origin` is that of the OutgoingMail."""
     browser, system = browser_and_system(origin.get("agent", ""))
-    address = harmless(origin.get("address", ""))
+    address = harmless_name(origin.get("address", ""))
     return {"when": when, "address": address, "browser": browser, "system": system}
 
 
@@ -42,39 +42,39 @@ def browser_and_system(agent: str) -> list[str]:
 
 def link_context(link: EmailedLink) -> dict[str, object]:
     """The context of every template of a mail with a link."""
-    life = link.expires_at - timezone.now() if link.expires_at else link.life()
+    life = link.expires_at - timezone.now() if link.expires_at else link.lifetime()
     minutes = math.ceil(life / timedelta(minutes=1))
     days = minutes // (24 * 60)
     lock = math.ceil(settings.LOCKOUT_SECONDS / 60)
     return {"url": link.url, "minutes": minutes, "hours": minutes // 60, "days": days, "lock": lock}
 
 
-def preheader(text: str) -> str:
+def inbox_preview(text: str) -> str:
     """The preview that an inbox shows next to the subject: the text after the greeting."""
     greeting, _, rest = text.partition("\n\n")
-    said = textwrap.shorten(rest.partition("\n\n")[0] or greeting, 140, placeholder="…")
-    return said[:1].upper() + said[1:]
+    preview = textwrap.shorten(rest.partition("\n\n")[0] or greeting, 140, placeholder="…")
+    return preview[:1].upper() + preview[1:]
 
 
-def render(matter: EmailedLink | Notice, layout: str, context: Mapping[str, object]) -> str:
+def render_layout(content: EmailedLink | Notice, layout: str, context: Mapping[str, object]) -> str:
     """One layout of templates/emails/parts, filled with the blocks of the mail's own template."""
     layout = f"emails/parts/{layout}"
-    return render_to_string(f"emails/{matter.mail_name}.txt", {**context, "layout": layout})
+    return render_to_string(f"emails/{content.mail_name}.txt", {**context, "layout": layout})
 
 
-def compose(
-    mail_id: UUID, matter: EmailedLink | Notice, language: str, told: Mapping[str, object]
+def compose_mail(
+    mail_id: UUID, content: EmailedLink | Notice, language: str, origin: Mapping[str, object]
 ) -> EmailMultiAlternatives:
-    """A message with subject, text and HTML in `language`. `told` comes from `origin_context`."""
-    context = {**told, **(link_context(matter) if isinstance(matter, EmailedLink) else {})}
-    context |= {"links": settings.LINKS} | matter.mail_context()
+    """A message with subject, text and HTML in `language`. `origin` comes from `origin_context`."""
+    context = {**origin, **(link_context(content) if isinstance(content, EmailedLink) else {})}
+    context |= {"links": settings.LINKS} | content.mail_context()
     with translation.override(language):
-        subject = " ".join(render(matter, "subject.txt", context).split())
-        text = BLANK_LINES.sub("\n\n", render(matter, "mail.txt", context))
-        context |= {"language": language, "title": subject, "preheader": preheader(text)}
-        html = render(matter, "mail.html", context)
+        subject = " ".join(render_layout(content, "subject.txt", context).split())
+        text = BLANK_LINES.sub("\n\n", render_layout(content, "mail.txt", context))
+        context |= {"language": language, "title": subject, "preheader": inbox_preview(text)}
+        html = render_layout(content, "mail.html", context)
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
-    message = EmailMultiAlternatives(subject, text, to=[matter.email])
+    message = EmailMultiAlternatives(subject, text, to=[content.email])
     message.attach_alternative(html, "text/html")
     # RFC 3834: no out-of-office replies. The same id lets mail systems recognise a repeat.
     message.extra_headers = {

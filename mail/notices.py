@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mail.words import harmless
+from mail.words import harmless_name
 
 PREFIX = "notice."
 # Mails of these kinds are deleted once sent or given up: they name users who were erased.
@@ -30,14 +30,14 @@ class Notice:
         return self.kind
 
     def mail_context(self) -> dict[str, object]:
-        return {name: shown(value) for name, value in self.context.items()}
+        return {name: harmless_value(value) for name, value in self.context.items()}
 
     def mail_was_sent(self, now: datetime) -> None:
         """Does nothing: a notice has no link."""
 
 
-def shown(value: object) -> object:
+def harmless_value(value: object) -> object:
     """A value of a context, with its texts made harmless."""
     if isinstance(value, list):
-        return [shown(item) for item in value]
-    return harmless(value) if isinstance(value, str) else value
+        return [harmless_value(item) for item in value]
+    return harmless_name(value) if isinstance(value, str) else value

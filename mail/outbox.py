@@ -10,6 +10,7 @@ accepted the mail and before that is stored is a mail sent twice, with the same 
 import contextlib
 import logging
 import re
+import secrets
 import smtplib
 import uuid
 from collections.abc import Iterable
@@ -24,19 +25,22 @@ from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
 
 from audit import trail
-from audit.models import PATTERN, Kind
+from audit.models import PREFIX_OPCLASS, Kind
 from base.batches import delete_in_batches
 from base.emails import CanonicalEmailField, mailbox_of
 from base.origin import current
 from mail.budget import DAY, HOUR, MailBudget
 from mail.links import KEPT_FOR, EmailedLink
-from mail.message import compose, origin_context
+from mail.message import compose_mail, origin_context
 from mail.notices import FORGOTTEN, PREFIX, Notice
 
 logger = logging.getLogger(__name__)
 
 LEASE = timedelta(minutes=5)  # for one worker to process a mail
 LONGEST_PAUSE = timedelta(minutes=15)
+# Requested mails wait for a random part of this. Otherwise the time between two mails would tell
+# whether those requested in between were sent, so whether their addresses are registered.
+SPREAD = timedelta(seconds=5)
 GIVE_UP_AFTER = timedelta(days=3)
 PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
 NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
@@ -44,7 +48,7 @@ STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
 OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
 
 
-def pause(attempts: int) -> timedelta:
+def retry_pause(attempts: int) -> timedelta:
     """The pause after this many failed attempts: 1 s, 2 s, 4 s … 15 min."""
     return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_PAUSE)
 
@@ -83,16 +87,16 @@ class Queue(NamedTuple):
 
     due: int  # mails that could be sent now
     longest: timedelta  # how long the first of them has been due; zero if there is none
-    put_off: int  # mails that failed and will be tried again later
+    put_off: int  # mails that are due later, mostly since they failed
 
 
 def present_origin() -> dict[str, object]:
     """The origin of the current work, for JSON."""
-    return asdict(current.get().bounded())
+    return asdict(current.get().for_storage())
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
-    def request(
+    def request_mail(
         self,
         kind: type[EmailedLink],
         email: str,
@@ -108,9 +112,10 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         mail is sent: otherwise the limit would reveal which addresses are registered.
         """
         label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
-        number = MailBudget.objects.take(f"{label} {asked_by}{email}", HOUR)
+        number = MailBudget.objects.count_one(f"{label} {asked_by}{email}", HOUR)
         if number <= limit:
-            facts = {"origin": present_origin(), "context": context}
+            due_at = timezone.now() + SPREAD * secrets.randbelow(1000) / 1000
+            facts = {"origin": present_origin(), "context": context, "due_at": due_at}
             self.create(kind=label, email=email, language=language, **facts)
         elif number == limit + 1:  # once an hour: a flood must not fill the log
             logger.warning("more than %d requests an hour for one address: %s", limit, label)
@@ -130,7 +135,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """Queue a notice about a change in this transaction. Beyond NOTICES_PER_HOUR of a kind for
         an address it is dropped."""
         kind = PREFIX + notice.kind
-        if MailBudget.objects.take(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
+        if MailBudget.objects.count_one(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
             return
         self.of_notice(notice).save()
 
@@ -148,7 +153,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             state=State.READY,
         )
 
-    def deliveries(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
+    def newest_delivery(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
         """The state of a link's newest mail, as a query of one value at most: `sent`, `waiting`, or
         `refused`, which includes dropped and given up."""
         never = Q(state__in=[State.FAILED, State.DROPPED, State.REFUSED])
@@ -160,20 +165,20 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         mails = self.filter(link_id=link_id).order_by("-created_at").annotate(delivery=delivery)
         return mails.values_list("delivery", flat=True)[:1]
 
-    def unended(self) -> models.QuerySet["OutgoingMail"]:
+    def still_waiting(self) -> models.QuerySet["OutgoingMail"]:
         """Mails that are not yet decided or sent."""
         return self.filter(state__in=WAITING)
 
     def due(self, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
         """Mails that have been due since then (default: now), the longest first."""
-        return self.unended().filter(due_at__lte=by or timezone.now()).order_by("due_at")
+        return self.still_waiting().filter(due_at__lte=by or timezone.now()).order_by("due_at")
 
-    def queue(self) -> Queue:
+    def measure_queue(self) -> Queue:
         """The waiting mails, counted up to MOST_MAILS_COUNTED by one statement."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
         found = (
-            self.unended()
+            self.still_waiting()
             .order_by("due_at")[:MOST_MAILS_COUNTED]
             .aggregate(
                 due=Count("pk", filter=is_due),
@@ -195,7 +200,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         asked = (until - HOUR - LONGEST_PAUSE, until)
         return self.filter(state=State.FAILED, created_at__range=asked).count()
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete mails dropped a day ago, and mails that ended otherwise 30 days ago.
 
         Dropped mails go sooner, since anyone can request them.
@@ -238,7 +243,7 @@ class OutgoingMail(models.Model):
             ),
             models.Index(fields=["created_at"], name="mail_by_age"),
             models.Index(fields=["link_id"], name="mail_of_link"),
-            models.Index(fields=["email"], name="mail_of_address", opclasses=[PATTERN]),
+            models.Index(fields=["email"], name="mail_of_address", opclasses=[PREFIX_OPCLASS]),
         ]
 
     def __str__(self) -> str:
@@ -259,12 +264,12 @@ class OutgoingMail(models.Model):
     def link_model(self) -> type[EmailedLink]:
         """Raises UnknownKind for a kind of another release. Such mails are tried again later, so
         that a worker of that release can send them during an upgrade or rollback."""
-        for model in EmailedLink.kinds():
-            if model._meta.label_lower == self.kind:
-                return model
-        raise UnknownKind(self.kind)
+        try:
+            return EmailedLink.models_by_label()[self.kind]
+        except KeyError:
+            raise UnknownKind(self.kind) from None
 
-    def link(self) -> EmailedLink | None:
+    def find_link(self) -> EmailedLink | None:
         if self.link_id is None:
             return None
         return self.link_model._default_manager.filter(pk=self.link_id).first()
@@ -274,7 +279,7 @@ class OutgoingMail(models.Model):
         if self.kind.startswith(PREFIX):
             kind = self.kind.removeprefix(PREFIX)
             return Notice(kind, self.email, self.language, self.context or {})
-        link = self.link()
+        link = self.find_link()
         return link if link is not None and link.is_live() else None
 
     def set_state(self, state: State, **fields: object) -> None:
@@ -308,10 +313,10 @@ class OutgoingMail(models.Model):
         try:
             if state == State.REQUESTED:
                 with transaction.atomic():
-                    self.decide()
+                    self.decide_on_request()
                 state = self.state
             if state == State.READY:
-                self.send(server)
+                self.send_through(server)
         except Exception as error:
             with contextlib.suppress(*PROBLEMS):
                 server.close()  # the next mail gets a new connection
@@ -320,49 +325,63 @@ class OutgoingMail(models.Model):
             return not is_trouble_of_server(error)
         return True
 
-    def decide(self) -> None:
-        """Turn a request into a mail that is ready to be sent, or drop it."""
+    def decide_on_request(self) -> None:
+        """Turn a request into a mail that is ready to be sent, or drop it.
+
+        If anyone may request it, it counts before it is known whether there is a link to send, and
+        waits undecided: neither may tell which addresses are registered. Links for users count when
+        sent, or requests for other spellings of a user's address would hold them back.
+        """
+        if self.is_for_anyone and not self.spend_mailbox_budget():
+            return
         link = self.link_model.for_mail(self)
         if link is None:
-            self.has_room()  # counts: an invitation's wait must not tell which addresses have users
             self.set_state(State.DROPPED, problem=NOTHING_TO_SEND)
         else:
             fields = {"link_id": link.pk, "language": link.language}
             self.set_state(State.READY, attempts=1, **fields)
 
-    def send(self, server: BaseEmailBackend) -> None:
-        matter = self.content_to_send()
-        if matter is None:
+    def send_through(self, server: BaseEmailBackend) -> None:
+        content = self.content_to_send()
+        if content is None:
             self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
             return
-        if self.attempts == 1 and not self.has_room():
-            now = timezone.now()
-            is_old_request = self.origin and now - self.created_at >= GIVE_UP_AFTER
-            state = State.DROPPED if is_old_request else State.READY
-            self.set_state(state, due_at=now + HOUR, attempts=0, problem=MAILBOX_IS_FULL)
+        if self.attempts == 1 and not self.is_for_anyone and not self.spend_mailbox_budget():
             return
         facts = origin_context(self.created_at, self.origin)
-        server.send_messages([compose(self.pk, matter, self.language, facts)])
+        server.send_messages([compose_mail(self.pk, content, self.language, facts)])
         now = timezone.now()
         with transaction.atomic():
-            matter.mail_was_sent(now)
+            content.mail_was_sent(now)
             self.set_state(State.SENT, sent_at=now, problem="")
         logger.info("mail %s sent", self.pk)
 
-    def has_room(self) -> bool:
-        """Count the mail against its mailbox's hour, however the address is spelled; False beyond
-        twice MAIL_PER_ADDRESS_PER_HOUR. A flood must not delay what protects an account: links for
-        users only have an hour of their own, and notices count but never wait."""
+    @property
+    def is_for_anyone(self) -> bool:
+        """Whether it was requested for an address that may be anyone's, registered or not."""
+        is_requested = bool(self.origin) and not self.kind.startswith(PREFIX)
+        return is_requested and not self.link_model.is_for_user
+
+    def spend_mailbox_budget(self) -> bool:
+        """Count the mail against its mailbox's hour, however the address is spelled. Beyond twice
+        MAIL_PER_ADDRESS_PER_HOUR it waits for the next hour. A flood must not delay what protects
+        an account: links for users only have an hour of their own, and notices never wait."""
         is_notice = self.kind.startswith(PREFIX)
         whose = "user" if not is_notice and self.link_model.is_for_user else "mailbox"
-        used = MailBudget.objects.take(f"{whose} {mailbox_of(self.email)}", HOUR)
-        return is_notice or used <= 2 * settings.MAIL_PER_ADDRESS_PER_HOUR
+        used = MailBudget.objects.count_one(f"{whose} {mailbox_of(self.email)}", HOUR)
+        if is_notice or used <= 2 * settings.MAIL_PER_ADDRESS_PER_HOUR:
+            return True
+        now = timezone.now()
+        is_old_request = self.origin and now - self.created_at >= GIVE_UP_AFTER
+        state = State.DROPPED if is_old_request else State(self.state)
+        self.set_state(state, due_at=now + HOUR, attempts=0, problem=MAILBOX_IS_FULL)
+        return False
 
     def try_again(self, actor: trail.Actor) -> None:
         """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may
         not act on the recipient, or on its link."""
         actor.require_can_manage_email(self.email)
-        actor.require_can_manage(self.link())
+        actor.require_can_manage(self.find_link())
         self.set_state(State.READY, due_at=timezone.now())
         trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
 
@@ -373,14 +392,14 @@ class OutgoingMail(models.Model):
         attempts, problem = self.attempts, failure_summary(error)
         late = now - self.created_at >= GIVE_UP_AFTER
         state = State.REFUSED if is_final(error) else State.FAILED if late else State(self.state)
-        self.set_state(state, due_at=now + pause(attempts), problem=problem)
+        self.set_state(state, due_at=now + retry_pause(attempts), problem=problem)
         unexpected = None if isinstance(error, PROBLEMS) else error
         logger.warning(
             "mail %s not sent (%s), attempt %d", self.pk, problem, attempts, exc_info=unexpected
         )
 
 
-def reply(error: Exception) -> tuple[int, bytes]:
+def smtp_reply(error: Exception) -> tuple[int, bytes]:
     """A mail server's reply code and text (RFC 5321 §4.2); 0 if it gave none."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return next(iter(error.recipients.values()))
@@ -389,7 +408,7 @@ def reply(error: Exception) -> tuple[int, bytes]:
 
 def failure_summary(error: Exception) -> str:
     """The type of an error, and the mail server's reply code, if any."""
-    code, _ = reply(error)
+    code, _ = smtp_reply(error)
     return type(error).__name__ + (f" {code}" if code else "")
 
 
@@ -399,7 +418,7 @@ def is_final(error: Exception) -> bool:
     Other refusals (5.7.x, 554) may be due to this service: credentials that are wrong for a while
     must not lose the mails of that time.
     """
-    code, words = reply(error)
+    code, words = smtp_reply(error)
     if status := STATUS.match(words):
         return bool(OF_MAILBOX.match(status[0]))
     return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX

@@ -9,7 +9,7 @@ QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')
 LINKABLE = re.compile(r"[.:/@\d]")
 
 
-def harmless(name: str) -> str:
+def harmless_name(name: str) -> str:
     """The name for display in quotation marks: it can't pass for the mail's own text, links or
     headers.
 

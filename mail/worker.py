@@ -1,4 +1,4 @@
-"""The mail worker: decides on requested mails, and sends what is due."""
+"""The worker: decides on requested mails, and sends what is due."""
 
 import contextlib
 import logging
@@ -11,8 +11,8 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.db import DatabaseError, close_old_connections, connection
 
 from mail.heartbeat import Heartbeat
-from mail.outbox import PROBLEMS, OutgoingMail, failure_summary, pause
-from mail.retention import prune, work_off
+from mail.outbox import PROBLEMS, OutgoingMail, failure_summary, retry_pause
+from mail.retention import process_backlog, prune_all
 
 logger = logging.getLogger(__name__)
 
@@ -49,19 +49,19 @@ class Worker:
 
     def run(self) -> None:
         """Work until stopped, through outages of the database."""
-        logger.info("mail worker started")
+        logger.info("worker started")
         while not self.is_stopping:
             close_old_connections()
-            reached = self.run_safely(self.round) is not False
-            self.run_safely(Heartbeat.objects.beat_round)
+            reached = self.run_safely(self.work_round) is not False
+            self.run_safely(Heartbeat.objects.record_round)
             self.run_safely(self.prune_hourly)
-            if self.run_safely(work_off):
+            if self.run_safely(process_backlog):
                 continue
-            patience = self.POLL_SECONDS if reached else pause(self.refusals).total_seconds()
-            self.wait(min(patience, 60))
-        logger.info("mail worker stopped")
+            patience = self.POLL_SECONDS if reached else retry_pause(self.refusals).total_seconds()
+            self.wait_unless_stopped(min(patience, 60))
+        logger.info("worker stopped")
 
-    def wait(self, seconds: float) -> None:
+    def wait_unless_stopped(self, seconds: float) -> None:
         """Wait, unless stopped meanwhile."""
         end = time.monotonic() + seconds
         while not self.is_stopping and time.monotonic() < end:
@@ -72,13 +72,13 @@ class Worker:
         try:
             return work()
         except DatabaseError as error:
-            logger.error("mail worker: the database failed (%s)", type(error).__name__)
+            logger.error("worker: the database failed (%s)", type(error).__name__)
         except Exception:
-            logger.exception("mail worker: unexpected error, continuing")
+            logger.exception("worker: unexpected error, continuing")
         connection.close()
         return None
 
-    def round(self, by: datetime | None = None) -> bool:
+    def work_round(self, by: datetime | None = None) -> bool:
         """Decide on requested mails and send what is due, including mails that come in meanwhile,
         but none that falls due after `by`. False if the mail server could not be reached."""
         server = get_connection()
@@ -100,5 +100,5 @@ class Worker:
     def prune_hourly(self) -> None:
         if time.monotonic() >= self.next_pruning:
             self.next_pruning = time.monotonic() + 3600
-            prune()
-            Heartbeat.objects.beat("prune")
+            prune_all()
+            Heartbeat.objects.record_done("prune")

@@ -30,6 +30,7 @@ for tier in ("authenticated", "public", "credential"):  # from zero on, or alert
     callers_refused.labels(tier)
 # The two of every request are looked up once for each set of labels: 5 µs a request less.
 request = functools.cache(requests.labels)
+request("auth/login", "POST", "503")  # from zero on, or the alert LoginsQueue misses the first
 decision = functools.cache(decisions.labels)
 store_failures = Counter(
     "limiter_store_failures", "Failed calls of the limiter's store, by error.", ["reason"]

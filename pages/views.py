@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
-from accounts.generics import CredentialView, valid
+from accounts.generics import validated_body
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from pages import words
@@ -28,7 +28,7 @@ MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoE
 LINKS = {kind.page: kind for kind in MAILED}
 
 
-def page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
+def render_page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
     """A page in the language of Django's language cookie, or else Accept-Language."""
     language = translation.get_language_from_request(request)
     with translation.override(language):
@@ -49,7 +49,7 @@ def page(request: Request, name: str, status: int = 200, **context: object) -> H
 def error_page(request: Request, answer: Response) -> HttpResponse:
     """An error answer as a page, with the answer's status and headers."""
     status, wait = answer.status_code, int(answer.headers.get("Retry-After", 0))
-    response = page(request, "error", status, wait=wait, missing=status == 404)
+    response = render_page(request, "error", status, wait=wait, missing=status == 404)
     for name, value in answer.headers.items():
         response.headers.setdefault(name, value)
     return response
@@ -70,7 +70,7 @@ class PageView(CountedView):
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
         origin = f"{request.scheme}://{request.get_host()}"
-        return page(request, name, passkeys=origin in settings.PASSKEYS_ORIGINS)
+        return render_page(request, name, passkeys=origin in settings.PASSKEYS_ORIGINS)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         return error_page(self.request, super().handle_exception(exc))
@@ -96,19 +96,20 @@ class LinkSerializer(serializers.Serializer):
     page = OneOfField(LINKS)
 
 
-class LinkView(CredentialView):
+class LinkView(CountedView):
     """POST /pages/link {token, page} -> {email, company, account}: details of an e-mailed link.
 
     The link is not used up. The answer reveals no more than the mail: the address that it was sent
     to, an invitation's company, and the current address of an account that will get a new one. An
-    invalid token is the same 400 as for its use, and counts as an attempt. Lockouts don't matter.
+    invalid token is the same 400 as for its use. Lockouts don't matter. Counted in the public tier:
+    a token is too long to be guessed, and a team that is invited opens its links at once.
     """
 
     schema = None
 
     def post(self, request: Request) -> Response:
-        data = valid(LinkSerializer, request)
-        link = LINKS[data["page"]].objects.find(data["token"])
+        data = validated_body(LinkSerializer, request)
+        link = LINKS[data["page"]].objects.find_by_token(data["token"])
         company = link.account.name if isinstance(link, Invitation) else None
         account = link.old_email if isinstance(link, EmailChange) else None
         return Response({"email": link.email, "company": company, "account": account})

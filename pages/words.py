@@ -9,9 +9,18 @@ from accounts.passwords import Breached, Common, Personal
 
 WORDS = {
     # Fits limits and lockouts alike. <a> becomes a link to a new password.
-    "too many attempts": _("Too many attempts: wait {lock} minutes or <a>reset your password</a>."),
-    "too many attempts: link": _("Too many attempts: wait {lock} minutes. Your link still works."),
-    "goes on by itself": _("Too many requests. This continues automatically in a moment."),
+    "too many attempts": _(
+        "Too many attempts: wait {seconds} seconds, or {lock} minutes if locked. "
+        "<a>Reset your password</a>"
+    ),
+    "too many attempts: link": _(
+        "Too many attempts: wait {seconds} seconds, or {lock} minutes if locked. "
+        "Your link still works."
+    ),
+    "goes on in": _(
+        "Too many requests at once. Keep this page open: it continues automatically in {seconds} "
+        "seconds."
+    ),
     "goes on by itself: long": _(
         "Too many attempts. This continues within {lock} minutes. Or use a passkey now."
     ),
@@ -152,7 +161,7 @@ WORDS = {
     "wrong password": _("Incorrect password."),
     "Names can't contain links.": _("Names can't contain links."),
     "This name is taken by the operators.": _("This name is reserved. Choose another."),
-    "rate_limited": _("Too many requests. Try again in a minute."),
+    "rate_limited": _("Too many requests. Try again in {seconds} seconds."),
     "invalid request": _("Check what you've entered."),
     "invalid or expired token": _(
         "This link is no longer valid. It may have expired or already been used."

@@ -18,14 +18,14 @@ from mail.outbox import OutgoingMail
 
 
 class PasswordChangeQuerySet(LinkQuerySet):
-    def find(self, token: str) -> "PasswordChange":
+    def find_by_token(self, token: str) -> "PasswordChange":
         """The live link of an active user who still has the address that it was mailed to, and may
         sign in by password.
 
         Raises InvalidLink. `live` has no condition on the user: `use` would then evaluate it on an
         outdated version of a row that another request has just changed.
         """
-        link: PasswordChange = super().find(token)
+        link: PasswordChange = super().find_by_token(token)
         user = link.of_user().first()
         if user is None or user.must_use_provider:
             raise InvalidLink
@@ -38,7 +38,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
-            OutgoingMail.objects.queue_link(self.make(user))
+            OutgoingMail.objects.queue_link(self.make_link(user))
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: User) -> None:
@@ -49,10 +49,10 @@ class PasswordChangeQuerySet(LinkQuerySet):
             actor.require_can_manage(user)
         with transaction.atomic():
             context: dict[str, object] = {"is_recorded": True}
-            OutgoingMail.objects.request(PasswordChange, user.email, user.language, context)
+            OutgoingMail.objects.request_mail(PasswordChange, user.email, user.language, context)
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
-    def make(self, user: User) -> "PasswordChange":
+    def make_link(self, user: User) -> "PasswordChange":
         """A new link, which replaces those whose mail has not been sent yet."""
         unsent = self.live().filter(user=user, expires_at=None)
         unsent.update(expires_at=timezone.now())
@@ -87,9 +87,9 @@ class PasswordChange(EmailedLink):
         if user is None or user.must_use_provider:
             return None
         if not mail.context:  # not by request_for
-            origin = Origin.read(mail.origin)
+            origin = Origin.from_json(mail.origin)
             trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, origin=origin)
-        return cls.objects.make(user)
+        return cls.objects.make_link(user)
 
     def mail_was_sent(self, now: datetime) -> None:
         """Start the link's life, and end the user's older links. Until now, the link in the
@@ -98,7 +98,7 @@ class PasswordChange(EmailedLink):
         live = PasswordChange.objects.live().filter(user=self.user_id)
         if live.filter(expires_at=None).exists():  # else all were ended during the delivery
             live.filter(expires_at__isnull=False).exclude(pk=self.pk).update(expires_at=now)
-            same.update(expires_at=now + self.life())
+            same.update(expires_at=now + self.lifetime())
 
     def of_user(self) -> models.QuerySet[User]:
         """The link's user, if still active and with the same address."""

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.generics import AdminView, CredentialView, Data, SignedInRequest, valid
+from accounts.generics import AdminView, CredentialView, Data, SignedInRequest, validated_body
 from accounts.models import User
 from audit.models import Kind
 from base.openapi import Raises
@@ -21,7 +21,7 @@ from signin.serializers import COOKIE, AuthResponse, EmailSerializer, Message
 
 
 class PasswordChangesView(CredentialView):
-    """POST /password-changes: queue a link. The mail worker finds out whether the address has a
+    """POST /password-changes: queue a link. The worker finds out whether the address has a
     user, so the answer does not depend on it."""
 
     @extend_schema(
@@ -33,11 +33,11 @@ class PasswordChangesView(CredentialView):
         responses={200: Message},
     )
     def post(self, request: Request) -> Response:
-        email = valid(EmailSerializer, request)["email"]
+        email = validated_body(EmailSerializer, request)["email"]
         language = get_language_from_request(request)
-        OutgoingMail.objects.request(PasswordChange, email, language)
-        said = "If the address has a user, a link is on its way."
-        return Response(Message({"message": said}).data)
+        OutgoingMail.objects.request_mail(PasswordChange, email, language)
+        message = "If the address has a user, a link is on its way."
+        return Response(Message({"message": message}).data)
 
 
 class SendPasswordLinkView(AdminView):
@@ -52,7 +52,7 @@ class SendPasswordLinkView(AdminView):
         responses={204: None},
     )
     def post(self, request: SignedInRequest, user_id: UUID) -> Response:
-        PasswordChange.objects.request_for(self.colleague(user_id), request.user)
+        PasswordChange.objects.request_for(self.get_colleague_or_404(user_id), request.user)
         return Response(status=204)
 
 

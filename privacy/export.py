@@ -32,7 +32,7 @@ EVENT = ["at", "kind", "actor_email", "subject", "address", "agent", "request_id
 MOST_EVENTS = 10_000  # in one answer
 
 
-def rows(found: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
+def values_of(found: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
     return list(found.order_by("pk").values(*fields))
 
 
@@ -44,39 +44,39 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
     """
     own, mailed = {"user": user}, {"email__in": emails}
     changes = EmailChange.objects.filter(**own, used_at__isnull=False)
-    undos = UndoEmailChange.objects.filter(**own)
+    undos, unlocks = UndoEmailChange.objects.filter(**own), UnlockLink.objects.filter(**own)
     apps = Factors.objects.filter(**own, totp_id__isnull=False)
     passkeys = Passkey.objects.filter(factors__user=user)
     mails = OutgoingMail.objects.filter(**mailed).exclude(kind=EmailChange._meta.label_lower)
     identities = Identity.objects.filter(**own)
     return {
         "profile": User.objects.values(*PROFILE).get(pk=user.pk),
-        "consultant": rows(Consultant.objects.filter(**own), CONSULTANT),
-        "manages": rows(Consultant.objects.filter(manager=user), CONSULTANT),
-        "assistants": rows(Grant.objects.filter(**own), GRANT),
+        "consultant": values_of(Consultant.objects.filter(**own), CONSULTANT),
+        "manages": values_of(Consultant.objects.filter(manager=user), CONSULTANT),
+        "assistants": values_of(Grant.objects.filter(**own), GRANT),
         "links": {
-            "sign-up links": rows(SignupLink.objects.filter(**mailed), LINK),
-            "invitations": rows(Invitation.objects.filter(**mailed), INVITATION),
-            "password changes": rows(PasswordChange.objects.filter(**own), LINK),
-            "unlock links": rows(UnlockLink.objects.filter(**own), [*LINK, "network", "locked_at"]),
-            "undo links for e-mail changes": rows(undos, [*LINK, "new_email"]),
-            "e-mail changes": rows(changes, [*LINK, "old_email"]),
+            "sign-up links": values_of(SignupLink.objects.filter(**mailed), LINK),
+            "invitations": values_of(Invitation.objects.filter(**mailed), INVITATION),
+            "password changes": values_of(PasswordChange.objects.filter(**own), LINK),
+            "unlock links": values_of(unlocks, [*LINK, "network", "locked_at"]),
+            "undo links for e-mail changes": values_of(undos, [*LINK, "new_email"]),
+            "e-mail changes": values_of(changes, [*LINK, "old_email"]),
         },
-        "authenticator_apps": rows(apps, ["totp_name", "totp_added_at", "totp_used_at"]),
-        "passkeys": rows(passkeys, ["name", "created_at", "last_used_at"]),
-        "invitations_sent": rows(Invitation.objects.filter(invited_by=user), INVITATION),
-        "identities": rows(identities, ["connection__issuer", "sub", "created_at"]),
-        "mails": rows(mails, MAIL),
-        "devices": rows(Device.objects.filter(**own), ["name", "created_at", "used_at"]),
-        "locks_and_devices": rows(Lockout.objects.filter(**mailed), LOCKOUT),
+        "authenticator_apps": values_of(apps, ["totp_name", "totp_added_at", "totp_used_at"]),
+        "passkeys": values_of(passkeys, ["name", "created_at", "last_used_at"]),
+        "invitations_sent": values_of(Invitation.objects.filter(invited_by=user), INVITATION),
+        "identities": values_of(identities, ["connection__issuer", "sub", "created_at"]),
+        "mails": values_of(mails, MAIL),
+        "devices": values_of(Device.objects.filter(**own), ["name", "created_at", "used_at"]),
+        "locks_and_devices": values_of(Lockout.objects.filter(**mailed), LOCKOUT),
     }
 
 
-def export(user: User, actor: User | None, before: int | None = None) -> dict[str, Any]:
+def export_user(user: User, actor: User | None, before: int | None = None) -> dict[str, Any]:
     """The user's data, with the newest events and `next`: older events come alone, with that as
     `before`. Recorded as done by `actor`, None for a command. User.DoesNotExist once erased."""
     trail.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
-    emails = user.emails()
+    emails = user.current_and_former_emails()
     stored = stored_on(user, emails) if before is None else {}
     older = {} if before is None else {"pk__lt": before}
     found = Record.objects.filter(**older).newest_of(user.pk, emails, MOST_EVENTS)

@@ -12,7 +12,7 @@ from accounts.errors import LastAdmin
 from accounts.models import Account, Connection, Consultant, User, next_token_version
 from audit import trail
 from audit.models import Kind, Record
-from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise
+from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise_batch
 from base.batches import delete_in_batches
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
@@ -34,7 +34,7 @@ def without_users(emails: Iterable[str]) -> set[str]:
 
 def forget_emails(emails: set[str], kinds: str = "") -> None:
     """Delete lockouts and mails (whose kind begins with `kinds`); without `kinds` also links."""
-    for model in [] if kinds else EmailedLink.kinds():
+    for model in [] if kinds else EmailedLink.models_by_label().values():
         model._default_manager.filter(email__in=emails).delete()
     Lockout.objects.filter(email__in=emails).delete()
     mails = OutgoingMail.objects.filter(email__in=emails, kind__startswith=kinds)
@@ -42,8 +42,8 @@ def forget_emails(emails: set[str], kinds: str = "") -> None:
 
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
-    def erase(self, user: User, actor: User | None) -> "Erasure":
-        """Erase a user permanently. The mail worker then pseudonymises the audit log. `actor` is a
+    def erase_user(self, user: User, actor: User | None) -> "Erasure":
+        """Erase a user permanently. The worker then pseudonymises the audit log. `actor` is a
         superuser, or None for a command.
 
         Raises LastAdmin for the last active admin of a company, or the last one who could sign in
@@ -66,7 +66,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         return erasure
 
     def delete_company(self, account: Account, actor: User | None) -> "Erasure":
-        """Delete a company's invitations, and sign out and deactivate its users. The mail worker
+        """Delete a company's invitations, and sign out and deactivate its users. The worker
         then erases the users, the consultants and the company, and pseudonymises the audit log.
 
         Raises PermissionDenied if the actor may not act on it, and for the operators' company,
@@ -87,15 +87,15 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
                 trail.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
         return erasure
 
-    def work_off(self, *, wait: bool = False) -> int:
+    def process_backlog(self, *, wait: bool = False) -> int:
         """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
         number. Several processes take different erasures, or `wait` for each other."""
         with transaction.atomic():
             pending = self.filter(done_at=None).order_by("erased_at")
             free = pending.select_for_update(skip_locked=not wait)
-            return next((count for one in free if (count := one.work_off())), 0)
+            return next((count for one in free if (count := one.process_backlog())), 0)
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete erasures that were done 30 days ago; returns their number."""
         return delete_in_batches(self.filter(done_at__lte=timezone.now() - KEPT_FOR))
 
@@ -131,7 +131,7 @@ class Erasure(models.Model):
         by a last mail, with which their addresses go."""
         keys = [str(user.pk) for user in users]
         profiles = Consultant.objects.filter(user__in=users)
-        emails = sorted({email for user in users for email in user.emails()})
+        emails = sorted({email for user in users for email in user.current_and_former_emails()})
         self.ids += [*keys, *(str(profile.pk) for profile in profiles)]
         self.emails += emails
         self.save()
@@ -142,11 +142,11 @@ class Erasure(models.Model):
         notices = (Notice("erased", user.email, user.language) for user in users)
         OutgoingMail.objects.queue_notices(notices)
 
-    def work_off(self) -> int:
+    def process_backlog(self) -> int:
         """Do a batch. Without one it is done, once what was under way then has ended."""
         who = (self.alias, self.pseudonym, self.ids)
         emails, others = without_users(self.emails), self.events_of_company()
-        count = self.delete_of_company() or pseudonymise(*who, emails, others)
+        count = self.delete_of_company() or pseudonymise_batch(*who, emails, others)
         if not count and self.erased_at <= timezone.now() - SETTLED:
             forget_emails(emails, PREFIX)  # who was erased may have come back, by a link
             self.done_at, self.ids, self.emails = timezone.now(), [], []

@@ -5,9 +5,9 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.response import Response
 
-from accounts.generics import ProtectedView, SignedInRequest, valid_query
+from accounts.generics import ProtectedView, SignedInRequest, validated_query
 from accounts.models import User
-from privacy.export import export
+from privacy.export import export_user
 from throttling.views import CredentialThrottle
 
 LISTS = ["consultant", "manages", "assistants", "authenticator_apps", "passkeys"]
@@ -38,8 +38,8 @@ class DataView(ProtectedView):
         examples=[OpenApiExample("example", EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def get(self, request: SignedInRequest) -> Response:
-        before = valid_query(DataQuerySerializer, request).get("before")
+        before = validated_query(DataQuerySerializer, request).get("before")
         try:
-            return Response(export(request.user, request.user, before))
+            return Response(export_user(request.user, request.user, before))
         except User.DoesNotExist:  # erased meanwhile
             raise NotAuthenticated from None

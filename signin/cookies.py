@@ -30,11 +30,11 @@ def drop_untrusted_cookies(request: HttpRequest) -> None:
         request.COOKIES = {}  # without reading them
     else:
         empty = [name for name, value in request.COOKIES.items() if "\0" in value]
-        empty += repeated(request.META["HTTP_COOKIE"])
+        empty += repeated_names(request.META["HTTP_COOKIE"])
         request.COOKIES.update(dict.fromkeys(empty, ""))
 
 
-def repeated(header: str) -> list[str]:
+def repeated_names(header: str) -> list[str]:
     """The names that occur more than once in a Cookie header (RFC 6265 §5.4 allows it). Decoded as
     by Django, which strips non-ASCII spaces around names."""
     header = header.encode("latin-1").decode(errors="replace")

@@ -49,7 +49,7 @@ class DeviceQuerySet(models.QuerySet["Device"]):
         owner = user.pk if user else NOBODY
         return self.live().filter(user=owner, digest__in=[*map(hash_of_secret, known)])
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete devices that are no longer known; returns their number."""
         return delete_in_batches(self.exclude(pk__in=Device.objects.live().values("pk")))
 

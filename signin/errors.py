@@ -4,6 +4,7 @@
 and `WrongPasskey` with 403: after a 401 clients would refresh their token and guess again.
 """
 
+import enum
 from typing import Any
 
 from rest_framework.exceptions import APIException
@@ -49,6 +50,16 @@ class SecondFactorRequired(FactorNeeded):
     `methods` are those that the user has set up."""
 
     default_detail = "second factor required"
+
+
+class Cause(enum.StrEnum):
+    """Why a code or passkey is wrong, in the API's words."""
+
+    WRONG_CODE = enum.auto()
+    USED_CODE = enum.auto()
+    OLD_CODE = enum.auto()
+    WRONG_RECOVERY_CODE = enum.auto()
+    WRONG_PASSKEY = enum.auto()
 
 
 class WrongCode(FactorNeeded):

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
-from accounts.generics import CredentialView, Data, ProtectedView, valid
+from accounts.generics import CredentialView, Data, ProtectedView, validated_body
 from accounts.models import User
 from accounts.passwords import check_new_password
 from audit.models import Kind
@@ -44,11 +44,11 @@ class ProofView(ProtectedView):
     throttle_classes = [CredentialThrottle]
     serializer_class: ClassVar[type[Serializer]] = ProofSerializer
 
-    def prove(self, serializer: type[Serializer] | None = None) -> Data:
+    def reauthenticate_caller(self, serializer: type[Serializer] | None = None) -> Data:
         """Check the caller's password and factor as for a sign-in, lockout included; the body, by
         another serializer where a view has several. Raises WrongPassword, SecondFactorRequired,
         WrongCode or TooManyAttempts."""
-        data = valid(serializer or self.serializer_class, self.request)
+        data = validated_body(serializer or self.serializer_class, self.request)
         shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
         try:
             check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
@@ -78,12 +78,12 @@ class LinkSignInView(CredentialView):
         """AuthResponse. Raises InvalidLink, TooManyAttempts, or as `check_factor` and `redeem`; the
         link is then not used up. For a new user of a company that requires a second factor it
         raises FactorMustBeSetUp after everything is done."""
-        user, method = self.use_link(request, valid(self.serializer_class, request))
+        user, method = self.use_link(request, validated_body(self.serializer_class, request))
         return session_response(request, user, method)
 
     @hash_slot()
     def use_link(self, request: Request, data: Data) -> tuple[User, Method]:
-        link = self.link_class.objects.find(data.pop("token"))
+        link = self.link_class.objects.find_by_token(data.pop("token"))
         proof = Proof(data.pop("code", ""), data.pop("passkey", None))
         person = self.person(link, data)
         device = device_of(request, person)
@@ -100,7 +100,7 @@ class LinkSignInView(CredentialView):
         with transaction.atomic():
             user = self.redeem(link, data)
             if user.has_second_factor and not has_factor:  # set up during the hash
-                raise SecondFactorRequired(methods=user.factors.methods())
+                raise SecondFactorRequired(methods=user.factors.method_names())
             Lockout.objects.clear(link.email, device)
             self.record(link, user)
             to_be_set_up = user.factor_required and not user.has_second_factor

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
-from accounts.generics import CredentialView, Data, valid
+from accounts.generics import CredentialView, Data, validated_body
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
 from audit import trail
@@ -56,7 +56,7 @@ class LoginView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        user, method = check_credentials(request, **valid(LoginSerializer, request))
+        user, method = check_credentials(request, **validated_body(LoginSerializer, request))
         return session_response(request, user, method)
 
 
@@ -120,7 +120,7 @@ def renew_hash(user: User | None, password: str) -> None:
 def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> None:
     """Count and record a failed attempt. Raises TooManyAttempts if the address is locked by now.
 
-    If unknown devices have locked the address, its owner is mailed an unlock link. The mail worker
+    If unknown devices have locked the address, its owner is mailed an unlock link. The worker
     finds out whether there is an owner, so that the queries are the same for every address. For the
     same reason the audit log gets only the address.
     """
@@ -131,7 +131,7 @@ def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> No
         if counted:
             trail.record(Kind.LOGIN_FAILED, subject=email, **detail)
         if counted and not device and Lockout.objects.is_locked(email):
-            OutgoingMail.objects.request(UnlockLink, email, settings.LANGUAGE_CODE)
+            OutgoingMail.objects.request_mail(UnlockLink, email, settings.LANGUAGE_CODE)
     if not counted:
         Lockout.objects.refuse(email, device)
 
@@ -151,12 +151,12 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
         raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     if not proof:
         Lockout.objects.require_unlocked(user.email, device)
-        raise SecondFactorRequired(methods=factors.methods())
-    cause = proof.refusal(user, factors)
-    if not cause:
-        return proof.method
+        raise SecondFactorRequired(methods=factors.method_names())
+    cause = proof.use_up(user, factors)
+    if cause is None:
+        return proof.claimed_method
     count_failure(user.email, device, reason="second factor")
-    factors.count_wrong_code(proof.method.value)
+    factors.count_wrong_code(proof.claimed_method.value)
     raise WrongCode(cause=cause)
 
 
@@ -176,7 +176,7 @@ def token_response(
 ) -> Response:
     """AuthResponse with a new pair; `amr` says how the user signed in, `auth_time` when, in epoch
     seconds and by default now."""
-    access, refresh = tokens.issue(user, auth_time, amr)
+    access, refresh = tokens.issue_pair(user, auth_time, amr)
     pair = {"access_token": str(access), "refresh_token": str(refresh), "token_type": "Bearer"}
     response = Response(pair | {"user": USER_SERIALIZER.to_representation(user)})
     if cookie:

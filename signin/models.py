@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.models import User
-from audit.models import PATTERN, Kind
+from audit.models import PREFIX_OPCLASS, Kind
 from mail.errors import InvalidLink
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
@@ -29,7 +29,7 @@ class SignupLink(EmailedLink):
         ordering = ["-created_at"]
         verbose_name = "sign-up link"
         indexes = [
-            models.Index(fields=["email"], name="signup_of_address", opclasses=[PATTERN]),
+            models.Index(fields=["email"], name="signup_of_address", opclasses=[PREFIX_OPCLASS]),
         ]
 
     @classmethod

@@ -15,7 +15,7 @@ from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
 from accounts.errors import EmailTaken
-from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, valid
+from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, validated_body
 from accounts.models import Account, Role, User
 from audit.models import Kind
 from base.openapi import Raises, sets_cookie
@@ -43,7 +43,7 @@ from throttling.models import Lockout
 
 
 class SignupView(CredentialView):
-    """POST /auth/signup: request a sign-up link. The mail worker finds out whether the address is
+    """POST /auth/signup: request a sign-up link. The worker finds out whether the address is
     free, so the answer does not depend on it."""
 
     @extend_schema(
@@ -55,11 +55,11 @@ class SignupView(CredentialView):
         responses={200: Message},
     )
     def post(self, request: Request) -> Response:
-        email = valid(EmailSerializer, request)["email"]
+        email = validated_body(EmailSerializer, request)["email"]
         language = get_language_from_request(request)
-        OutgoingMail.objects.request(SignupLink, email, language)
-        said = "If the address is available, a sign-up link is on its way."
-        return Response(Message({"message": said}).data)
+        OutgoingMail.objects.request_mail(SignupLink, email, language)
+        message = "If the address is available, a sign-up link is on its way."
+        return Response(Message({"message": message}).data)
 
 
 class CompleteSignupView(LinkSignInView):
@@ -87,7 +87,7 @@ class CompleteSignupView(LinkSignInView):
 
     def redeem(self, link: SignupLink, data: Data) -> User:
         link.use()
-        user: User = User.objects.register(
+        user: User = User.objects.register_user(
             account=Account.objects.create(name=data.pop("account_name")),
             email=link.email,
             language=link.language,
@@ -118,7 +118,7 @@ class RefreshView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         cookie = request.COOKIES.get(NAME)
-        encoded = cookie or valid(RefreshSerializer, request).get("refresh_token", "")
+        encoded = cookie or validated_body(RefreshSerializer, request).get("refresh_token", "")
         try:
             old = tokens.RefreshToken(encoded)
         except TokenError:
@@ -129,8 +129,8 @@ class RefreshView(CredentialView):
         if user is None or not tokens.may_go_on(user, old):
             raise InvalidRefreshToken
         device = device_of(request, user)
-        locked = vars(user)["locked"]  # to unknown devices
-        if Lockout.objects.is_locked(user.email, device) if device else locked:
+        # `user.is_locked` is for unknown devices.
+        if Lockout.objects.is_locked(user.email, device) if device else user.is_locked:
             Lockout.objects.refuse(user.email, device)
         amr = amr_still(user, old.get("amr", tokens.PASSWORD))
         if amr is None:
@@ -158,7 +158,9 @@ class UnlockView(CredentialView):
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
     )
     def post(self, request: Request) -> Response:
-        link: UnlockLink = UnlockLink.objects.find(valid(TokenSerializer, request)["token"])
+        link: UnlockLink = UnlockLink.objects.find_by_token(
+            validated_body(TokenSerializer, request)["token"]
+        )
         with transaction.atomic():
             user = link.redeem()
         response = Response(status=204)

@@ -24,7 +24,7 @@ from accounts.errors import (
     TooManyDomains,
 )
 from accounts.fields import FlagField, TextField
-from accounts.generics import AdminView, IsAdmin, SignedInRequest, valid
+from accounts.generics import AdminView, IsAdmin, SignedInRequest, validated_body
 from accounts.models import Connection, Domain
 from accounts.models.connections import (
     LONGEST_CLIENT,
@@ -153,7 +153,7 @@ class ConnectionView(ProofView):
         responses={200: ConnectionResponse, 403: PROOF_NEEDED},
     )
     def put(self, request: SignedInRequest) -> Response:
-        data = self.prove(ProviderSerializer)
+        data = self.reauthenticate_caller(ProviderSerializer)
         request.user.require_can_manage(request.user.account)
         try:
             found = openid.discover(data["issuer"])
@@ -183,7 +183,7 @@ class ConnectionView(ProofView):
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
-        data = self.prove(SwitchesSerializer)
+        data = self.reauthenticate_caller(SwitchesSerializer)
         names = ("active", "required", "creates_users")
         connection = self.find_connection()
         try:
@@ -202,7 +202,7 @@ class ConnectionView(ProofView):
         responses={204: None, 403: PROOF_NEEDED, 409: Raises(ConnectionStopped)},
     )
     def delete(self, request: SignedInRequest) -> Response:
-        self.prove()
+        self.reauthenticate_caller()
         try:
             self.find_connection().remove(request.user)
         except Connection.DoesNotExist:
@@ -269,7 +269,7 @@ class DomainsView(AdminView, ListAPIView):
         responses={201: DomainSerializer, 409: Raises(DomainListed, TooManyDomains)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        name = valid(NewDomainSerializer, request)["name"]
+        name = validated_body(NewDomainSerializer, request)["name"]
         return Response(DomainSerializer(Domain.objects.add(request.user, name)).data, 201)
 
 

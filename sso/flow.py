@@ -18,7 +18,7 @@ from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
 
 from accounts.models import Connection, Identity, User
-from base.secret_key import fernet
+from base.secret_key import fernet_for
 from signin.factors.models import UsedChallenge
 from sso import openid
 from sso.errors import Expired, InvalidCode, RefusedByProvider, SwitchedOff
@@ -41,20 +41,20 @@ class Sealed:
 
     def seal(self) -> str:
         content = json.dumps(asdict(self)).encode()
-        return fernet(f"sso.{type(self).__name__}").encrypt(content).decode()
+        return fernet_for(f"sso.{type(self).__name__}").encrypt(content).decode()
 
     @classmethod
     def unseal(cls, sealed: str) -> Self:
         """Raises Expired."""
         try:
-            content = fernet(f"sso.{cls.__name__}").decrypt(sealed.encode(), cls.seconds)
+            content = fernet_for(f"sso.{cls.__name__}").decrypt(sealed.encode(), cls.seconds)
             return cls(**json.loads(content))
         except (InvalidToken, UnicodeError, TypeError):  # TypeError: of another release
             raise Expired from None
 
     def use(self) -> None:
         """Use it up; one statement decides races. Raises Expired."""
-        if not UsedChallenge.objects.take(self.nonce, self.made_at):
+        if not UsedChallenge.objects.use_nonce(self.nonce):
             raise Expired
 
 

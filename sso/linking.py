@@ -81,7 +81,9 @@ def add_user(connection: Connection, person: Person, language: str) -> User:
             return user
         if not connection.creates_users:
             raise NotInvited
-        return User.objects.register(account_id=connection.account_id, email=person.email, **fields)
+        return User.objects.register_user(
+            account_id=connection.account_id, email=person.email, **fields
+        )
     except InvalidLink:  # it was revoked meanwhile
         raise NotInvited from None
     except EmailTaken:

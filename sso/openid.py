@@ -19,7 +19,7 @@ from django.core.exceptions import ValidationError
 
 from accounts.validators import validate_name
 from base.emails import canonical_email
-from base.origin import printable
+from base.origin import printable_text
 from base.outgoing import CallFailed, Calls, split_url
 from sso.errors import ProviderFailed, UnusableProvider, Unverified
 
@@ -232,7 +232,7 @@ def name_in(claims: JSON, name: str) -> str:
     """A name among the claims; "" if it can't be one here."""
     found = claims.get(name)
     try:
-        text = printable(found, 150).strip() if isinstance(found, str) else ""
+        text = printable_text(found, 150).strip() if isinstance(found, str) else ""
         validate_name(text)
     except ValidationError:
         return ""

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import EmailField, TextField
-from accounts.generics import AdminView, CredentialView, SignedInRequest, valid
+from accounts.generics import AdminView, CredentialView, SignedInRequest, validated_body
 from accounts.models import Connection, Domain
 from audit import trail
 from audit.models import Kind
@@ -91,7 +91,7 @@ class DiscoverView(CountedView):
         responses={200: DiscoverResponse},
     )
     def post(self, request: Request) -> Response:
-        data = valid(DiscoverSerializer, request)
+        data = validated_body(DiscoverSerializer, request)
         domain = Domain.objects.find_proved(data["email"])
         connection = getattr(domain.account, "connection", None) if domain else None
         if domain is None or connection is None or not connection.active:
@@ -224,7 +224,7 @@ class RedeemView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = valid(HandOverSerializer, request)
+        data = validated_body(HandOverSerializer, request)
         try:
             with transaction.atomic():
                 user = Code.unseal(data["code"]).redeem(data["verifier"])
@@ -248,7 +248,7 @@ class TestView(AdminView):
         responses={200: TestResponse},
     )
     def post(self, request: SignedInRequest) -> Response:
-        challenge = valid(ChallengeSerializer, request)["challenge"]
+        challenge = validated_body(ChallengeSerializer, request)["challenge"]
         connection = get_object_or_404(Connection, account=request.user.account_id)
         ticket = Ticket(
             connection=str(connection.pk),

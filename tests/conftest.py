@@ -9,6 +9,7 @@ import sys
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg
@@ -25,8 +26,10 @@ from django_redis import get_redis_connection
 from accounts import tokens
 from accounts.models import Account, Role, User
 from config.logs import TextFormatter
+from config.views import could_read_users
 from keys.cache import signing_keys
 from keys.models import SigningKey
+from mail import outbox
 from mail.worker import Worker
 from signin import hashers
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
@@ -153,7 +156,7 @@ def new_private_key():
 @pytest.fixture(scope="session")
 def session_key():
     """The signing key of all tests that are not about keys; it is in no database."""
-    key = SigningKey.of(new_private_key(), timezone.now())
+    key = SigningKey.from_private_key(new_private_key(), timezone.now())
     assert key.private  # decrypted by the SECRET_KEY of all tests, and kept
     return key
 
@@ -164,6 +167,12 @@ def one_signing_key(session_key):
     signing_keys.__init__()
     signing_keys.keys = {session_key.kid: session_key}
     signing_keys.signer = session_key
+
+
+@pytest.fixture(autouse=True)
+def fresh_health():
+    """Each test asks the database itself."""
+    could_read_users.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -186,6 +195,12 @@ def patient_hashes(monkeypatch):
     """Only tests that are about it are told to come back: a busy machine may hash for long."""
     monkeypatch.setattr(hashers, "PATIENCE", 60)
     monkeypatch.setattr(hashers, "admitted", threading.BoundedSemaphore(100))
+
+
+@pytest.fixture(autouse=True)
+def prompt_mails(monkeypatch):
+    """Only tests that are about it wait for requested mails."""
+    monkeypatch.setattr(outbox, "SPREAD", timedelta(0))
 
 
 @pytest.fixture
@@ -232,7 +247,7 @@ def signing_key():
 
 def bearer(user):
     """A client that carries a new access token of the user."""
-    access, _ = tokens.issue(User.objects.get(pk=user.pk))
+    access, _ = tokens.issue_pair(User.objects.get(pk=user.pk))
     return API(authorization=f"Bearer {access}")
 
 
@@ -329,7 +344,7 @@ class Service:
         for process in self.processes:
             try:
                 process.wait(10)
-            except subprocess.TimeoutExpired:  # a mail worker in the hands of a hanging server
+            except subprocess.TimeoutExpired:  # a worker in the hands of a hanging server
                 process.kill()
                 process.wait()
         if self.processes:
@@ -402,7 +417,7 @@ def close_connections():
 
 def mailed():
     """The newest mail, once the worker has done what there is to do."""
-    Worker().round()
+    Worker().work_round()
     return mail.outbox[-1]
 
 
@@ -439,7 +454,8 @@ def commands():
 @pytest.fixture
 def costs():
     """Makes a call and gives its status, its statements and its Redis commands."""
-    limiter.count("public", "198.51.100.1", 10, strict=True)  # connects, and loads the script
+    # Connects, and loads the script.
+    limiter.count_request("public", "198.51.100.1", 10, strict=True)
 
     def measure(call):
         statements = []

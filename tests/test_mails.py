@@ -17,10 +17,10 @@ from linkify_it import LinkifyIt
 
 from accounts.models import Account, User
 from invitations.models import Invitation
-from mail.message import render
+from mail.message import render_layout
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
-from mail.words import harmless
+from mail.words import harmless_name
 from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin.models import SignupLink
@@ -92,7 +92,7 @@ def test_compiled_catalog_is_of_its_source(language):
 )
 def test_password_change_speaks_the_users_language(bob, language, subject, life):
     User.objects.filter(pk=bob.pk).update(language=language)
-    OutgoingMail.objects.request(PasswordChange, bob.email, "en")
+    OutgoingMail.objects.request_mail(PasswordChange, bob.email, "en")
 
     message = mailed()
 
@@ -124,7 +124,7 @@ def test_invitation_speaks_the_inviters_language(ada, language, subject, invited
 
 
 def test_signup_speaks_the_requests_language(db):
-    OutgoingMail.objects.request(SignupLink, "new@example.com", "sv")
+    OutgoingMail.objects.request_mail(SignupLink, "new@example.com", "sv")
 
     assert mailed().subject == "Slutför registreringen"
     assert "gäller i 24 timmar" in mailed().body
@@ -193,7 +193,7 @@ def test_names_become_no_links_in_a_mail_client(ada, name):
 
 
 def test_inbox_shows_what_the_mail_is_about_and_the_mail_what_a_lock_means(bob):
-    OutgoingMail.objects.request(PasswordChange, bob.email, "en")
+    OutgoingMail.objects.request_mail(PasswordChange, bob.email, "en")
 
     message = mailed()
 
@@ -206,7 +206,7 @@ def test_inbox_shows_what_the_mail_is_about_and_the_mail_what_a_lock_means(bob):
 
 def test_mail_leads_to_what_operators_have_to_say(bob, settings):
     settings.LINKS = {"terms": "https://www.example.com/t?a=1&b=2", "imprint": "https://x.test/i"}
-    OutgoingMail.objects.request(PasswordChange, bob.email, "en")
+    OutgoingMail.objects.request_mail(PasswordChange, bob.email, "en")
 
     message = mailed()
 
@@ -235,9 +235,9 @@ def test_late_mail_names_the_remaining_time(ada, time_machine):
 
 def test_dead_links_and_old_mails_are_pruned(ada, bob, time_machine):
     for kind, email in [(PasswordChange, bob.email), (SignupLink, "new@example.com")]:
-        OutgoingMail.objects.request(kind, email, "en")
+        OutgoingMail.objects.request_mail(kind, email, "en")
     invitation = Invitation.objects.invite(ada, "c@example.com")
-    Worker().round()
+    Worker().work_round()
     assert len(mail.outbox) == 3
 
     time_machine.move_to(invitation.expires_at + timedelta(days=29))
@@ -259,7 +259,7 @@ def test_pruning_takes_batch_after_batch(db):
     )
     SignupLink.objects.create(email="b@example.com")
 
-    assert SignupLink.objects.prune() == 1001
+    assert SignupLink.objects.prune_expired() == 1001
     assert SignupLink.objects.get().email == "b@example.com"
 
 
@@ -268,11 +268,11 @@ def test_pruning_takes_batch_after_batch(db):
 )
 def test_address_copied_from_a_mail_signs_in(api, ada, name):
     """Mails part addresses by invisible characters, so that clients make no links of them."""
-    shown = harmless("ada@example.com")
+    shown = harmless_name("ada@example.com")
     origin = {"when": timezone.now(), "address": "", "browser": "", "system": ""}
     context = dict.fromkeys(["old", "new", "by", "company"], shown) | {"emails": [shown]} | origin
     context |= dict.fromkeys(["days", "hours", "minutes", "lock", "left", "count"], 2)
-    text = render(Notice(name, "x@example.com", "en"), "mail.txt", context)
+    text = render_layout(Notice(name, "x@example.com", "en"), "mail.txt", context)
     copied = {word.strip(".“”") for word in text.split() if "@" in word}
 
     for email in copied or {shown}:

@@ -100,7 +100,7 @@ def enrolment(ada):
 
 def sealed_page(ada):
     with_passkey(ada)
-    recovery = RecoveryCode.objects.renew(Factors.objects.get())
+    recovery = RecoveryCode.objects.renew_codes(Factors.objects.get())
     person = Person(request_of(assistant()))
     assert "sealed" in person.sign_in(ada.email).content.decode()
     return lambda: person.post({"code": recovery[0]}).status_code == 200

@@ -22,13 +22,14 @@ def client_address(request: HttpRequest | Request) -> str:
     hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []
     seen = hops[-proxies] if len(hops) >= proxies > 0 else ""
     for text in (seen, headers.get("REMOTE_ADDR", "")):
-        if len(text) <= LONGEST and (address := canonical(text)):  # no long string is cached
+        address = canonical_address(text) if len(text) <= LONGEST else None  # caches no long one
+        if address:
             return address
     return UNKNOWN
 
 
 @lru_cache(maxsize=4096)
-def canonical(text: str) -> str | None:
+def canonical_address(text: str) -> str | None:
     """The canonical form of an address, or None if it is invalid. The address may have a port,
     brackets and a zone (`[fe80::1%eth0]:443`).
 

@@ -27,17 +27,17 @@ class LockedNowFilter(admin.SimpleListFilter):
 class LockoutAdmin(ReadOnlyAdmin):
     """Locked addresses first, then the latest failures."""
 
-    list_display = ["email", "whose", "state", "failures", "failed_at", "locked_until"]
+    list_display = ["email", "failing_devices", "state", "failures", "failed_at", "locked_until"]
     list_filter = [LockedNowFilter]
-    fields = ["email", "whose", "state", "failures", "failed_at", "locked_until"]
-    fields += ["refusals", "sources"]
-    readonly_fields = ["whose", "state", "sources"]
+    fields = ["email", "failing_devices", "state", "failures", "failed_at", "locked_until"]
+    fields += ["refusals", "failure_sources"]
+    readonly_fields = ["failing_devices", "state", "failure_sources"]
     search_fields = ["email"]
     ordering = [F("locked_until").desc(nulls_last=True), "-failed_at"]  # type: ignore[list-item]
     actions = ["clear"]
 
     @admin.display(description="failures by")
-    def whose(self, lockout: Lockout) -> str:
+    def failing_devices(self, lockout: Lockout) -> str:
         return "a known device" if lockout.device else "unknown devices"
 
     @admin.display(description="state")
@@ -45,8 +45,8 @@ class LockoutAdmin(ReadOnlyAdmin):
         return "Locked" if lockout.is_locked() else "Not locked"
 
     @admin.display(description="failures came from (24 hours)")
-    def sources(self, lockout: Lockout) -> str:
-        found = lockout.sources().items()
+    def failure_sources(self, lockout: Lockout) -> str:
+        found = lockout.failure_sources().items()
         return ", ".join(f"{address or 'unknown'}: {times}" for address, times in found)
 
     def has_clear_permission(self, request: HttpRequest) -> bool:
@@ -56,5 +56,7 @@ class LockoutAdmin(ReadOnlyAdmin):
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:
         emails = dict.fromkeys(queryset.values_list("email", flat=True))
         actor = cast(trail.Actor, request.user)
-        said = "{} can sign in again."
-        self.take(request, emails, lambda email: Lockout.objects.unlock(email, actor), said)
+        message = "{} can sign in again."
+        self.apply_to_each(
+            request, emails, lambda email: Lockout.objects.unlock(email, actor), message
+        )

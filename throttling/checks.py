@@ -9,7 +9,7 @@ Row = tuple[str, bool, str, str]  # number, condition, message, hint
 @register(Tags.security)
 def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     networks = [limit for _, limit in settings.RATE_LIMIT_CREDENTIAL_NETWORKS]
-    return due(
+    return due_warnings(
         "throttling",
         (
             "W001",
@@ -37,7 +37,7 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
     database = settings.DATABASES["default"]
     host = str(database.get("HOST") or database.get("OPTIONS", {}).get("host", ""))
     store = str(settings.REDIS_URL or "").rpartition("@")[2].rpartition("//")[2]
-    return due(
+    return due_warnings(
         "throttling",
         (
             "W002",
@@ -78,7 +78,7 @@ def is_local(host: str) -> bool:
     return not host or (host.startswith(here) and "," not in host)
 
 
-def due(app: str, *rows: Row) -> list[CheckMessage]:
+def due_warnings(app: str, *rows: Row) -> list[CheckMessage]:
     """Warnings for the rows whose condition holds."""
     return [
         Warning(text, hint=hint, id=f"{app}.{number}")

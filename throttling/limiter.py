@@ -61,7 +61,7 @@ class ProcessCounter:
         self.lock = threading.Lock()
         self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()  # end, requests
 
-    def count(self, key: str, seconds: int) -> Count:
+    def count_request(self, key: str, seconds: int) -> Count:
         """Count a request. Ended windows are dropped from the front, where the oldest are; beyond
         `capacity` also the oldest."""
         now = time.monotonic()
@@ -86,7 +86,8 @@ class Limiter:
         self.process = ProcessCounter()
         self.lock = threading.Lock()
         self.unavailable_until: float | None = None  # on the monotonic clock
-        for name in ("client", "window", "threads"):
+        self.problem = ""  # the last failure
+        for name in ("client", "window_script", "cluster_threads"):
             self.__dict__.pop(name, None)
 
     @functools.cached_property
@@ -95,14 +96,14 @@ class Limiter:
         return connect_to_redis()
 
     @functools.cached_property
-    def window(self) -> Any:
+    def window_script(self) -> Any:
         return self.client.register_script(SCRIPT)
 
     @functools.cached_property
-    def threads(self) -> ThreadPoolExecutor:
+    def cluster_threads(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(CLUSTER_THREADS, "cluster")
 
-    def count(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
+    def count_request(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
         """Count a request of the caller in the tier; `limit` is in requests a window.
 
         While Redis is unavailable, strict tiers are counted in process, each process with its share
@@ -118,7 +119,7 @@ class Limiter:
             outcome = "in_process"
             if strict:  # the share of this process, so that together they keep to the limit
                 limit = max(1, limit // (settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY))
-            counted = self.process.count(key, seconds)
+            counted = self.process.count_request(key, seconds)
         used, left = counted
         allowed = used <= limit
         if not allowed:
@@ -141,7 +142,7 @@ class Limiter:
             return None
         try:
             servers = settings.REDIS_SERVERS
-            run = self.run_in_time if servers and not servers["service"] else self.window
+            run = self.run_in_time if servers and not servers["service"] else self.window_script
             used, left = run(keys=[key], args=[milliseconds])
             counted = int(used), int(left) / 1000
         except Exception as error:  # whatever the error, the limiter must not fail the request
@@ -157,7 +158,7 @@ class Limiter:
         When a node fails, redis-py asks all others in turn while it holds a lock. If the whole
         Cluster hangs, requests would queue for many seconds.
         """
-        answer = self.threads.submit(lambda: self.window(**options))
+        answer = self.cluster_threads.submit(lambda: self.window_script(**options))
         try:
             return answer.result(timeout=CLUSTER_SECONDS)
         finally:
@@ -179,19 +180,18 @@ class Limiter:
         with self.lock:
             begins = self.unavailable_until is None
             self.unavailable_until = time.monotonic() + RETRY_SECONDS
+            # redis-py's own message names every Sentinel with all its options.
+            is_nameless = isinstance(error, MasterNotFoundError)
+            words = "no Sentinel names a master" if is_nameless else error
+            self.problem = f"{type(error).__name__}: {words}"
         client = self.__dict__.get("client")
         if isinstance(client, Redis):
             # The idle connections would fail as well, each after 0.1 s.
             client.connection_pool.disconnect(inuse_connections=False)
         if begins:
             series.store_lost.set(1)
-            # redis-py's own message names every Sentinel with all its options.
-            is_nameless = isinstance(error, MasterNotFoundError)
-            logger.warning(
-                "Redis is unavailable, credential calls are counted in process: %s: %s",
-                type(error).__name__,
-                "no Sentinel names a master" if is_nameless else error,
-            )
+            words = "Redis is unavailable, credential calls are counted in process: %s"
+            logger.warning(words, self.problem)
 
     def record_recovery(self) -> None:
         with self.lock:
@@ -200,7 +200,7 @@ class Limiter:
             series.store_lost.set(0)
             logger.warning("Redis is available again")
 
-    def state(self) -> Literal["ok", "fallback"]:
+    def store_state(self) -> Literal["ok", "fallback"]:
         """`ok` if counting works as configured, `fallback` while Redis is unavailable. Asks Redis,
         so that an idle process notices an outage."""
         # Counts for a millisecond, since a full or read-only Redis still answers a PING.

@@ -120,7 +120,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         """The number of locked addresses, at most MOST_LOCKS_COUNTED."""
         return self.locked()[:MOST_LOCKS_COUNTED].count()
 
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete the records without meaning: no failure for 24 hours, and no lock. How many."""
         now = timezone.now()
         return delete_in_batches(self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER))
@@ -151,7 +151,7 @@ class Lockout(models.Model):
     def __str__(self) -> str:
         return self.email
 
-    def sources(self) -> dict[str, int]:
+    def failure_sources(self) -> dict[str, int]:
         """The ten client addresses with the most failed attempts in the last 24 hours, and their
         numbers; from the audit log."""
         failures = Record.objects.filter(

@@ -37,17 +37,17 @@ class TierThrottle(BaseThrottle):
         counted: Any = request
         tier = getattr(counted, "rate_limit_tier", None)
         if tier is None or (self.strict and tier != self.tier):
-            caller = self.caller(request, view)
+            caller = self.caller_key(request, view)
             limit = getattr(settings, f"RATE_LIMIT_{self.tier.upper()}")
             if self.strict and settings.RATE_LIMIT_CREDENTIAL_NETWORKS:
                 limit = network_limit(caller) or limit
-            counted.rate_limit = limiter.count(self.tier, caller, limit, strict=self.strict)
+            counted.rate_limit = limiter.count_request(self.tier, caller, limit, strict=self.strict)
             counted.rate_limit_tier = self.tier
         if not counted.rate_limit.allowed:
             raise self.exceeded
         return True
 
-    def caller(self, request: HttpRequest | Request, view: APIView | None) -> str:
+    def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
         return client_address(request)
 
 
@@ -71,11 +71,11 @@ class AuthenticatedThrottle(TierThrottle):
 
     tier = "authenticated"
 
-    def caller(self, request: HttpRequest | Request, view: APIView | None) -> str:
+    def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
         read = getattr(view, "bearer_token", None)
         token = read(request) if read else None
         # No address begins with "user".
-        return f"user:{token['sub']}" if token else super().caller(request, view)
+        return f"user:{token['sub']}" if token else super().caller_key(request, view)
 
 
 class CountedRequest(Request):

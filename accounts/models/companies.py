@@ -26,7 +26,7 @@ class AccountManager(models.Manager["Account"]):
         time. SQLite can't lock rows, but its transactions are IMMEDIATE and exclude each other."""
         return self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
 
-    def operators(self) -> "Account":
+    def get_or_create_operators(self) -> "Account":
         """The operators' company, created when first needed."""
         return self.get_or_create(is_operators=True, defaults={"name": "Operators"})[0]
 
@@ -121,7 +121,7 @@ class Account(models.Model):
         users: Any = self.users.filter(has_second_factor=False)
         without = users.manageable_by(actor)
         without.sign_out()
-        if MailBudget.objects.take(f"second factor required {self.pk}", DAY) <= MAILS_OF_RULE:
+        if MailBudget.objects.count_one(f"second factor required {self.pk}", DAY) <= MAILS_OF_RULE:
             notices = (
                 Notice("factor_required", user.email, user.language, {"by": user.name_of(actor)})
                 for user in without.filter(is_active=True)

@@ -27,7 +27,7 @@ from accounts.models.companies import Account
 from audit import trail
 from audit.models import Kind
 from base.emails import canonical_email
-from base.secret_key import fernet
+from base.secret_key import fernet_for
 
 if TYPE_CHECKING:
     from accounts.models.users import User
@@ -184,7 +184,7 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
         under a lost key stay as they are."""
         for pk, old in self.values_list("pk", "encrypted_secret"):
             with suppress(InvalidToken):
-                new = fernet(PURPOSE).rotate(old).decode()
+                new = fernet_for(PURPOSE).rotate(old).decode()
                 self.filter(pk=pk, encrypted_secret=old).update(encrypted_secret=new)
 
 
@@ -242,13 +242,13 @@ class Connection(models.Model):
     @property
     def secret(self) -> str:
         """The client secret. Raises InvalidToken under a lost SECRET_KEY."""
-        plain = fernet(PURPOSE).decrypt(self.encrypted_secret)
+        plain = fernet_for(PURPOSE).decrypt(self.encrypted_secret)
         return plain.removeprefix(self.pk.bytes).decode()
 
     @secret.setter
     def secret(self, value: str) -> None:
         plain = self.pk.bytes + value.encode()  # useless in another row
-        self.encrypted_secret = fernet(PURPOSE).encrypt(plain).decode()
+        self.encrypted_secret = fernet_for(PURPOSE).encrypt(plain).decode()
 
     def is_set_up_as(self, issuer: str, client_id: str, secret: str) -> bool:
         return (self.issuer, self.client_id, self.secret) == (issuer, client_id, secret)

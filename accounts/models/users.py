@@ -29,12 +29,17 @@ from audit import trail
 from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
 from base.emails import CanonicalEmailField
-from base.secret_key import mac
+from base.secret_key import mac_of
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
 MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
 CONNECTION = {"claims", "first_address"}  # connection data in the detail of events
+
+READ_ONE = {  # several statements at once are one transaction
+    "postgresql": "SET LOCAL statement_timeout = 1000; SELECT 1 FROM accounts_user LIMIT 1",
+    "sqlite": "SELECT 1 FROM accounts_user LIMIT 1",
+}
 
 # Sent in the transaction in which `user` loses the right to invite; `actor` is None for a command.
 # Receivers end the user's open invitations and return the addresses that they were sent to.
@@ -69,9 +74,9 @@ def next_token_version() -> Greatest:
 
 class UserQuerySet(models.QuerySet["User"]):
     def with_profile(self) -> Self:
-        """Users with `profile_id` and `manages`, in one query for them all."""
+        """Users with `consultant_id` and `is_manager`, in one query for them all."""
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
-        return self.annotate(profile_id=F("consultant__id"), manages=Exists(managed))
+        return self.annotate(consultant_id=F("consultant__id"), is_manager=Exists(managed))
 
     def not_signed_in_since(self, moment: datetime) -> Self:
         """Users who have not signed in since then, or never."""
@@ -104,7 +109,7 @@ class UserQuerySet(models.QuerySet["User"]):
         row, even if the user is made staff at the same moment."""
         if actor is None or actor.is_superuser:
             return self
-        return self.exclude(protection())
+        return self.exclude(protected_users())
 
     def search(self, text: str) -> Self:
         """Users whose names or address contain each of the text's first words."""
@@ -122,7 +127,7 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.update(token_version=next_token_version())
 
 
-def protection() -> Q:
+def protected_users() -> Q:
     """Users on whom only a superuser may act."""
     operators = Account.objects.filter(is_operators=True)
     return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
@@ -135,7 +140,7 @@ WHERE {condition}
 """
 
 
-class UserStatement:
+class UserFinder:
     """A function that finds one user `with_profile`, and with the columns that `more` defines, by
     plain SQL. It takes the values of the condition by name.
 
@@ -145,16 +150,16 @@ class UserStatement:
 
     def __init__(self, condition: str, **more: str) -> None:
         manages = "EXISTS (SELECT 1 FROM accounts_consultant WHERE manager_id = person.id)"
-        self.more = {"profile_id": "profile.id", "manages": manages} | more
+        self.more = {"consultant_id": "profile.id", "is_manager": manages} | more
         self.condition = condition
 
     @cached_property
-    def fields(self) -> list[str]:
+    def column_names(self) -> list[str]:
         return [field.column for field in User._meta.concrete_fields]
 
     @cached_property
     def sql(self) -> str:
-        columns = [f"person.{field}" for field in self.fields]
+        columns = [f"person.{field}" for field in self.column_names]
         columns += [f"{definition} AS {name}" for name, definition in self.more.items()]
         return USER_SQL.format(columns=", ".join(columns), condition=self.condition)
 
@@ -165,8 +170,11 @@ class UserStatement:
             cursor.execute(self.sql, values)
             row = cursor.fetchone()
         # Also built for an unknown address, so that it takes as long as a registered one.
-        found, count = row or [None] * (len(self.fields) + len(self.more)), len(self.fields)
-        user = User.from_db(DEFAULT_DB_ALIAS, self.fields, found[:count])
+        found, count = (
+            row or [None] * (len(self.column_names) + len(self.more)),
+            len(self.column_names),
+        )
+        user = User.from_db(DEFAULT_DB_ALIAS, self.column_names, found[:count])
         vars(user).update(zip(self.more, found[count:], strict=True))
         return user if row else None
 
@@ -175,8 +183,8 @@ class UserStatement:
         if "id" in values:
             values["id"] = UUID(str(values["id"])).hex
         user: User | None = next(iter(User.objects.raw(self.sql, values)), None)
-        if user and user.profile_id:
-            vars(user)["profile_id"] = UUID(str(user.profile_id))
+        if user and user.consultant_id:
+            vars(user)["consultant_id"] = UUID(str(user.consultant_id))
         return user
 
 
@@ -198,21 +206,26 @@ class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
     # The user of a canonical address.
-    find_by_email = UserStatement(
+    find_by_email = UserFinder(
         "person.email = %(email)s",
         factor_required="""(SELECT second_factor = 'required' FROM accounts_account
             WHERE id = person.account_id)""",
         must_use_provider=MUST_USE_PROVIDER,
     )
     # The active user of a valid token; None if their sessions were ended since it was issued.
-    find_by_token = UserStatement(OF_SESSION, must_use_provider=MUST_USE_PROVIDER)
-    # The same, and whether their address is `locked` at the time `now`.
-    find_by_token_with_lock = UserStatement(
+    find_by_token = UserFinder(OF_SESSION, must_use_provider=MUST_USE_PROVIDER)
+    # The same, and whether their address is `is_locked` at the time `now`.
+    find_by_token_with_lock = UserFinder(
         OF_SESSION,
         must_use_provider=MUST_USE_PROVIDER,
-        locked="""EXISTS (SELECT 1 FROM throttling_lockout
+        is_locked="""EXISTS (SELECT 1 FROM throttling_lockout
             WHERE email = person.email AND device = '' AND locked_until > %(now)s)""",
     )
+
+    def read_one(self) -> None:
+        """Read a user, or raise Error after a second, as while the table is locked."""
+        with connection.cursor() as cursor:
+            cursor.execute(READ_ONE[connection.vendor])
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
         """A user with a hashed password; with None, one who can't sign in yet."""
@@ -221,7 +234,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
         user.save(using=self._db, force_insert=True)
         return user
 
-    def register(self, **fields: object) -> "User":
+    def register_user(self, **fields: object) -> "User":
         """A user who has proved that the address is theirs; `password` is a hash.
 
         In the caller's transaction. Raises EmailTaken; the unique index decides races.
@@ -234,7 +247,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
         """An operator, in the operators' company unless another one is given."""
         if "account" not in fields:
-            fields["account"] = Account.objects.operators()
+            fields["account"] = Account.objects.get_or_create_operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
         return self.create_user(email, password, **fields)
 
@@ -280,6 +293,8 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     objects = UserManager()
 
+    is_locked: bool  # only of `find_by_token_with_lock`
+
     class Meta:
         ordering = ["last_name", "first_name", "id"]
         constraints = [
@@ -315,17 +330,17 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def require_can_manage_email(self, email: str) -> None:
         """As `require_can_manage`, for an address that may have a user."""
-        if not self.is_superuser and User.objects.filter(protection(), email=email).exists():
+        if not self.is_superuser and User.objects.filter(protected_users(), email=email).exists():
             raise PermissionDenied
 
     @cached_property
-    def profile_id(self) -> UUID | None:
+    def consultant_id(self) -> UUID | None:
         """The id of the linked consultant profile."""
         profiles = Consultant.objects.filter(user=self.pk)
         return profiles.values_list("pk", flat=True).first()
 
     @cached_property
-    def manages(self) -> bool:
+    def is_manager(self) -> bool:
         """Whether the user manages at least one consultant."""
         return Consultant.objects.filter(manager=self.pk).exists()
 
@@ -372,7 +387,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def get_session_auth_hash(self, secret: str | None = None) -> str:
         """Sessions of the admin site end with all others: the hash includes the token version."""
-        return mac("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
+        return mac_of("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
         return (self.get_session_auth_hash(secret) for secret in settings.SECRET_KEY_FALLBACKS)
@@ -390,7 +405,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
         The UPDATE decides races: only one request records the change.
         """
-        news = self.different(changes)
+        news = self.changed_values(changes)
         with transaction.atomic():
             if news and User.objects.filter(pk=self.pk).exclude(**news).update(**news):
                 trail.record(Kind.PROFILE_CHANGED, actor=self, fields=sorted(news))
@@ -410,7 +425,7 @@ class User(AbstractBaseUser, PermissionsMixin):
             Account.objects.lock(self.account_id)
             state = ["role", "is_active", "keeps_password", "has_second_factor", "password"]
             self.refresh_from_db(fields=state)
-            news, could_invite = self.different(changes), self.may_invite
+            news, could_invite = self.changed_values(changes), self.may_invite
             if not news:
                 actor.require_can_manage(self)
                 return {}, []
@@ -492,7 +507,7 @@ class User(AbstractBaseUser, PermissionsMixin):
                 event.detail = {k: v for k, v in event.detail.items() if k not in CONNECTION}
         return events
 
-    def emails(self) -> set[str]:
+    def current_and_former_emails(self) -> set[str]:
         """The user's current and former addresses, except those that another user has now."""
         kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
         changes = Record.objects.filter(kind__in=kinds, subject_id=self.pk)
@@ -500,7 +515,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         taken = User.objects.filter(email__in=former).exclude(pk=self.pk)
         return {str(self.email)} | former - set(taken.values_list("email", flat=True))
 
-    def different(self, changes: dict[str, object]) -> dict[str, object]:
+    def changed_values(self, changes: dict[str, object]) -> dict[str, object]:
         """The values that differ from the user's current ones."""
         return {name: value for name, value in changes.items() if getattr(self, name) != value}
 

@@ -1,5 +1,3 @@
-from datetime import UTC, datetime
-
 from django.db import migrations, models
 
 
@@ -10,7 +8,7 @@ def take_over(apps, schema_editor):
         apps.get_model("keys", "SigningKey")(
             kid=row.kid,
             private_key="",
-            signs_from=row.signs_from or datetime.fromtimestamp(0, UTC),
+            signs_from=row.signs_from or row.published_at,
             withdrawn_at=row.removed_at,
         )
         for row in rows

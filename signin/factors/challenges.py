@@ -25,18 +25,18 @@ class Challenge:
 
 def new_challenge(purpose: str, handle: bytes = b"") -> bytes:
     content = [secrets.token_hex(16), handle.hex(), int(time.time())]
-    return signer(purpose).sign_object(content).encode()
+    return challenge_signer(purpose).sign_object(content).encode()
 
 
 def read_challenge(answered: CollectedClientData, purpose: str) -> Challenge:
     """Raises WrongPasskey for one that is too old or was answered in a frame on another site,
     BadSignature or ValueError for one that is for another purpose or not ours."""
-    made = Challenge(*signer(purpose).unsign_object(answered.challenge.decode()))
+    made = Challenge(*challenge_signer(purpose).unsign_object(answered.challenge.decode()))
     # Another host's clock may be ahead; `UsedChallenge.prune` allows for that.
     if abs(time.time() - made.made_at) >= LIFE or answered.cross_origin:
         raise WrongPasskey
     return made
 
 
-def signer(purpose: str) -> Signer:
+def challenge_signer(purpose: str) -> Signer:
     return Signer(salt=f"signin.challenge {purpose}")

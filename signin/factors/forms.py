@@ -13,7 +13,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from base.secret_key import fernet
+from base.secret_key import fernet_for
 from signin.cookies import own_origin
 from signin.factors.passkeys import request_options
 
@@ -30,14 +30,14 @@ def passkey_options(request: HttpRequest | Request) -> str:
 
 def second_page(request: HttpRequest | Request, email: str, password: str) -> dict[str, str]:
     """The second page's context: `sealed`, and `passkey`, the options for its button."""
-    sealed = fernet(PURPOSE).encrypt(json.dumps([email, password]).encode()).decode()
+    sealed = fernet_for(PURPOSE).encrypt(json.dumps([email, password]).encode()).decode()
     return {"sealed": sealed, "passkey": passkey_options(request)}
 
 
-def unseal(text: str) -> tuple[str, str]:
+def unseal_credentials(text: str) -> tuple[str, str]:
     """Address and password from a page less than five minutes old; otherwise both ""."""
     try:
-        email, password = json.loads(fernet(PURPOSE).decrypt(text, ttl=LIFE))
+        email, password = json.loads(fernet_for(PURPOSE).decrypt(text, ttl=LIFE))
     except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
         return "", ""
     return email, password

@@ -5,7 +5,7 @@ import base64
 import hashlib
 import secrets
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple, Self
 from uuid import UUID
@@ -25,6 +25,7 @@ from mail.links import EmailedLink
 from metrics import series
 from signin.errors import (
     CannotResetOwnFactors,
+    Cause,
     FactorStillRequired,
     NoSuchFactor,
     TooManyFactors,
@@ -37,10 +38,9 @@ RECOVERY_CODES = 10
 FEW_CODES = 3  # the mail about a used code mentions that so few are left
 WARNED_AT = 3  # consecutive wrong codes after a right password
 MOST_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: from then on an app's codes are refused
-ALL = "all"
 
 
-class App(NamedTuple):
+class AuthenticatorApp(NamedTuple):
     """A user's authenticator app, with the attributes of a passkey that the API shows."""
 
     id: UUID | None
@@ -59,7 +59,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             raise NotAuthenticated
         return self.filter(user=user)
 
-    def open(self, user: User) -> "tuple[Factors, list[str] | None]":
+    def open_for_adding(self, user: User) -> "tuple[Factors, list[str] | None]":
         """The user's row for adding a factor, and for the first one the recovery codes in clear.
 
         In the caller's transaction. The first factor ends all sessions and enrolments, since they
@@ -72,13 +72,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         same = User.objects.filter(pk=user.pk)
         same.update(has_second_factor=True, token_version=next_token_version())
         user.refresh_from_db(fields=["has_second_factor", "token_version"])
-        return factors, RecoveryCode.objects.renew(factors)
-
-    def use_up_codes(self) -> int:
-        """Refuse all codes that apps have shown until now, since a restored backup does not know
-        which were used; returns the number of apps."""
-        last = totp.last_step()
-        return self.filter(totp_id__isnull=False, totp_step__lt=last).update(totp_step=last)
+        return factors, RecoveryCode.objects.renew_codes(factors)
 
     def reset(self, user: User, actor: User | None = None) -> bool:
         """Remove all factors and codes of a user, end their sessions, and notify them. Returns
@@ -127,33 +121,33 @@ class Factors(models.Model):
     def __str__(self) -> str:
         return f"second factors of {self.user_id}"
 
-    def methods(self) -> list[str]:
+    def method_names(self) -> list[str]:
         """The user's methods, as the API names them."""
         app = ["totp"] if self.totp_id else []
         passkeys = ["passkey"] if self.passkeys.exists() else []
         codes = ["recovery_code"] if self.recovery_codes.exists() else []
         return [*app, *passkeys, *codes]
 
-    def items(self) -> "list[App | Passkey]":
+    def app_and_passkeys(self) -> "list[AuthenticatorApp | Passkey]":
         """The app and the passkeys, oldest first."""
-        apps = [self.app()] if self.totp_id else []
+        apps = [self.authenticator_app()] if self.totp_id else []
         return sorted([*apps, *self.passkeys.all()], key=attrgetter("created_at"))
 
-    def app(self) -> App:
-        return App(self.totp_id, self.totp_name, self.totp_added_at, self.totp_used_at)
+    def authenticator_app(self) -> AuthenticatorApp:
+        return AuthenticatorApp(self.totp_id, self.totp_name, self.totp_added_at, self.totp_used_at)
 
-    def add_totp(self, secret: bytes, step: int, name: str) -> App:
+    def add_totp(self, secret: bytes, step: int, name: str) -> AuthenticatorApp:
         """Add the app, in the transaction of `open`. The step of the code that confirmed it is used
         up. Raises TooManyFactors."""
         if self.totp_id:
             raise TooManyFactors
         self.totp_id = uuid.uuid4()
-        self.totp_secret = totp.encrypted(self.user_id, secret)
+        self.totp_secret = totp.encrypt_secret(self.user_id, secret)
         self.totp_step, self.totp_name = step, name
         self.totp_added_at, self.totp_used_at = timezone.now(), None
         self.save()
-        self.record(Kind.FACTOR_ADDED, "totp", name)
-        return self.app()
+        self.record_and_notify(Kind.FACTOR_ADDED, "totp", name)
+        return self.authenticator_app()
 
     def add_passkey(self, **fields: object) -> "Passkey":
         """Add a passkey, in the transaction of `open`. Raises TooManyFactors, or WrongPasskey if it
@@ -165,10 +159,10 @@ class Factors(models.Model):
                 passkey = self.passkeys.create(**fields)
         except IntegrityError:
             raise WrongPasskey from None
-        self.record(Kind.FACTOR_ADDED, "passkey", passkey.name)
+        self.record_and_notify(Kind.FACTOR_ADDED, "passkey", passkey.name)
         return passkey
 
-    def rename(self, factor_id: UUID, name: str) -> "App | Passkey":
+    def rename_factor(self, factor_id: UUID, name: str) -> "AuthenticatorApp | Passkey":
         """Name the app or a passkey, and return it. Raises NoSuchFactor."""
         with transaction.atomic():
             app = Factors.objects.filter(pk=self.pk, totp_id=factor_id).exclude(totp_name=name)
@@ -176,12 +170,12 @@ class Factors(models.Model):
             if app.update(totp_name=name) or passkey.update(name=name):
                 trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
         own = Factors.objects.filter(pk=self.pk).first()
-        named = [item for item in own.items() if item.id == factor_id] if own else []
+        named = [item for item in own.app_and_passkeys() if item.id == factor_id] if own else []
         if not named:
             raise NoSuchFactor
         return named[0]
 
-    def remove(self, factor_id: UUID) -> None:
+    def remove_factor(self, factor_id: UUID) -> None:
         """Remove the app or a passkey; with the last one also the recovery codes.
 
         Raises NoSuchFactor, or FactorStillRequired or LastWayBack if the last one must stay. The
@@ -190,7 +184,7 @@ class Factors(models.Model):
         with transaction.atomic():
             Account.objects.lock(self.user.account_id)
             own = Factors.objects.lock_for(self.user).first()
-            items = own.items() if own else []
+            items = own.app_and_passkeys() if own else []
             going = [item for item in items if item.id == factor_id]
             if not own or not going:
                 raise NoSuchFactor
@@ -205,35 +199,36 @@ class Factors(models.Model):
                 Factors.objects.filter(pk=self.pk).update(totp_id=None, totp_secret="")
             else:
                 own.passkeys.filter(pk=factor_id).delete()
-            self.record(Kind.FACTOR_REMOVED, going[0].kind, going[0].name)
+            self.record_and_notify(Kind.FACTOR_REMOVED, going[0].kind, going[0].name)
 
-    def record(self, kind: Kind, factor: str, name: str) -> None:
+    def record_and_notify(self, kind: Kind, factor: str, name: str) -> None:
         """Record what the user did, and notify them."""
         trail.record(kind, actor=self.user, factor=factor)
-        is_first = kind == Kind.FACTOR_ADDED and len(self.items()) == 1  # which ends all sessions
+        # The first one ends all sessions.
+        is_first = kind == Kind.FACTOR_ADDED and len(self.app_and_passkeys()) == 1
         self.user.send_notice(kind.name.lower(), factor=factor, name=name, is_first=is_first)
 
-    def take_totp(self, code: str) -> str:
-        """Use up the step of the app's code, and all earlier ones. Returns "" for a valid code,
-        else the cause in the API's words. After MOST_WRONG_CODES no code is valid.
+    def take_totp(self, code: str) -> Cause | None:
+        """Use up the step of the app's code, and all earlier ones. Returns None for a valid code,
+        else why it is invalid. After MOST_WRONG_CODES no code is valid.
 
         One conditional UPDATE decides races. It also resets the count of wrong codes, and encrypts
         the secret again in case SECRET_KEY has changed.
         """
-        secret = totp.decrypted(self.user_id, self.totp_secret) if self.totp_id else None
+        secret = totp.decrypt_secret(self.user_id, self.totp_secret) if self.totp_id else None
         step = totp.step_of(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
         if secret is None or step is None or self.wrong_codes >= MOST_WRONG_CODES:
-            return "wrong_code"
+            return Cause.WRONG_CODE
         if step < totp.last_step() - totp.STEPS_BACK:
-            return "old_code"
+            return Cause.OLD_CODE
         unused = Factors.objects.filter(pk=self.pk, totp_id=self.totp_id, totp_step__lt=step)
         taken = unused.filter(wrong_codes__lt=MOST_WRONG_CODES).update(
             totp_step=step,
             totp_used_at=timezone.now(),
-            totp_secret=totp.encrypted(self.user_id, secret),
+            totp_secret=totp.encrypt_secret(self.user_id, secret),
             wrong_codes=0,
         )
-        return "" if taken else "used_code"
+        return None if taken else Cause.USED_CODE
 
     def take_recovery_code(self, code: str) -> bool:
         """Use up a recovery code; returns whether it was valid. One DELETE decides races."""
@@ -304,7 +299,7 @@ class Passkey(models.Model):
 
 
 class RecoveryCodeManager(models.Manager["RecoveryCode"]):
-    def renew(self, factors: Factors) -> list[str]:
+    def renew_codes(self, factors: Factors) -> list[str]:
         """Replace the codes with ten new ones; returns them in clear, for the only time."""
         codes = [base64.b32encode(secrets.token_bytes(10)).decode() for _ in range(RECOVERY_CODES)]
         factors.recovery_codes.all().delete()
@@ -336,15 +331,12 @@ def hash_of_code(user_id: UUID, code: str) -> str:
 
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
     def use(self, challenge: challenges.Challenge) -> None:
-        """Raises WrongPasskey for a challenge that was used, or made before `use_up`."""
-        if not self.take(challenge.nonce, challenge.made_at):
+        """Raises WrongPasskey for a challenge that was used."""
+        if not self.use_nonce(challenge.nonce):
             raise WrongPasskey
 
-    def take(self, nonce: str, made_at: float) -> bool:
-        """Use up what was made at that time (epoch seconds) and is valid for ten minutes at most.
-        Returns False if it was used, or made before `use_up`."""
-        if self.filter(nonce=ALL, used_at__gte=datetime.fromtimestamp(made_at, UTC)).exists():
-            return False
+    def use_nonce(self, nonce: str) -> bool:
+        """Use up something that is valid for ten minutes at most. Returns False if it was used."""
         try:
             with transaction.atomic():
                 self.create(nonce=nonce)
@@ -352,19 +344,14 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
             return False
         return True
 
-    def use_up(self) -> None:
-        """Refuse all challenges made until now, since a restored backup does not know which were
-        used."""
-        self.update_or_create(nonce=ALL, defaults={"used_at": timezone.now()})
-
-    def prune(self) -> int:
+    def prune_expired(self) -> int:
         """Delete challenges that have expired anyway; returns their number."""
         too_old = timezone.now() - timedelta(seconds=2 * challenges.LIFE)
         return delete_in_batches(self.filter(used_at__lte=too_old))
 
 
 class UsedChallenge(models.Model):
-    """A challenge that was answered. The row ALL stands for all challenges made before it."""
+    """A challenge that was answered."""
 
     nonce = models.CharField(max_length=32, primary_key=True)
     used_at = models.DateTimeField(default=timezone.now, db_index=True)

@@ -34,7 +34,7 @@ LONGEST_ID = 1023  # octets: WebAuthn level 3, §4, Credential ID
 REQUIRED = UserVerificationRequirement.REQUIRED
 
 
-def server() -> Fido2Server:
+def fido_server() -> Fido2Server:
     rp = PublicKeyCredentialRpEntity(name=NAME, id=settings.PASSKEYS_RP_ID)
     none = AttestationConveyancePreference.NONE
     made = Fido2Server(rp, none, verify_origin=settings.PASSKEYS_ORIGINS.__contains__)
@@ -49,7 +49,7 @@ def server() -> Fido2Server:
 def request_options() -> dict[str, object]:
     """PublicKeyCredentialRequestOptionsJSON, the same for every user except for the challenge."""
     challenge = new_challenge(SIGN_IN)
-    options, _ = server().authenticate_begin(user_verification=REQUIRED, challenge=challenge)
+    options, _ = fido_server().authenticate_begin(user_verification=REQUIRED, challenge=challenge)
     return dict(options)
 
 
@@ -62,7 +62,7 @@ def creation_options(user: User) -> dict[str, object]:
     passkeys = list(Passkey.objects.filter(factors=user.pk))
     handle = bytes(passkeys[0].handle) if passkeys else secrets.token_bytes(16)
     known = [AttestedCredentialData(bytes(passkey.credential)) for passkey in passkeys]
-    options, _ = server().register_begin(
+    options, _ = fido_server().register_begin(
         PublicKeyCredentialUserEntity(
             id=handle, name=user.email, display_name=user.get_full_name() or user.email
         ),
@@ -81,7 +81,7 @@ def to_add(user: User) -> str:
 
 
 @contextmanager
-def checking() -> Iterator[None]:
+def errors_as_wrong_passkey() -> Iterator[None]:
     """WrongPasskey for any error in the block: input from outside is parsed there, and fails by a
     dozen kinds of errors, RecursionError included."""
     try:
@@ -93,16 +93,16 @@ def checking() -> Iterator[None]:
 def new_passkey(user: User, response: Any) -> dict[str, object]:
     """The fields of a new passkey from a RegistrationResponseJSON; uses the challenge up. Raises
     WrongPasskey."""
-    with checking():
+    with errors_as_wrong_passkey():
         answer = RegistrationResponse.from_dict(response)
         client_data = answer.response.client_data
         challenge = read_challenge(client_data, to_add(user))
-        _, state = server().register_begin(
+        _, state = fido_server().register_begin(
             PublicKeyCredentialUserEntity(id=bytes.fromhex(challenge.handle)),
             user_verification=REQUIRED,
             challenge=client_data.challenge,
         )
-        data = server().register_complete(state, answer)
+        data = fido_server().register_complete(state, answer)
         made = data.credential_data
         if (
             made is None
@@ -122,19 +122,19 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
 def take_passkey(response: Any, user: User | None = None) -> Passkey:
     """The passkey, of this user or any, that made this AuthenticationResponseJSON. Uses the
     challenge up and records the use. Raises WrongPasskey."""
-    with checking():
+    with errors_as_wrong_passkey():
         answer = AuthenticationResponse.from_dict(response)
     passkeys = Passkey.objects.select_related("factors__user")
     passkey = passkeys.filter(credential_id=answer.id[:1400]).first()
     if passkey is None or (user is not None and passkey.factors_id != user.pk):
         raise WrongPasskey
-    with checking():
+    with errors_as_wrong_passkey():
         challenge = read_challenge(answer.response.client_data, SIGN_IN)
-        _, state = server().authenticate_begin(
+        _, state = fido_server().authenticate_begin(
             user_verification=REQUIRED, challenge=answer.response.client_data.challenge
         )
         known = AttestedCredentialData(bytes(passkey.credential))
-        server().authenticate_complete(state, [known], answer)
+        fido_server().authenticate_complete(state, [known], answer)
         handle = answer.response.user_handle
         if handle != bytes(passkey.handle) and (user is None or handle is not None):
             raise WrongPasskey

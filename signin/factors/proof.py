@@ -9,7 +9,7 @@ from typing import Any
 from accounts import tokens
 from accounts.models import User
 from accounts.tokens import PASSWORD
-from signin.errors import WrongPasskey
+from signin.errors import Cause, WrongPasskey
 from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import take_passkey
 
@@ -49,7 +49,7 @@ class Proof:
         return bool(self.code or self.passkey)
 
     @property
-    def method(self) -> Method:
+    def claimed_method(self) -> Method:
         """The claimed method."""
         if self.passkey:
             return Method.PASSKEY
@@ -60,17 +60,18 @@ class Proof:
         """The code without separators."""
         return SEPARATORS.sub("", self.code).upper()
 
-    def refusal(self, user: User, factors: Factors) -> str:
-        """Use the proof up. Returns "" if it is valid for the user, else the API's cause."""
-        if self.method is Method.TOTP:
+    def use_up(self, user: User, factors: Factors) -> Cause | None:
+        """Use the proof up. Returns None if it is valid for the user, else why it is not."""
+        if self.claimed_method is Method.TOTP:
             return factors.take_totp(self.plain_code)
-        if self.method is Method.RECOVERY_CODE:
-            return "" if factors.take_recovery_code(self.plain_code) else "wrong_recovery_code"
+        if self.claimed_method is Method.RECOVERY_CODE:
+            valid = factors.take_recovery_code(self.plain_code)
+            return None if valid else Cause.WRONG_RECOVERY_CODE
         try:
             take_passkey(self.passkey, user)
         except WrongPasskey:
-            return "wrong_passkey"
-        return ""
+            return Cause.WRONG_PASSKEY
+        return None
 
 
 def amr_still(user: User, amr: Sequence[str]) -> Sequence[str] | None:

@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from accounts.models import User
-from base.secret_key import fernet
-from keys.cache import signing_keys
+from base.secret_key import fernet_for
 
 SECONDS = 30
 STEPS_BACK = 2  # from the next step to the previous one
@@ -24,29 +23,29 @@ PENDING_LIFE = 600  # seconds
 ISSUER = "Consulting management"
 
 
-def encrypted(user_id: UUID, secret: bytes, purpose: str = "stored") -> str:
+def encrypt_secret(user_id: UUID, secret: bytes, purpose: str = "stored") -> str:
     """A secret as it is stored: encrypted for its user, so that it is useless in another row."""
-    return fernet(f"signin.totp {purpose}").encrypt(user_id.bytes + secret).decode()
+    return fernet_for(f"signin.totp {purpose}").encrypt(user_id.bytes + secret).decode()
 
 
-def decrypted(
+def decrypt_secret(
     user_id: UUID, text: str, purpose: str = "stored", life: int | None = None
 ) -> bytes | None:
     """The secret; None if it was encrypted for another user or under a lost key."""
     try:
-        plain = fernet(f"signin.totp {purpose}").decrypt(text, ttl=life)
+        plain = fernet_for(f"signin.totp {purpose}").decrypt(text, ttl=life)
     except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
         return None
     return plain[16:] if plain[:16] == user_id.bytes else None
 
 
-def begin(user: User) -> dict[str, str]:
+def begin_setup(user: User) -> dict[str, str]:
     """A new secret, and an `id` that contains it, encrypted, for ten minutes. Nothing is stored
     until a code confirms it."""
     secret = secrets.token_bytes(LENGTH)
-    uri = app(secret).get_provisioning_uri(user.email, ISSUER)
+    uri = code_generator(secret).get_provisioning_uri(user.email, ISSUER)
     return {
-        "id": encrypted(user.pk, secret, pending_of(user)),
+        "id": encrypt_secret(user.pk, secret, pending_of(user)),
         "secret": base64.b32encode(secret).decode(),
         "uri": uri,
         "qr": segno.make(uri, error="m").svg_inline(scale=4, omitsize=True),
@@ -55,7 +54,7 @@ def begin(user: User) -> dict[str, str]:
 
 def pending_secret(user: User, pending: str) -> bytes | None:
     """The secret in an `id` that `begin` made for the user less than ten minutes ago."""
-    return decrypted(user.pk, pending, pending_of(user), PENDING_LIFE)
+    return decrypt_secret(user.pk, pending, pending_of(user), PENDING_LIFE)
 
 
 def pending_of(user: User) -> str:
@@ -64,20 +63,19 @@ def pending_of(user: User) -> str:
     return f"pending {user.token_version}"
 
 
-def app(secret: bytes) -> TOTP:
+def code_generator(secret: bytes) -> TOTP:
     return TOTP(secret, 6, SHA1(), SECONDS)  # noqa: S303  (HMAC, as apps support it)
 
 
 def last_step() -> int:
-    """The latest step whose code is accepted now, by the database's clock, so that a host with a
-    wrong clock accepts valid codes."""
-    return int(time.time() - signing_keys.seconds_ahead) // SECONDS + 1
+    """The latest step whose code is accepted now. Hosts keep the time by NTP."""
+    return int(time.time()) // SECONDS + 1
 
 
 def step_of(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
     """The step of a code: the current, previous or next one, since clocks differ. None for a wrong
     code, the latest if two have the same. All of them are always compared."""
-    last, generator = last_step(), app(secret)
+    last, generator = last_step(), code_generator(secret)
     steps = range(last, last - back - 1, -1)
     right = [hmac.compare_digest(generator.generate(s * SECONDS), code.encode()) for s in steps]
     return next((step for step, good in zip(steps, right, strict=True) if good), None)

@@ -18,7 +18,13 @@ from rest_framework.response import Response
 
 from accounts import tokens
 from accounts.errors import LastWayBack, OwnSecondFactorMissing
-from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest, valid
+from accounts.generics import (
+    AdminView,
+    CredentialView,
+    ProtectedView,
+    SignedInRequest,
+    validated_body,
+)
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -26,6 +32,7 @@ from base.openapi import Raises, example
 from signin.devices import device_of
 from signin.errors import (
     CannotResetOwnFactors,
+    Cause,
     FactorStillRequired,
     NoSuchFactor,
     TooManyFactors,
@@ -34,7 +41,7 @@ from signin.errors import (
 )
 from signin.factors import totp
 from signin.factors.enrolment import ENROLMENT, EnrolmentAuthentication
-from signin.factors.models import App, Factors, Passkey, RecoveryCode
+from signin.factors.models import AuthenticatorApp, Factors, Passkey, RecoveryCode
 from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import (
@@ -54,6 +61,7 @@ from signin.generics import PROOF_NEEDED, ProofView
 from signin.login import session_response
 from signin.serializers import COOKIE, AuthResponse
 from throttling.models import Lockout
+from throttling.views import CountedView
 
 
 @example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
@@ -69,7 +77,7 @@ class AddedResponse(serializers.Serializer):
     session = AuthResponse(allow_null=True, help_text="With the first factor: it ends all others.")
 
 
-def adds(status: int, wrong: type[APIException]) -> dict[str, Any]:
+def schema_of_adding(status: int, wrong: type[APIException]) -> dict[str, Any]:
     """For `extend_schema`: what a call that adds a factor answers."""
     errors = {403: Raises(wrong), 404: Raises(NoSuchFactor), 409: Raises(TooManyFactors)}
     return {"responses": {status: AddedResponse} | errors, "parameters": [COOKIE]}
@@ -84,8 +92,9 @@ class PasskeysOnly:
             raise Http404
 
 
-class PasskeyOptionsView(PasskeysOnly, CredentialView):
-    """POST /auth/passkeys/options: a challenge for the user's authenticator."""
+class PasskeyOptionsView(PasskeysOnly, CountedView):
+    """POST /auth/passkeys/options: a challenge for the user's authenticator. Public, since there is
+    nothing to guess and each log-in page asks for one."""
 
     @extend_schema(
         operation_id="passkeyOptions",
@@ -112,7 +121,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        passkey = take_passkey(valid(PasskeyLoginSerializer, request)["credential"])
+        passkey = take_passkey(validated_body(PasskeyLoginSerializer, request)["credential"])
         users = User.objects.with_profile().filter(pk=passkey.factors_id, is_active=True)
         user = users.filter(token_version=passkey.factors.user.token_version).first()
         if user is None or user.must_use_provider:  # or signed out everywhere meanwhile
@@ -121,16 +130,21 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         return session_response(request, user, Method.PASSKEY_ALONE)
 
 
+Added = AuthenticatorApp | Passkey
+
+
 class AddFactorView(ProofView):
     """Base of the four calls that add a factor. They also accept an enrolment token."""
 
     authentication_classes = [EnrolmentAuthentication]
 
-    def prove(self, serializer: type[serializers.Serializer] | None = None) -> dict[str, Any]:
+    def reauthenticate_caller(
+        self, serializer: type[serializers.Serializer] | None = None
+    ) -> dict[str, Any]:
         """An enrolment token replaces the proof."""
-        return {} if self.request.auth == ENROLMENT else super().prove(serializer)
+        return {} if self.request.auth == ENROLMENT else super().reauthenticate_caller(serializer)
 
-    def add(self, add: Callable[[Factors], App | Passkey], method: Method) -> Response:
+    def add_factor(self, add: Callable[[Factors], Added], method: Method) -> Response:
         """AddedResponse with the item that `add` returns. The first factor ends all sessions, so
         the answer has a new one. An enrolment completes a sign-in: it clears the failed attempts,
         or raises TooManyAttempts."""
@@ -138,7 +152,7 @@ class AddFactorView(ProofView):
         if enrolling:  # a refusal is recorded, which the transaction would undo
             Lockout.objects.require_unlocked(user.email, device_of(self.request, user))
         with transaction.atomic():
-            factors, codes = Factors.objects.open(user)  # locks the user first, as all code does
+            factors, codes = Factors.objects.open_for_adding(user)  # locks the user first
             item = add(factors)
             if enrolling:
                 Lockout.objects.clear(user.email, device_of(self.request, user))
@@ -167,10 +181,10 @@ class TotpView(AddFactorView):
         responses={201: TotpResponse, 403: PROOF_NEEDED, 409: Raises(TooManyFactors)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.prove()
+        self.reauthenticate_caller()
         if Factors.objects.filter(user=request.user, totp_id__isnull=False).exists():
             raise TooManyFactors
-        return Response(totp.begin(request.user), 201)
+        return Response(totp.begin_setup(request.user), 201)
 
 
 class ConfirmView(AddFactorView):
@@ -180,18 +194,18 @@ class ConfirmView(AddFactorView):
         operation_id="confirmApp",
         summary="Confirm an authenticator app by its first code",
         request=ConfirmSerializer,
-        **adds(200, WrongCode),
+        **schema_of_adding(200, WrongCode),
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = valid(ConfirmSerializer, request)
+        data = validated_body(ConfirmSerializer, request)
         secret = totp.pending_secret(request.user, data["id"])
         if secret is None:
             raise Http404
         step = totp.step_of(secret, Proof(data["code"]).plain_code)
         if step is None:
-            raise WrongCode(cause="wrong_code")
+            raise WrongCode(cause=Cause.WRONG_CODE)
         name = data.get("name", "")
-        return self.add(lambda factors: factors.add_totp(secret, step, name), Method.TOTP)
+        return self.add_factor(lambda factors: factors.add_totp(secret, step, name), Method.TOTP)
 
 
 class NewPasskeyOptionsView(PasskeysOnly, AddFactorView):
@@ -205,7 +219,7 @@ class NewPasskeyOptionsView(PasskeysOnly, AddFactorView):
         responses={200: OptionsResponse, 403: PROOF_NEEDED, 404: Raises(NoSuchFactor)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.prove()
+        self.reauthenticate_caller()
         return Response(creation_options(request.user))
 
 
@@ -216,12 +230,12 @@ class NewPasskeyView(PasskeysOnly, AddFactorView):
         operation_id="addPasskey",
         summary="Add a passkey",
         request=NewPasskeySerializer,
-        **adds(201, WrongPasskey),
+        **schema_of_adding(201, WrongPasskey),
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = valid(NewPasskeySerializer, request)
+        data = validated_body(NewPasskeySerializer, request)
         made = new_passkey(request.user, data["credential"]) | {"name": data.get("name", "")}
-        response = self.add(lambda factors: factors.add_passkey(**made), Method.PASSKEY)
+        response = self.add_factor(lambda factors: factors.add_passkey(**made), Method.PASSKEY)
         response.status_code = 201
         return response
 
@@ -237,7 +251,7 @@ class FactorsView(ProtectedView):
     def get(self, request: SignedInRequest) -> Response:
         factors = Factors.objects.filter(user=request.user).first()
         body = {
-            "items": factors.items() if factors else [],
+            "items": factors.app_and_passkeys() if factors else [],
             "recovery_codes_left": factors.recovery_codes.count() if factors else 0,
             "required": request.user.factor_required,
         }
@@ -254,9 +268,9 @@ class FactorView(ProtectedView):
         responses={200: FactorResponse},
     )
     def patch(self, request: SignedInRequest, factor_id: UUID) -> Response:
-        name = valid(RenameSerializer, request)["name"]
+        name = validated_body(RenameSerializer, request)["name"]
         factors = get_object_or_404(Factors, user=request.user)
-        return Response(FactorResponse(factors.rename(factor_id, name)).data)
+        return Response(FactorResponse(factors.rename_factor(factor_id, name)).data)
 
 
 class RemoveView(ProofView):
@@ -270,8 +284,9 @@ class RemoveView(ProofView):
         responses={204: None, 403: PROOF_NEEDED, 409: Raises(FactorStillRequired, LastWayBack)},
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
-        self.prove()
-        Factors(user=request.user).remove(factor_id)  # reads its row while it checks the session
+        self.reauthenticate_caller()
+        factors = Factors(user=request.user)  # its row is read while the session is checked
+        factors.remove_factor(factor_id)
         return Response(status=204)
 
 
@@ -290,12 +305,12 @@ class RecoveryCodesView(ProofView):
         },
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.prove()
+        self.reauthenticate_caller()
         with transaction.atomic():
             factors = Factors.objects.lock_for(request.user).first()
             if factors is None:
                 raise OwnSecondFactorMissing
-            codes = RecoveryCode.objects.renew(factors)
+            codes = RecoveryCode.objects.renew_codes(factors)
             trail.record(Kind.RECOVERY_CODES_MADE, actor=request.user)
             request.user.send_notice("recovery_codes_made")
         return Response({"recovery_codes": codes}, 201)
@@ -311,5 +326,5 @@ class ResetFactorsView(AdminView):
         responses={204: None, 409: Raises(CannotResetOwnFactors, LastWayBack)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
-        Factors.objects.reset(self.colleague(user_id), actor=request.user)
+        Factors.objects.reset(self.get_colleague_or_404(user_id), actor=request.user)
         return Response(status=204)

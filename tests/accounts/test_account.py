@@ -48,7 +48,7 @@ def test_name_is_bounded_as_at_sign_up(as_ada, name):
 
 
 def test_only_a_superuser_renames_the_operators(new_user):
-    operators = Account.objects.operators()
+    operators = Account.objects.get_or_create_operators()
     admin = new_user("support@example.com", account=operators, role="admin")
 
     for body in ({"name": "Other"}, {}):

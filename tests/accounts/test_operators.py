@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import Account, User
-from accounts.models.users import protection
+from accounts.models.users import protected_users
 from invitations.models import Invitation
 from tests.assistants.conftest import use
 from tests.conftest import bearer, close_connections, race
@@ -36,7 +36,7 @@ def test_sign_up_refuses_the_name_and_uses_no_link_up(api, signup_link):
 def test_back_office_refuses_the_name_and_lets_the_operators_keep_it(operator, ada):
     page = f"/admin/accounts/account/{ada.account_id}/change/"
     answer = operator.post(page, {"name": "OPERATORS", "is_operators": "on"})
-    own = Account.objects.operators()
+    own = Account.objects.get_or_create_operators()
 
     assert answer.context["adminform"].form.errors == {"name": REFUSED}
     kept = operator.post(f"/admin/accounts/account/{own.pk}/change/", {"name": "Operators"})
@@ -54,7 +54,7 @@ def test_company_that_got_the_name_gets_no_superuser(ada):
 
 @pytest.mark.django_db
 def test_there_is_at_most_one_operators_company():
-    Account.objects.operators()
+    Account.objects.get_or_create_operators()
 
     with pytest.raises(IntegrityError), transaction.atomic():
         Account.objects.create(name="More", is_operators=True)
@@ -126,7 +126,9 @@ def test_refusals_say_one_thing_by_rest_and_mcp(as_ada, bob, changes):
 
 @pytest.mark.django_db
 def test_operators_who_are_no_superusers_invite_nobody(new_user):
-    clerk = new_user("clerk@example.com", account=Account.objects.operators(), role="admin")
+    clerk = new_user(
+        "clerk@example.com", account=Account.objects.get_or_create_operators(), role="admin"
+    )
 
     answer = bearer(clerk).post("/invitations", {"email": "new@example.com"})
 
@@ -138,9 +140,9 @@ def test_operators_who_are_no_superusers_invite_nobody(new_user):
 def test_model_and_query_agree_on_who_is_protected(new_user, ada):
     new_user("staff@example.com", is_staff=True)
     new_user("root@example.com", is_superuser=True)
-    new_user("clerk@example.com", account=Account.objects.operators())
+    new_user("clerk@example.com", account=Account.objects.get_or_create_operators())
 
     said = {user.email for user in User.objects.all() if user.is_protected}
 
-    assert said == {user.email for user in User.objects.filter(protection())}
+    assert said == {user.email for user in User.objects.filter(protected_users())}
     assert len(said) == 3

@@ -53,7 +53,7 @@ def accept(ada, password):
 
 
 def redeem(ada, password):
-    link = PasswordChange.objects.first() or PasswordChange.objects.make(ada)
+    link = PasswordChange.objects.first() or PasswordChange.objects.make_link(ada)
     return by_link("/password-changes/redeem", link.token, password=password)
 
 

@@ -48,7 +48,7 @@ def test_new_password_by_a_link_is_a_sign_in(as_ada, api, bob):
 
 
 def test_refresh_is_not_a_sign_in(as_ada, api, bob):
-    api.post("/auth/refresh", {"refresh_token": str(tokens.issue(bob)[1])})
+    api.post("/auth/refresh", {"refresh_token": str(tokens.issue_pair(bob)[1])})
 
     assert seen(as_ada, bob) is None
 

@@ -136,7 +136,7 @@ def refresh(api, client, token, **changes):
 @pytest.fixture
 def pair(api, client, ada):
     """The tokens of an assistant that Ada has let in."""
-    return redeem(api, client, grant_of(ada, client).code).json()
+    return redeem(api, client, grant_of(ada, client).authorization_code).json()
 
 
 def grant_of(user, client):

@@ -14,8 +14,8 @@ def test_lists_and_pages_show_no_token(operator, client, pair):
     for path in ("grant/", f"grant/{grant.pk}/change/", "client/", f"client/{client.pk}/change/"):
         page = operator.get(f"/admin/assistants/{path}").content.decode()
         assert "Testbench" in page
-        assert grant.code not in page
-        assert grant.tokens()["refresh_token"] not in page
+        assert grant.authorization_code not in page
+        assert grant.token_response()["refresh_token"] not in page
 
 
 @pytest.mark.parametrize(("model", "action"), [(Grant, "end"), (Client, "end_grants")])

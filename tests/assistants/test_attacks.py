@@ -1,5 +1,8 @@
 """What a thief, a foreign client or a foreign page tries on the way in."""
 
+import base64
+import hashlib
+
 import pytest
 from django.utils import timezone
 
@@ -61,6 +64,15 @@ def test_code_is_for_who_knows_the_verifier(api, client, ada, verifier):
     assert redeem(api, client, code).status_code == 200
 
 
+@pytest.mark.parametrize("verifier", ["v" * 42, "v" * 129, "v" * 42 + "!", "v" * 42 + "ü"])
+def test_weak_verifier_is_refused_though_it_answers_the_challenge(api, client, ada, verifier):
+    """RFC 7636 §4.1: 43 to 128 characters of the unreserved ones."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
+    code = let_in(client, ada, code_challenge=digest.rstrip(b"=").decode())
+
+    assert refused(redeem(api, client, code, code_verifier=verifier)) == (400, "invalid_grant")
+
+
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:3031/callback", REDIRECT + "/", "x"])
 def test_code_is_for_the_redirect_uri_that_got_it(api, client, ada, uri):
     answer = redeem(api, client, let_in(client, ada), redirect_uri=uri)
@@ -84,7 +96,7 @@ def test_made_up_codes_and_refresh_tokens_are_refused(api, client, pair, what):
 
 def test_code_is_no_refresh_token_and_none_is_an_api_token(api, client, ada, pair):
     code = let_in(client, ada)
-    access, api_refresh = api_tokens.issue(ada)
+    access, api_refresh = api_tokens.issue_pair(ada)
 
     for token in (code, str(access), str(api_refresh), pair["access_token"]):
         assert refused(refresh(api, client, token)) == (400, "invalid_grant")
@@ -101,7 +113,7 @@ def test_assistants_token_opens_no_call_of_the_api(assistant, api, pair):
 
 
 def test_refresh_token_of_the_api_opens_no_mcp(ada):
-    thief = API(authorization=f"Bearer {api_tokens.issue(ada)[1]}")
+    thief = API(authorization=f"Bearer {api_tokens.issue_pair(ada)[1]}")
 
     assert send(thief, "tools/list").status_code == 401
 
@@ -212,7 +224,7 @@ https://a.example:/ https://a.example:+1/ https://a.example:443;x/
 
 @pytest.mark.parametrize("uri", [*UNUSABLE.split(), "https://a.example/ x", "https://a\\b/"])
 def test_unsafe_redirect_uri_cannot_be_registered(uri):
-    assert redirects.split(uri) is None
+    assert redirects.split_uri(uri) is None
 
 
 @pytest.mark.parametrize("uri", ["http://localhost:51004/callback", "http://localhost/callback"])
@@ -346,8 +358,8 @@ def test_token_call_is_counted_by_grant(api, client, pair, bob):
         code_challenge=request_of(other)["code_challenge"],
         token_version=bob.token_version,
     )
-    assert redeem(api, other, grant.code).status_code == 200  # from the same address
-    assert refused(redeem(api, other, grant.code)) == (429, "temporarily_unavailable")
+    assert redeem(api, other, grant.authorization_code).status_code == 200  # from the same address
+    assert refused(redeem(api, other, grant.authorization_code)) == (429, "temporarily_unavailable")
 
 
 @pytest.mark.usefixtures("one_credential_call")

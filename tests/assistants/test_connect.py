@@ -345,7 +345,7 @@ def test_page_for_a_locked_address_leads_in_no_circle(client, ada):
 def test_trail_tells_who_let_whom_in(api, client, ada):
     redeem(api, client, let_in(client, ada))
 
-    record = Record.objects.get(kind=Kind.ASSISTANT_LET_IN)
+    record = Record.objects.get(kind=Kind.ASSISTANT_CONNECTED)
     assert record.actor_email == ada.email
     assert record.detail["claims"] == {"client": "Testbench"}
     assert record.detail["host"] == "127.0.0.1"

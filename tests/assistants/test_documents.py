@@ -38,7 +38,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     answer: tuple[int, dict[str, str], bytes]
-    asked = 0
+    asked = sent = 0
     pause = 0.0  # seconds before each byte of the body
 
     @property
@@ -61,10 +61,11 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        pieces = [body[n : n + 1] for n in range(len(body))] if self.server.pause else [body]
-        for piece in pieces:
+        size = 1 if self.server.pause else 65_536
+        for start in range(0, len(body), size):
             time.sleep(self.server.pause)
-            self.wfile.write(piece)
+            self.wfile.write(body[start : start + size])
+            self.server.sent += size
 
     def log_message(self, *args):
         pass
@@ -87,7 +88,7 @@ def running(tmp_path_factory):
 @pytest.fixture
 def server(running, settings):
     server, settings.METADATA_DOCUMENTS_TEST_AUTHORITY = running
-    server.asked, server.pause = 0, 0.0
+    server.asked, server.sent, server.pause = 0, 0, 0.0
     server.serve()
     return server
 
@@ -115,7 +116,7 @@ def test_client_gets_in_by_its_document(api, ada, server):
 
     assistant = API(authorization=f"Bearer {tokens['access_token']}")
     assert send(assistant, "tools/list").status_code == 200
-    assert Record.objects.get(kind=Kind.ASSISTANT_LET_IN).detail["document"] == server.url
+    assert Record.objects.get(kind=Kind.ASSISTANT_CONNECTED).detail["document"] == server.url
     assert server.asked == 1
     form(api, "/oauth/revoke", token=tokens["refresh_token"], client_id=server.url)
     assert send(assistant, "tools/list").status_code == 401
@@ -192,6 +193,13 @@ def test_answer_that_is_no_document_is_refused(server, status, headers, body):
     assert server.asked == 1
 
 
+def test_large_body_is_not_read(server):
+    server.answer = 200, {}, b" " * 2**26
+
+    assert page(server).status_code == 400
+    assert server.sent < 2**25  # what the sockets' buffers hold is sent
+
+
 def test_server_that_drips_is_left_after_two_seconds(server):
     server.pause = 0.3
     began = time.monotonic()
@@ -205,7 +213,7 @@ def test_slow_server_holds_four_threads_up_at_most(server):
     server.pause = 0.3
     with ThreadPoolExecutor(6) as pool:
         began = time.monotonic()
-        tries = [pool.submit(documents.fetch, server.url) for _ in range(6)]
+        tries = [pool.submit(documents.fetch_document, server.url) for _ in range(6)]
         refused = [isinstance(one.exception(), documents.UnusableMetadata) for one in tries]
 
     assert all(refused)
@@ -309,12 +317,25 @@ def test_address_that_was_checked_is_the_one_connected_to(server, settings, monk
     assert server.asked == 1
 
 
-def test_name_that_leads_to_one_private_address_is_refused(server, settings, monkeypatch):
+def test_name_that_leads_to_one_private_address_is_not_connected_to(server, monkeypatch):
     both = [(2, 1, 6, "", (address, 443)) for address in ("8.8.8.8", "10.0.0.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: both)
+    tried = tried_addresses(monkeypatch)
 
     assert page(server).status_code == 400
-    assert server.asked == 0
+    assert tried == []
+
+
+def tried_addresses(monkeypatch):
+    """The addresses that are connected to from now on, which fails."""
+    tried = []
+
+    def refuse(address, timeout):
+        tried.append(address)
+        raise OSError
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    return tried
 
 
 def test_slow_name_server_holds_nothing_up_beyond_two_seconds(server, monkeypatch):
@@ -338,15 +359,9 @@ def test_slow_name_server_holds_nothing_up_beyond_two_seconds(server, monkeypatc
 
 def test_four_addresses_are_tried(server, monkeypatch):
     nine = [(2, 1, 6, "", (f"192.0.2.{n}", 443)) for n in range(9)]
-    tried = []
     monkeypatch.setattr(outgoing, "is_public", lambda address: True)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: nine)
-
-    def refuse(address, timeout):
-        tried.append(address)
-        raise OSError
-
-    monkeypatch.setattr(socket, "create_connection", refuse)
+    tried = tried_addresses(monkeypatch)
 
     assert page(server).status_code == 400
     assert len(tried) == 4

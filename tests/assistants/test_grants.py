@@ -170,7 +170,7 @@ def flood(monkeypatch):
 
 
 def registered(name):
-    return Client.objects.register(name=name, redirect_uris=[REDIRECT])
+    return Client.objects.register_client(name=name, redirect_uris=[REDIRECT])
 
 
 def aged(client, **age):

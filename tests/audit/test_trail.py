@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from audit import trail
 from audit.models import Kind, Record
-from base.origin import Origin, command, current, printable, shell_user
+from base.origin import Origin, command_origin, current, printable_text, shell_user
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +60,7 @@ def test_profile_change_and_logout_everywhere_are_recorded(as_ada, ada):
 
 
 def test_origin_is_bounded_and_names_the_command():
-    assert printable("a\r\nb\x00c\u202e", 10) == "abc"
+    assert printable_text("a\r\nb\x00c\u202e", 10) == "abc"
     assert current.get().address == ""
     assert isinstance(current.get(), Origin)
 
@@ -77,8 +77,8 @@ def test_command_is_recorded_with_who_ran_it(monkeypatch, environment, name):
     monkeypatch.delenv("SUDO_USER", raising=False)
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
-    token = current.set(command())
-    trail.record(Kind.LIMITS_CLEARED, subject="ada@example.com")
+    token = current.set(command_origin())
+    trail.record(Kind.LOCK_CLEARED, subject="ada@example.com")
     current.reset(token)
 
     assert Record.objects.get().shell_user == (name or shell_user())

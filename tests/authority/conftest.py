@@ -11,7 +11,7 @@ def world(new_user, monkeypatch):
     customer, other, operators = (
         Account.objects.create(name="Analytical Engines"),
         Account.objects.create(name="Eavesdroppers"),
-        Account.objects.operators(),
+        Account.objects.get_or_create_operators(),
     )
     Account.objects.create(name="Third")
     for account in (customer, other, operators):

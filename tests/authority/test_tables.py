@@ -12,7 +12,7 @@ from django.test import RequestFactory
 from accounts.models import User
 from assistants.tools import TOOLS
 from backoffice.pages import PanelAdmin
-from config.schema import document
+from config.schema import openapi_json
 from tests.authority.at_the_shell import COMMANDS, OF_NOBODY
 from tests.authority.back_office import ACTIONS, ADMIN_PAGES, BUTTONS, HARMLESS_ACTIONS
 from tests.authority.by_token import CALLED_BY_TOOL, CALLS, OF_ONESELF, TOOLS_OF_ONESELF
@@ -32,7 +32,7 @@ def request_by(user):
 
 
 def test_every_call_that_changes_something_is_in_the_table():
-    paths = json.loads(document())["paths"]
+    paths = json.loads(openapi_json())["paths"]
     operations = {f"{method.upper()} {path}" for path, found in paths.items() for method in found}
     changing = {one for one in operations if one.split()[0] in {"POST", "PUT", "PATCH", "DELETE"}}
 

@@ -32,7 +32,7 @@ def locked(user):
 
 def asked_too_often(user):
     for _ in range(6):
-        OutgoingMail.objects.request(PasswordChange, user.email, "en")
+        OutgoingMail.objects.request_mail(PasswordChange, user.email, "en")
 
 
 def refused(user):

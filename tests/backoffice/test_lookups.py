@@ -85,28 +85,28 @@ def test_what_is_offered_is_answered(model, operator):
 
 
 @pytest.mark.parametrize(
-    ("model", "query"),
+    ("status", "model", "query"),
     [
-        (Record, "at__gte=9999-12-31T00:00Z"),
-        (Record, "at__gte=yesterday"),
-        (Record, "at__lt=%00"),
-        (Record, "kind__exact=%00"),
-        (Record, "kind__exact=login.failed&kind__exact=x%00"),
-        (Record, "q=%00"),
-        (User, "is_active__exact=perhaps"),
-        (User, "role__exact=admin%00"),
-        (User, "o=" + ".".join(["1", "-2", "99", "x", "-"] * 700)),
-        (User, "q=" + "+".join(["e"] * 1900)),
-        (OutgoingMail, "state__exact=%00"),
-        (User, "_to_field=password"),
-        (User, "_to_field=%00"),
-        (User, "_popup=1&_to_field=email"),
+        (200, Record, "at__gte=9999-12-31T00:00Z"),
+        (200, Record, "at__gte=yesterday"),
+        (400, Record, "at__lt=%00"),
+        (400, Record, "kind__exact=%00"),
+        (400, Record, "kind__exact=login.failed&kind__exact=x%00"),
+        (200, Record, "q=%00"),
+        (200, User, "is_active__exact=perhaps"),
+        (400, User, "role__exact=admin%00"),
+        (200, User, "o=" + ".".join(["1", "-2", "99", "x", "-"] * 700)),
+        (200, User, "q=" + "+".join(["e"] * 1900)),
+        (400, OutgoingMail, "state__exact=%00"),
+        (400, User, "_to_field=password"),
+        (400, User, "_to_field=%00"),
+        (400, User, "_popup=1&_to_field=email"),
     ],
 )
-def test_odd_value_is_no_500(operator, model, query):
+def test_odd_value_is_no_500(operator, status, model, query):
     answer = operator.get(f"{lists(model)}?{query}", follow=True)
 
-    assert answer.status_code in {200, 400}
+    assert answer.status_code == status
     assert answer["Content-Type"].startswith("text/html")
 
 

@@ -1,11 +1,15 @@
 """`manage.py status`: one screen, and an exit status for scripts, whatever is down."""
 
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import psycopg
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -16,6 +20,7 @@ from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail
 from tests import servers
 from tests.conftest import query
+from tests.throttling.conftest import use_store
 
 pytestmark = pytest.mark.django_db
 
@@ -28,12 +33,12 @@ def run(**environment):
 
 
 def states():
-    return {finding.part: finding.state for finding in status.examine()}
+    return {finding.part: finding.state for finding in status.examine_all()}
 
 
 def test_status_is_ok(settings):
     SigningKey.objects.make_first()
-    Heartbeat.objects.beat("round")
+    Heartbeat.objects.record_done("round")
     found = states()
 
     # The tests' settings are not fit for production, and their role owns the tables.
@@ -45,7 +50,7 @@ def test_mail_that_waits_is_told(time_machine):
     time_machine.move_to("2026-11-21T12:00:00Z", tick=False)
     OutgoingMail.objects.create(kind="signin.signuplink", email="new@example.com")
     time_machine.shift(301)
-    found = {finding.part: finding for finding in status.examine()}["mail"]
+    found = {finding.part: finding for finding in status.examine_all()}["mail"]
 
     assert (found.state, found.words) == ("degraded", "1 waiting, the oldest for 301 s")
 
@@ -57,7 +62,7 @@ def test_mail_that_waits_is_told(time_machine):
 def test_clock_is_compared_with_the_databases(time_machine, shift, state, side):
     SigningKey.objects.make_first()
     time_machine.move_to(time.time() + shift)
-    clock = {finding.part: finding for finding in status.examine()}["clock"]
+    clock = {finding.part: finding for finding in status.examine_all()}["clock"]
     seconds, words = clock.words.split(" s ", 1)
 
     assert (clock.state, words) == (state, f"{side} the database's")
@@ -67,7 +72,7 @@ def test_clock_is_compared_with_the_databases(time_machine, shift, state, side):
 def test_mails_that_are_put_off_are_told():
     later = timezone.now() + timedelta(hours=1)
     OutgoingMail.objects.create(kind="signin.signuplink", email="new@example.com", due_at=later)
-    found = {finding.part: finding for finding in status.examine()}["mail"]
+    found = {finding.part: finding for finding in status.examine_all()}["mail"]
 
     assert (found.state, found.words) == ("ok", "0 waiting, 1 postponed")
 
@@ -75,7 +80,7 @@ def test_mails_that_are_put_off_are_told():
 def test_silent_mail_worker_is_told(time_machine):
     time_machine.move_to("2026-11-21T12:00:00Z", tick=False)
     assert states()["worker"] == "degraded"
-    Heartbeat.objects.beat("round")
+    Heartbeat.objects.record_done("round")
     assert states()["worker"] == "ok"
     time_machine.shift(601)
     assert states()["worker"] == "degraded"
@@ -86,6 +91,84 @@ def test_lost_store_is_told(settings):
     settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": settings.REDIS_URL}}
 
     assert states()["store"] == "degraded"
+
+
+def wrong_password(server):
+    server.client.config_set("requirepass", "hunter2")
+
+
+def full(server):
+    server.client.config_set("maxmemory", 1)
+
+
+def read_only(server):
+    server.client.replicaof("127.0.0.1", server.port)
+
+
+def slow(server):
+    server.process.send_signal(signal.SIGSTOP)
+
+
+def refused(server):
+    server.stop()
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (wrong_password, "AuthenticationError: Authentication required"),
+        (full, "OutOfMemoryError: "),
+        (read_only, "ReadOnlyError: "),
+        (slow, "TimeoutError: "),
+        (refused, "Connection refused"),
+    ],
+)
+def test_reason_why_redis_does_not_count_is_told(settings, fault, reason):
+    server = servers.RedisServer()
+    use_store(settings, server.url)
+    try:
+        fault(server)
+        store = {finding.part: finding for finding in status.examine_all()}["store"]
+    finally:
+        server.stop()
+
+    assert store.state == "degraded"
+    assert reason in store.words
+
+
+LOCK = "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE"
+
+
+@pytest.mark.parametrize(
+    ("table", "state"), [("accounts_user", "down"), ("audit_record", "degraded")]
+)
+def test_session_that_holds_a_table_is_named(new_database, table, state):
+    url = new_database()
+    with psycopg.connect(url) as locker:
+        locker.execute(LOCK.format(table))
+        pid = locker.info.backend_pid
+        _, found = run(DATABASE_URL=url)
+
+    assert re.search(
+        rf"{state} +blocked by pid {pid}, user postgres, since 20[-0-9: +]+: LOCK TABLE {table}",
+        found["database"],
+    )
+
+
+def test_session_that_others_wait_for_is_named(new_database):
+    """A report reads users, a migration waits for it, and everybody waits for the migration."""
+    url = new_database()
+    with psycopg.connect(url) as reader, psycopg.connect(url) as owner, ThreadPoolExecutor() as one:
+        reader.execute("SELECT count(*) FROM accounts_user")
+        waiting = one.submit(owner.execute, LOCK.format("accounts_user"))
+        time.sleep(1.2)
+        _, found = run(DATABASE_URL=url)
+        pid = reader.info.backend_pid
+        reader.rollback()
+        waiting.result()
+        owner.rollback()
+
+    assert re.search(rf"down +blocked by pid {pid}, user .*: SELECT count", found["database"])
 
 
 def test_status_shows_the_rest_while_the_database_is_down():
@@ -106,7 +189,7 @@ def test_database_that_cannot_write_is_down():
             " $$BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END$$;"
             "CREATE EVENT TRIGGER fail ON ddl_command_start EXECUTE FUNCTION fail()"
         )
-    found = {finding.part: finding for finding in status.examine()}
+    found = {finding.part: finding for finding in status.examine_all()}
 
     assert (found["database"].state, found["database"].words) == ("down", "could not extend file")
     assert found["mail"].state == "ok"

@@ -188,7 +188,7 @@ def serve(service):
     (service.folder / "mails").mkdir()
     service.environment["EMAIL_URL"] = f"filemail:///{service.folder}/mails"
     service.start()
-    service.spawn("manage.py", "sendmail")
+    service.spawn("manage.py", "runworker")
     return service
 
 

@@ -69,7 +69,7 @@ def prove(page, password=PASSWORD, code=""):
 def code(secret, steps=0):
     """What the app with this secret shows, so many steps from now."""
     octets = base64.b32decode(secret.replace(" ", ""))
-    return totp.app(octets).generate((int(time.time()) // 30 + steps) * 30).decode()
+    return totp.code_generator(octets).generate((int(time.time()) // 30 + steps) * 30).decode()
 
 
 def read_codes(page):

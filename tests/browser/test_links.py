@@ -1,5 +1,7 @@
 """Links that were used already, links that never come, and links in somebody else's browser."""
 
+import time
+
 import pytest
 
 from tests.browser.conftest import fill, heading, invite, says, settled
@@ -97,3 +99,53 @@ def test_own_link_says_nothing_of_somebody_else(site_of_ada):
     page.get_by_role("button", name="Sign out", exact=True).wait_for()
     settled(page)
     assert page.locator("[data-somebody-else]").inner_text() == ""
+
+
+TEAM = [f"person{n}@example.com" for n in range(20)]
+INVITE = """
+import django
+django.setup()
+from accounts.models import User
+from invitations.models import Invitation
+for n in range(20):
+    Invitation.objects.invite(User.objects.get(), f"person{n}@example.com")
+"""
+
+
+def test_team_of_twenty_accepts_from_one_office_without_a_refusal(new_site):
+    """The default limits let ten through in a minute: the other pages wait, and go on."""
+    site = new_site()
+    site.operator()
+    site.service.run("-c", INVITE)
+    pages = [site.tab(site.mailed_link(to=email)) for email in TEAM]
+    for page, email in zip(pages, TEAM, strict=True):
+        heading(page, "Join Operators")
+        assert page.locator("[autocomplete=username]:visible").input_value() == email
+    begun = time.monotonic()
+    for page in pages:
+        fill(page, **PERSON)
+
+    says(pages[-1], "it continues automatically in")
+    assert pages[-1].locator("main [name=first_name]").input_value() == "Grace"
+    for page in pages:
+        page.get_by_role("heading", name="Your account", level=1).wait_for(timeout=120_000)
+    assert time.monotonic() - begun < 120
+
+
+def test_page_of_a_link_waits_for_a_limit_and_then_names_the_company(site_of_ada):
+    site_of_ada.service.run("-c", INVITE)
+    page = site_of_ada.person().new_page()
+    body = {"error": "rate_limited", "message": "Too many requests"}
+    limited = {"status": 429, "json": body, "headers": {"Retry-After": "42"}}
+    page.route("**/pages/link", lambda route: route.fulfill(**limited), times=1)
+    page.clock.install()
+    page.add_init_script("Math.random = () => 0")  # comes back at once, not within ten seconds
+    page.goto(site_of_ada.mailed_link(to=TEAM[0]))
+    says(page, "it continues automatically in 42 seconds.")
+    assert look(page, "limited-link") == []
+
+    page.clock.run_for(43_000)
+
+    heading(page, "Join Operators")
+    assert page.locator("[autocomplete=username]:visible").input_value() == TEAM[0]
+    assert page.locator("#status").inner_text() == ""

@@ -28,7 +28,7 @@ def test_advice_at_a_lock_holds_until_its_end(site_of_ada):
     lock(site_of_ada)
     page = site_of_ada.tab("/login", locale="de")
     fill(page, email="ada@example.com", password=PASSWORD)
-    says(page, "Zu viele Versuche: 15 Minuten warten oder Passwort zurücksetzen.")
+    says(page, "Sekunden, bei Sperre 15 Minuten. Neues Passwort")
     assert look(page, "locked") == []
     assert page.locator(".card #status").bounding_box()["height"] < 70  # two lines
     page.locator(".card #status a").click()
@@ -37,7 +37,7 @@ def test_advice_at_a_lock_holds_until_its_end(site_of_ada):
     page.goto(site_of_ada.mailed_link(page="/change-password"))
     page.locator("[autocomplete=username]:visible").wait_for()
     fill(page, password="a new and better one")
-    says(page, "Der Link bleibt gültig.")
+    says(page, "bei Sperre 15 Minuten. Ihr Link bleibt gültig.")
     unlock(site_of_ada)
 
     page.locator("main form button:not([type])").click()
@@ -52,7 +52,7 @@ def test_signed_in_person_at_a_lock_reads_how_long_and_what_works(site_of_ada):
     lock(site_of_ada)
     page.clock.install()
     page.reload()
-    says(page, "This continues automatically in a moment.")
+    says(page, "Keep this page open: it continues automatically in")
     assert page.locator("#status a").count() == 0
 
     page.clock.run_for(MINUTE)
@@ -75,7 +75,7 @@ def test_passkey_works_while_the_address_is_locked(site_of_ada):
     lock(site_of_ada)
     page.clock.install()
     page.reload()
-    says(page, "This continues automatically")
+    says(page, "it continues automatically")
     page.clock.run_for(MINUTE)
     key.leave_unseen(lambda page: page.locator("#status a", has_text="Sign in").click())
 

@@ -108,7 +108,7 @@ def test_signed_in_person_at_the_limit_waits_and_goes_on(site_of_ada):
 
     page.reload()
 
-    says(page, "This continues automatically")
+    says(page, "it continues automatically in 30 seconds.")
     assert page.get_by_role("link", name="People").is_visible()
     assert page.locator("main [name=first_name]").is_disabled()
     page.clock.run_for(31_000)

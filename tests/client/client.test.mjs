@@ -140,6 +140,28 @@ test("a 429 is waited for as long as it says, and told", async () => {
   assert.deepEqual(told, [waits[0], "resume", waits[1], "resume"]);
 });
 
+test("a log-in that is refused in a burst is repeated once", async () => {
+  const busy = [503, { error: "service unavailable" }, { "Retry-After": "0.02" }];
+  const client = new Client();
+  const answers = [busy, [200, session()], busy, busy];
+  api["POST /auth/login"] = () => answers.shift();
+
+  const signedIn = await client.send("POST", "/auth/login", {});
+  await assert.rejects(client.send("POST", "/auth/login", {}), refusal(503));
+
+  assert.equal(signedIn.user.id, USER.id);
+  assert.equal(asked("POST /auth/login").length, 4);
+});
+
+test("an outage is told at once", async () => {
+  for (const more of [{}, { "Retry-After": "5" }]) {
+    api["POST /auth/login"] = () => [503, { error: "service unavailable" }, more];
+    await assert.rejects(new Client().send("POST", "/auth/login", {}), refusal(503));
+  }
+
+  assert.equal(asked("POST /auth/login").length, 2);
+});
+
 test("log-ins and proofs are not repeated after a 429", async () => {
   const client = signedIn();
   const limited = () => [429, { error: "too many attempts" }, { "Retry-After": "7" }];
@@ -149,6 +171,15 @@ test("log-ins and proofs are not repeated after a 429", async () => {
   await assert.rejects(client.addApp({ password: "x" }), { wait: 7 });
 
   assert.equal(calls.length, 2);
+});
+
+test("a 503 says how long to wait, if the service does", async () => {
+  const client = new Client();
+  api["POST /auth/login"] = () => [503, { error: "service unavailable" }, { "Retry-After": "0.02" }];
+  await assert.rejects(client.send("POST", "/auth/login", {}), { status: 503, wait: 0.02 });
+
+  api["POST /auth/login"] = () => [503, { error: "service unavailable" }];
+  await assert.rejects(client.send("POST", "/auth/login", {}), { status: 503, wait: 0 });
 });
 
 test("answers without a body, and pages of a proxy, are understood", async () => {

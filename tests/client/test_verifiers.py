@@ -107,7 +107,7 @@ ISSUE = (
     "from accounts import tokens; from accounts.models import User;"
     "from keys.cache import signing_keys;"
     "signing_keys.refresh(); u = User.objects.get();"
-    "print(*[token for _ in range({}) for token in map(str, tokens.issue(u))], sep='\\n')"
+    "print(*[token for _ in range({}) for token in map(str, tokens.issue_pair(u))], sep='\\n')"
 )
 
 
@@ -120,7 +120,7 @@ def pairs(service, count):
 CHANGE = (
     "import time; from accounts import tokens; from accounts.models import User;"
     "from keys.cache import signing_keys; signing_keys.refresh(); now = time.time();"
-    "made = [(tokens.issue(User.objects.get())[0], claims) for claims in {}];"
+    "made = [(tokens.issue_pair(User.objects.get())[0], claims) for claims in {}];"
     "[token.payload.update((name, int(now) + value if type(value) is int else value)"
     " for name, value in claims.items()) for token, claims in made];"
     "print(*[token for token, _ in made], sep='\\n')"

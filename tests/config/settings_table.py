@@ -7,8 +7,8 @@ from pathlib import Path
 PAGE = Path("docs/configuration.md")
 ROW = re.compile(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
 VALUES = {
-    "commit": "text",
-    "passkeys": "domain",
+    "commit_of_clone": "text",
+    "passkey_domain": "domain",
     "secret_key": "secret",
     "env.BOOLEAN": "`true`, `false`",
     "env.BREACH_FILE": "path",
@@ -31,6 +31,7 @@ VALUES = {
     "env.TEXT": "text",
     "env.TOKEN": "secret",
     "env.URL": "http(s) URL",
+    "env.WARNINGS": "list of ids",
 }
 MADE = {  # defaults that are no values
     "COMMIT": "that of the clone",
@@ -46,7 +47,7 @@ def declared():
         if not isinstance(node, ast.Call) or not ast.unparse(node.func).startswith("env."):
             continue
         kind = ast.unparse(node.func).removeprefix("env.")
-        if kind in {"stop", "is_own_url"}:  # read no variable of their own
+        if kind in {"stop", "is_own_url", "misspelt_names"}:  # read no variable of their own
             continue
         name = ast.literal_eval(node.args[0])
         found[name] = values(kind, node), MADE.get(name) or default(node)
@@ -54,9 +55,9 @@ def declared():
 
 
 def values(kind, node):
-    if kind == "choice":
+    if kind == "read_choice":
         return ", ".join(f"`{one}`" for one in ast.literal_eval(node.args[2]))
-    if kind != "integer":
+    if kind != "read_integer":
         return VALUES[ast.unparse(node.args[2]) if kind == "read" else kind]
     bounds = {word.arg: ast.unparse(word.value) for word in node.keywords}
     low, high = bounds.get("low", "1"), bounds.get("high")

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 from django.core.checks import run_checks
 from django.db import connection
 
+from tests import servers
+from tests.mail.conftest import MailServer
+
 PRODUCTION = {
     "SECRET_KEY": "a-secret-of-fifty-characters-that-all-the-hosts-share",
     "DATABASE_URL": "postgres://consulting:password@db.consulting.test/consulting",
@@ -17,6 +21,7 @@ PRODUCTION = {
     "REDIS_URL": "redis://redis.consulting.test/0",
     "EMAIL_URL": "smtp+tls://user:password@mail.consulting.test:587",
     "FRONTEND_URL": "https://app.consulting.test",
+    "CORS_ALLOWED_ORIGINS": "https://app.consulting.test",
     "SERVICE_URL": "https://api.consulting.test",
     "JWT_ISSUER": "https://api.consulting.test",
     "ALLOWED_HOSTS": "api.consulting.test",
@@ -27,6 +32,9 @@ PRODUCTION = {
 }
 
 
+FRONT_END = ["https://app.consulting.test"]
+
+
 @pytest.fixture(autouse=True)
 def production(settings, tmp_path):
     """Settings that every check is content with."""
@@ -34,6 +42,7 @@ def production(settings, tmp_path):
     settings.TRUSTED_PROXY_COUNT = 1
     settings.COOKIE_SECURE = True
     settings.FRONTEND_URL = "https://app.consulting.test"
+    settings.CORS_ALLOWED_ORIGINS = FRONT_END
     settings.SERVICE_URL = settings.JWT_ISSUER = "https://api.consulting.test"
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.ALLOWED_HOSTS = ["api.consulting.test", "localhost"]
@@ -62,7 +71,6 @@ def test_checks_are_silent_in_production():
         ("JWT_ISSUER", "consulting-management", "accounts.W009"),
         ("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend", "accounts.W005"),
         ("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend", "accounts.W005"),
-        ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "accounts.W006"),
         ("ALLOWED_HOSTS", ["*"], "accounts.W006"),
         ("STAFF_SECOND_FACTOR", False, "accounts.W010"),
         ("PASSWORD_REJECT_COMMON", False, "accounts.W011"),
@@ -71,8 +79,11 @@ def test_checks_are_silent_in_production():
         ("SECRET_KEY", "short", "security.W009"),
         ("REDIS_URL", "", "throttling.W001"),
         ("SECRET_KEY", "replace-this-by-what-openssl-rand-base64-48-gives-you", "accounts.E003"),
-        ("FRONTEND_URL", "https://app.example.com", "accounts.E003"),
-        ("ALLOWED_HOSTS", ["api.example.com"], "accounts.E003"),
+        ("FRONTEND_URL", "https://app.consulting.tset", "accounts.W013"),
+        ("ALLOWED_HOSTS", ["api.consulting.tset"], "accounts.W012"),
+        ("MISSPELT_NAMES", {"STAFF_SECOND_FACTR": "STAFF_SECOND_FACTOR"}, "accounts.W015"),
+        ("CORS_ALLOWED_ORIGINS", [*FRONT_END, "https://app.example.com"], "accounts.E003"),
+        ("ALLOWED_HOSTS", ["api.consulting.test", "api.example.com"], "accounts.E003"),
         ("EMAIL_HOST", "mail.example.com", "accounts.E003"),
         ("DEFAULT_FROM_EMAIL", "no-reply@example.com", "accounts.E003"),
         ("TRUSTED_PROXY_COUNT", 0, "throttling.W002"),
@@ -103,6 +114,71 @@ def test_service_by_plain_http(settings):
     assert found() == ["accounts.W008"]
 
 
+def test_hosts_of_this_machine_alone(settings):
+    settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+
+    assert sorted(found()) == ["accounts.W006", "accounts.W012"]
+
+
+@pytest.mark.parametrize("name", ["PGPASSFILE", "DATA_DIR"])
+def test_path_that_does_not_exist(monkeypatch, name):
+    monkeypatch.setenv(name, "/nowhere")
+
+    assert found() == ["accounts.W014"]
+
+
+def test_front_end_may_stand_beside_the_service(settings):
+    settings.CORS_ALLOWED_ORIGINS, settings.FRONTEND_URL = [], "https://api.consulting.test/app"
+
+    assert found() == []
+
+
+def test_accepted_warning_is_silent_and_others_are_not(tmp_path):
+    told = PRODUCTION | {"JWT_ISSUER": "consulting-management", "REDIS_URL": ""}
+    told["SILENCED_SYSTEM_CHECKS"] = "accounts.W009,throttling.W006"
+    accepted, other = check_deploy(tmp_path, **told), check_deploy(tmp_path, **told, BIND="::")
+
+    assert "throttling.W001" in accepted.stderr
+    assert "throttling.W007" in other.stderr
+    assert "accounts.W009" not in accepted.stderr
+    told["REDIS_URL"] = PRODUCTION["REDIS_URL"]
+    assert check_deploy(tmp_path, **told).returncode == 0
+
+
+def test_misspelt_name_is_told_with_the_right_one(tmp_path):
+    told = {"RATE_LIMIT_CREDENTAL": "5", "REDIS_URI_FILE": "/x", "PGPASFILE": "/x"}
+    done = check_deploy(tmp_path, **PRODUCTION, **told, LANG="C", HOSTNAME="web1", POST="x")
+
+    words = re.findall(r"\(accounts.W015\) (\w+) is unknown. Did you mean (\w+)\?", done.stderr)
+    assert words == [
+        ("PGPASFILE", "PGPASSFILE"),
+        ("RATE_LIMIT_CREDENTAL", "RATE_LIMIT_CREDENTIAL"),
+        ("REDIS_URI", "REDIS_URL"),
+    ]
+
+
+def test_servers_are_asked_where_the_database_is_named(tmp_path, new_database):
+    away = "127.0.0.1:1"
+    wrong = {
+        "DATABASE_URL": f"postgres://consulting:hunter2@{away}/consulting",
+        "REDIS_URL": f"redis://:hunter2@{away}/0",
+        "EMAIL_URL": f"smtp://user:hunter2@{away}",
+    }
+    right = {"DATABASE_URL": new_database(), "REDIS_URL": servers.REDIS.url}
+    mails = MailServer()
+    mails.start()
+    right["EMAIL_URL"] = f"smtp://127.0.0.1:{mails.port}"
+    content = check_deploy(tmp_path, "--database", "default", **PRODUCTION | right)
+    mails.stop()
+    unasked = check_deploy(tmp_path, **PRODUCTION | wrong)
+    refused = check_deploy(tmp_path, "--database", "default", **PRODUCTION | wrong)
+
+    assert "E001" not in content.stderr + unasked.stderr
+    named = re.findall(r"\(backoffice.E001\) The server of (\w+) does not", refused.stderr)
+    assert sorted(named) == sorted(wrong)
+    assert "hunter2" not in refused.stderr
+
+
 def test_issuer_may_be_any_where_no_assistant_looks_for_it(settings):
     settings.ASSISTANTS, settings.JWT_ISSUER = False, "consulting-management"
 
@@ -128,8 +204,8 @@ def test_check_warns_of_a_generated_secret(settings, monkeypatch, tmp_path, engi
     assert found() == expected
 
 
-def check_deploy(tmp_path, **environment):
-    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+def check_deploy(tmp_path, *words, **environment):
+    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING", *words]
     told = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | environment
     return subprocess.run(command, env=told, capture_output=True, text=True, check=False)
 
@@ -145,7 +221,8 @@ def test_example_environment_is_refused_until_it_is_filled_in(tmp_path):
     example = example_environment()
     filled = {name: value.replace("example.com", "company.test") for name, value in example.items()}
     filled |= {"SECRET_KEY": PRODUCTION["SECRET_KEY"], "DATA_DIR": str(tmp_path)}
-    filled["METRICS_TOKEN"] = "what Prometheus brings"
+    filled |= {"METRICS_TOKEN": "what Prometheus brings", "PGPASSFILE": str(tmp_path / "pgpass")}
+    (tmp_path / "pgpass").touch()
 
     refused, content = check_deploy(tmp_path, **example), check_deploy(tmp_path, **filled)
 

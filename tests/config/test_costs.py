@@ -31,7 +31,7 @@ def test_known_devices_cost_a_log_in_two_queries(costs, api, ada, settings):
 
 
 def test_refresh_takes_one_query_and_one_command(costs, api, ada):
-    body = {"refresh_token": str(tokens.issue(ada)[1])}
+    body = {"refresh_token": str(tokens.issue_pair(ada)[1])}
 
     assert costs(lambda: api.post("/auth/refresh", body)) == (200, 1, 1)
 

@@ -1,4 +1,4 @@
-"""The embedded database by docs/operations.md: copied while it serves, and moved to PostgreSQL."""
+"""The embedded database by its page in docs/: copied while it serves, and moved to PostgreSQL."""
 
 import itertools
 import sqlite3
@@ -13,7 +13,7 @@ from tests.config.guide import OPERATOR, Shells, block
 from tests.conftest import PASSWORD, Service, query
 from tests.requests import ask
 
-COPY = block("operations", "## The embedded database")
+COPY = block("embedded-database", "## Back up")
 MADE_BY_MIGRATE = {"django_content_type", "auth_permission"}
 LOG_IN = {"email": "op@example.com", "password": PASSWORD}
 
@@ -91,9 +91,7 @@ def test_copy_is_restored(embedded, tmp_path):
     embedded.server.wait(20)
 
     (copy,) = tmp_path.glob("db-*.sqlite3")
-    Shells(servers.POSTGRES, tmp_path).run(
-        block("operations", "To restore, end `make run`"), copy=str(copy)
-    )
+    Shells(servers.POSTGRES, tmp_path).run(block("embedded-database", "## Restore"), copy=str(copy))
     embedded.start()
 
     assert embedded.log_in().status == 200
@@ -111,7 +109,7 @@ def test_it_moves_to_postgresql(embedded, shells, tmp_path):
     there = Shells(shells.server, tmp_path, "moved")
     there.as_postgres("createdb --owner consulting moved")
 
-    there.run(block("operations", "To move to PostgreSQL"), OWNER_URL=there.owner)
+    there.run(block("embedded-database", "## Move to PostgreSQL"), OWNER_URL=there.owner)
 
     before_it = counts(tmp_path)
     rows = {it: query(there.service, f"SELECT count(*) FROM {it}")[0][0] for it in before_it}

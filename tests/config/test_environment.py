@@ -15,7 +15,7 @@ BAD = {
     "SECRET_KEY_FALLBACKS": ["short", f"{'x' * 32},short", f"{'x' * 32}\n{'y' * 32}"],
     "DATABASE_URL": [
         *["", "mysql://x/y", "nonsense", "postgres://u@host:port/db", "postgres://u@h:99999/db"],
-        "postgres://u@host/db?sslmode=verify-ful",
+        *["postgres://u@host/db?sslmode=verify-ful", "postgres:/u@host/db", "sqlite:db"],
         *["postgres://u@host/db?sslmod=require", "postgres://u@host/db?connect_timeout=long"],
         *["postgres://u@host/db?target_session_attrs=primry", "sqlite:////tmp/x?sslmode=require"],
         *["postgres://u@host/db?atomic_requests=true", "postgres://u@host/db?Conn_Max_Age=60"],
@@ -53,6 +53,7 @@ BAD = {
     "JWT_LEEWAY_SECONDS": ["-1", "301"],
     "BIND": ["localhost", "127.0.0.1:8000", "127.1", "*", ""],
     "LOG_FORMAT": ["", "xml"],
+    "SILENCED_SYSTEM_CHECKS": ["accounts.E003", "W009", "accounts.W009 backoffice.W001"],
     "JWT_ISSUER": [""],
     "PASSWORD_MIN_LENGTH": ["7", "65", ""],
     "PASSWORD_BREACH_FILE": ["/nowhere", "/", "/dev/null"],
@@ -276,13 +277,13 @@ def test_commit_is_that_of_the_clone_unless_it_is_given(monkeypatch, tmp_path):
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     monkeypatch.delenv("COMMIT", raising=False)
-    assert environment.commit("COMMIT", tmp_path / ".git") == "unknown"
+    assert environment.commit_of_clone("COMMIT", tmp_path / ".git") == "unknown"
     git("init")
     for message in ("First", "Second"):
         git("commit", "--allow-empty", "-m", message)
         at = git("rev-parse", "--short=12", "HEAD")
-        assert environment.commit("COMMIT", tmp_path / ".git") == at
+        assert environment.commit_of_clone("COMMIT", tmp_path / ".git") == at
     git("checkout", "HEAD~1")
-    assert environment.commit("COMMIT", tmp_path / ".git") != at
+    assert environment.commit_of_clone("COMMIT", tmp_path / ".git") != at
     monkeypatch.setenv("COMMIT", "2.0.0")
-    assert environment.commit("COMMIT", tmp_path / ".git") == "2.0.0"
+    assert environment.commit_of_clone("COMMIT", tmp_path / ".git") == "2.0.0"

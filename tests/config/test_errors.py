@@ -133,7 +133,7 @@ def test_unexpected_error_is_500_counted_and_tells_nothing(api, monkeypatch, cap
     def fail(*_, **__):
         raise KeyError("something private")
 
-    monkeypatch.setattr("signin.views.OutgoingMail.objects.request", fail)
+    monkeypatch.setattr("signin.views.OutgoingMail.objects.request_mail", fail)
 
     answer = api.post("/auth/signup", {"email": "new@example.com"})
 

@@ -2,9 +2,13 @@
 
 import base64
 
+import psycopg
 import pytest
 from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 
+from config.views import could_read_users
+from tests import servers
 from tests.conftest import PASSWORD
 from tests.requests import ask
 from tests.signin.factors.conftest import code
@@ -25,7 +29,7 @@ def test_answers_any_host(api):
 
 
 def test_lost_store_is_degraded(api, monkeypatch):
-    monkeypatch.setattr(limiter, "state", lambda: "fallback")
+    monkeypatch.setattr(limiter, "store_state", lambda: "fallback")
 
     assert api.get("/health").json()["status"] == "degraded"
 
@@ -41,6 +45,26 @@ def test_lost_database_is_503(api, monkeypatch):
     assert answer.status_code == 503
     assert answer.json()["status"] == "unavailable"
     assert isinstance(answer.json()["error"], str)
+
+
+def test_health_asks_the_database_once_a_second(api, monkeypatch):
+    monkeypatch.setattr("config.views.time.monotonic", lambda: 7.0)
+    with CaptureQueriesContext(connection) as queries:
+        answers = [api.get("/health").json()["database"] for _ in range(20)]
+
+    assert answers == ["ok"] * 20
+    assert len([one for one in queries if "accounts_user" in one["sql"]]) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_locked_users_are_503_while_they_are_locked(api):
+    with psycopg.connect(servers.POSTGRES.url(connection.settings_dict["NAME"])) as locker:
+        locker.execute("LOCK TABLE accounts_user IN ACCESS EXCLUSIVE MODE")
+        locked = api.get("/health")
+    could_read_users.cache_clear()
+
+    assert (locked.status_code, locked.json()["database"]) == (503, "unavailable")
+    assert api.get("/health").status_code == 200
 
 
 def test_live_needs_neither_database_nor_store(new_service):

@@ -142,7 +142,7 @@ def test_running_service_logs_no_secret(new_service, log_format, tmp_path):
     """A walk with its mistakes: secrets in the wrong places, and what no HTTP is."""
     service = new_service(LOG_FORMAT=log_format, EMAIL_URL=f"filemail:///{tmp_path}/mails").start()
     ask(service.url, "POST", "/auth/signup", {"email": "ada@example.com"})
-    service.manage("sendmail", "--once")
+    service.manage("runworker", "--once")
     [mail] = Path(tmp_path, "mails").iterdir()
     link = re.search(r"#token=(\S{64})", mail.read_text())[1]
     person = {"token": link, "account_name": "A", "first_name": "Ada", "last_name": "L"}

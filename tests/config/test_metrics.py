@@ -2,10 +2,12 @@
 
 import re
 
+import psycopg
 import pytest
 
 from tests.conftest import PASSWORD
 from tests.requests import ask
+from tests.servers import wait_until
 
 TOKEN = "a token for the scraper"
 
@@ -56,6 +58,20 @@ def test_figures_of_all_processes_are_added_up(service):
     assert not re.search(r"127\.0\.0\.1|@|[0-9a-f]{8}-[0-9a-f]{4}-|\?", text)
 
 
+def test_refused_log_ins_are_counted_from_zero_on(service):
+    route = 'method="POST",route="auth/login",status="503"'
+
+    assert f"http_request_duration_seconds_count{{{route}}} 0.0" in figures(service)
+
+
+def test_scrape_tells_whether_requests_read_users(service):
+    assert value(figures(service), "database_unavailable") == 0
+    with psycopg.connect(service.environment["DATABASE_URL"]) as locker:
+        locker.execute("LOCK TABLE accounts_user IN ACCESS EXCLUSIVE MODE")
+        wait_until(lambda: "database_unavailable 1.0" in figures(service), 20)
+    wait_until(lambda: "database_unavailable 0.0" in figures(service), 20)
+
+
 def test_wrong_code_series_start_at_zero(service):
     found = re.findall(r'(?m)^wrong_second_factors_total{method="(\w+)"} 0\.0$', figures(service))
 
@@ -66,7 +82,7 @@ def test_mails_are_counted_by_what_became_of_them(service):
     for name in ("one", "two"):
         ask(service.url, "POST", "/auth/signup", {"email": f"{name}@example.com"})
     before = figures(service)
-    service.manage("sendmail", "--once")
+    service.manage("runworker", "--once")
     after = figures(service)
 
     assert value(before, "mails_waiting") == 2

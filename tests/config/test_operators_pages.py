@@ -7,7 +7,8 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 PAGES = sorted(
-    Path(f"docs/{name}.md") for name in ("configuration", "incidents", "install", "operations")
+    Path(f"docs/{name}.md")
+    for name in ("configuration", "embedded-database", "incidents", "install", "operations")
 )
 
 

@@ -103,7 +103,7 @@ def end_by(number, run):
     """As a terminal does with Ctrl-C: no process is left."""
     run.wait_for("Booting worker")
     children = run.children()
-    assert len(children) >= 3  # gunicorn, its worker, the mail worker
+    assert len(children) >= 3  # gunicorn, its worker, the worker
     os.killpg(run.process.pid, number)
 
     assert run.process.wait(30) == 0

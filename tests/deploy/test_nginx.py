@@ -186,7 +186,7 @@ def test_erasing_answers_in_time(site):
         assert (answer.status, answer.headers["Location"]) == (302, "/admin/")
 
     assert query(url, "SELECT count(*) FROM accounts_user WHERE is_active") == [(1,)]
-    service.manage("sendmail", "--once")
+    service.manage("runworker", "--once")
     assert query(url, "SELECT count(*) FROM accounts_user") == [(1,)]
     left = "SELECT count(*) FROM audit_record WHERE actor_email LIKE 'u%%@example.org'"
     assert query(url, left + " AND subject_id = %s", user) == [(0,)]

@@ -43,7 +43,7 @@ def login(email):
 
 
 def mails_to(email):
-    Worker().round()
+    Worker().work_round()
     return [message for message in mail.outbox if message.to == [email]]
 
 
@@ -82,7 +82,7 @@ def test_old_address_is_told_of_the_wish_and_of_the_change(api, bob, token):
 
 def test_answer_is_the_same_for_a_taken_address_and_no_mail_goes_there(as_bob, eve):
     free, taken, own = ask(as_bob), ask(as_bob, eve.email), ask(as_bob, "bob@example.com")
-    Worker().round()
+    Worker().work_round()
 
     assert free.content == taken.content == own.content
     assert free.headers.keys() == taken.headers.keys()
@@ -241,7 +241,7 @@ def test_links_mails_and_locks_of_the_old_address_die(api, bob, ada, token):
     for _ in range(5):
         api.post("/auth/login", {"email": bob.email, "password": "wrong password"})
     redeem(api, token)
-    Worker().round()
+    Worker().work_round()
 
     body = {"token": password_token, "password": "a new one, quite long"}
     assert api.post("/password-changes/redeem", body).json() == DEAD

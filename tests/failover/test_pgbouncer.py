@@ -84,7 +84,7 @@ def test_load_and_commands_work(writers):
         writers.wait_for_success(time.monotonic(), 60)
         writers.service.manage("locks", "--all")
         time.sleep(2)
-    for command in (["sendmail", "--once"], ["prune"]):
+    for command in (["runworker", "--once"], ["prune"]):
         writers.service.manage(*command)
 
     assert writers.statuses() == {201}

@@ -60,7 +60,7 @@ def inside(namespace):
 
 
 class Host(Service):
-    """One host: a gunicorn and a mail worker of its own, and its three cables."""
+    """One host: a gunicorn and a worker of its own, and its three cables."""
 
     def __init__(self, folder, centre, number, ports):
         self.centre, self.number = centre, number
@@ -121,7 +121,7 @@ class Host(Service):
     def start(self):
         with inside(self.namespace):
             super().start()
-        self.mail_worker = self.spawn("manage.py", "sendmail")
+        self.mail_worker = self.spawn("manage.py", "runworker")
         return self
 
     def restart(self):

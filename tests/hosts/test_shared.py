@@ -56,7 +56,7 @@ def test_each_mail_is_sent_by_one_host(balancer, hosts):
     assert statuses(invite, 36) == {201: 36}
     wait_until(lambda: len(sent()) >= 36, 20)
     for host in hosts:
-        host.manage("sendmail", "--once")
+        host.manage("runworker", "--once")
     assert sent() == sorted(invited)
 
 

@@ -27,7 +27,7 @@ def test_new_user_is_invited(operator, ada):
     assert operator.get("/admin/accounts/user/add/").url == f"{LIST}add/"
     assert operator.get(f"{LIST}add/").status_code == 200
     assert add(operator, ada.account, "Charles@Example.com").status_code == 302
-    Worker().round()
+    Worker().work_round()
 
     assert mail.outbox[0].to == ["charles@example.com"]
     record = Record.objects.get()

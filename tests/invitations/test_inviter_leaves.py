@@ -40,10 +40,10 @@ def test_open_invitations_of_an_admin_who_leaves_are_revoked(api, as_ada, mallor
 @pytest.mark.django_db
 def test_other_admins_are_mailed_what_was_revoked(as_ada, ada, mallory, bob):
     Invitation.objects.invite(mallory, "private@example.net")
-    Worker().round()
+    Worker().work_round()
     mail.outbox.clear()
     as_ada.patch(f"/users/{mallory.pk}", {"is_active": False})
-    Worker().round()
+    Worker().work_round()
 
     told = {message.to[0]: message for message in mail.outbox}
     assert told.keys() == {ada.email, mallory.email}
@@ -92,7 +92,7 @@ def test_who_is_superuser_no_longer_brings_nobody_in_among_the_operators(api):
 def test_role_is_told_to_its_owner_alone_and_once(as_ada, bob):
     for _ in range(2):
         as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
-    Worker().round()
+    Worker().work_round()
 
     (message,) = mail.outbox
     assert (message.to, message.subject) == ([bob.email], "You're now an admin of your company")

@@ -96,7 +96,7 @@ def told_to_the_admin(api, email):
     for _ in range(6):
         stranger.post("/auth/signup", {"email": email})
         stranger.post("/password-changes", {"email": email})
-    Worker().round()
+    Worker().work_round()
     again = api.post(f"/invitations/{shown['id']}/resend")
     own = {"id", "email", "created_at", "expires_at"}
     told = {name: value for name, value in again.json().items() if name not in own}
@@ -120,7 +120,7 @@ def test_strangers_sign_ups_suppress_no_invitation(as_ada, api):
     for _ in range(6):
         api.post("/auth/signup", {"email": "charles@example.com"})
     invite(as_ada)
-    Worker().round()
+    Worker().work_round()
 
     mails = OutgoingMail.objects.filter(kind="invitations.invitation", state="sent")
     assert mails.count() == 1

@@ -27,7 +27,7 @@ def test_mail_that_waits_is_not_sent(as_ada, invitation, mailoutbox):
     from mail.worker import Worker
 
     revoke(as_ada, invitation)
-    Worker().round()
+    Worker().work_round()
 
     assert mailoutbox == []
 

@@ -107,7 +107,7 @@ def test_admins_see_what_became_of_the_mail(as_ada, ada, facts, mail):
 
 def test_sent_again_waits_again(as_ada, ada):
     invitation = Invitation.objects.invite(ada, "new@example.com")
-    Worker().round()
+    Worker().work_round()
 
     assert as_ada.post(f"/invitations/{invitation.pk}/resend").json()["mail"] == "waiting"
 

@@ -73,7 +73,7 @@ def folder(tmp_path, db):
     made = {"first": new_private_key(), "20261121T120000Z": new_private_key()}
     for name, private in made.items():
         (tmp_path / f"{name}.pem").write_bytes(pem(private))
-    kids = {name: SigningKey.of(private).kid for name, private in made.items()}
+    kids = {name: SigningKey.from_private_key(private).kid for name, private in made.items()}
     SigningKey.objects.create(kid=kids["first"], signs_from=datetime.fromtimestamp(0, UTC))
     SigningKey.objects.create(kid=kids["20261121T120000Z"], signs_from=DATE)
     return tmp_path, kids
@@ -83,12 +83,12 @@ def test_service_waits_for_the_keys_that_1_0_0_had_published(folder, capsys):
     path, kids = folder
     assert set(listed(capsys).values()) == {"unreadable"}
     with pytest.raises(SystemExit, match=r"run `manage\.py importkeys FOLDER`"):
-        cache.prepare()
+        cache.prepare_keys()
 
     for _ in range(2):  # a second time changes nothing
         call_command("importkeys", str(path))
 
-    cache.prepare()
+    cache.prepare_keys()
     assert listed(capsys) == {kids["first"]: "verifying", kids["20261121T120000Z"]: "signing"}
     assert SigningKey.objects.get(kid=kids["20261121T120000Z"]).signs_from == DATE
     assert set(published()) == set(kids.values())

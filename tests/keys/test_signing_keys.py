@@ -24,13 +24,13 @@ def signed_by(token):
 def test_new_key_is_published_at_once_and_signs_after_the_delay(first, ada):
     new = SigningKey.objects.publish(600)
     look()
-    access = str(tokens.issue(ada)[0])
+    access = str(tokens.issue_pair(ada)[0])
     assert published() == [first.kid, new.kid]
     assert signed_by(access) == first.kid
 
     grow_older(seconds=601)
 
-    assert signed_by(tokens.issue(ada)[0]) == new.kid
+    assert signed_by(tokens.issue_pair(ada)[0]) == new.kid
     assert me(access) == 200
     assert Record.objects.filter(kind="key.published", subject=new.kid).count() == 1
 
@@ -39,15 +39,15 @@ def test_key_goes_when_its_last_token_has_expired(first, settings):
     SigningKey.objects.publish(600)
     life = settings.REFRESH_TOKEN_SECONDS + 2 * settings.JWT_LEEWAY_SECONDS
     grow_older(seconds=600 + life)
-    assert SigningKey.objects.prune() == 0
+    assert SigningKey.objects.prune_expired() == 0
     grow_older(seconds=3)
 
-    assert SigningKey.objects.prune() == 1
+    assert SigningKey.objects.prune_expired() == 1
     assert not SigningKey.objects.filter(kid=first.kid).exists()
 
 
 def test_withdrawn_key_is_refused_and_published_no_more(first, ada, api):
-    access, refresh = map(str, tokens.issue(ada))
+    access, refresh = map(str, tokens.issue_pair(ada))
     new = SigningKey.objects.publish(0)
     SigningKey.objects.withdraw(first.kid)
     look()
@@ -63,7 +63,7 @@ def test_key_that_follows_a_withdrawn_one_signs_before_its_time(first, ada):
     SigningKey.objects.withdraw(first.kid)
     look()
 
-    assert signed_by(tokens.issue(ada)[0]) == new.kid
+    assert signed_by(tokens.issue_pair(ada)[0]) == new.kid
 
 
 def test_key_stays_while_its_successor_signs_nothing(first, settings):
@@ -72,7 +72,7 @@ def test_key_stays_while_its_successor_signs_nothing(first, settings):
         SigningKey.objects.publish(0)
     grow_older(days=30)
 
-    assert SigningKey.objects.prune() == 0
+    assert SigningKey.objects.prune_expired() == 0
     assert signing_keys.signer == first
 
 
@@ -83,7 +83,7 @@ def test_hosts_that_start_together_accept_what_each_signs(first, ada):
     signed = []
     for key in SigningKey.objects.all():  # each host signs with its own, until it reads all
         signing_keys.signer = key
-        signed.append(str(tokens.issue(ada)[0]))
+        signed.append(str(tokens.issue_pair(ada)[0]))
     look()
 
     assert [me(access) for access in signed] == [200] * len(signed)
@@ -111,7 +111,7 @@ def test_keys_stay_while_the_database_is_unavailable(first, ada, monkeypatch):
     def fail(*args, **values):
         raise OperationalError("unavailable")
 
-    access = str(tokens.issue(ada)[0])
+    access = str(tokens.issue_pair(ada)[0])
     monkeypatch.setattr(type(SigningKey.objects), "get_queryset", fail)
     with pytest.raises(OperationalError):
         signing_keys.refresh()
@@ -148,20 +148,20 @@ def test_changed_secret_encrypts_the_keys_anew(secrets, first):
     assert OLD not in row.private_key
     secrets(NEW, OLD)
     assert signing_keys.signer.kid == row.kid
-    cache.prepare()
+    cache.prepare_keys()
     secrets(NEW)
 
     assert signing_keys.signer.kid == row.kid
 
 
 def test_key_that_cannot_be_decrypted_verifies_and_signs_nothing(secrets, first, ada):
-    access = str(tokens.issue(ada)[0])
+    access = str(tokens.issue_pair(ada)[0])
     secrets(NEW)
 
     assert me(access) == 200
-    assert signing_keys.unreadable() == [first.kid]
+    assert signing_keys.unreadable_kids() == [first.kid]
     assert API().get("/health").json()["keys"] == "missing"
     answer = API().post("/auth/login", {"email": ada.email, "password": "correct horse battery"})
     assert (answer.status_code, answer.json()) == (503, {"error": "service unavailable"})
     with pytest.raises(SystemExit, match="SECRET_KEY decrypts no signing key"):
-        cache.prepare()
+        cache.prepare_keys()

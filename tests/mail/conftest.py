@@ -63,5 +63,5 @@ def server(settings):
 
 
 def request(email="new@example.com"):
-    OutgoingMail.objects.request(SignupLink, email, "en")
+    OutgoingMail.objects.request_mail(SignupLink, email, "en")
     return OutgoingMail.objects.get(email=email)

@@ -35,14 +35,14 @@ def of_another_release(kind, state):
 def test_mail_of_an_unknown_kind_is_tried_again_later(server, kind, state):
     unknown = of_another_release(kind, state)
     request("good@example.com")
-    Worker().round()
+    Worker().work_round()
 
     assert server.receivers() == ["good@example.com"]
     unknown.refresh_from_db()
     is_notice = kind.startswith(PREFIX) and state == State.READY
     problem = "TemplateDoesNotExist" if is_notice else "UnknownKind"
     assert (unknown.state, unknown.attempts, unknown.problem) == (state, 1, problem)
-    assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=1)
+    assert OutgoingMail.objects.measure_queue() == Queue(0, timedelta(), put_off=1)
 
 
 def test_back_office_shows_a_kind_that_is_unknown(operator):
@@ -57,12 +57,12 @@ def test_back_office_shows_a_kind_that_is_unknown(operator):
 
 
 def test_origin_with_what_a_later_release_adds_is_read(server, bob):
-    OutgoingMail.objects.request(PasswordChange, bob.email, "en")
+    OutgoingMail.objects.request_mail(PasswordChange, bob.email, "en")
     OutgoingMail.objects.update(origin={"address": "192.0.2.1", "planet": "Mars"})
-    Worker().round()
+    Worker().work_round()
 
     assert len(server.messages) == 1
-    assert Origin.read({"planet": "Mars"}) == Origin()
+    assert Origin.from_json({"planet": "Mars"}) == Origin()
 
 
 @pytest.mark.parametrize("error", [TypeError, LookupError, AssertionError, OSError])
@@ -77,15 +77,15 @@ def test_mail_that_cannot_be_decided_is_put_off_and_given_up(server, monkeypatch
         return for_mail(cls, mail)
 
     monkeypatch.setattr(SignupLink, "for_mail", classmethod(fail_for_one))
-    Worker().round()
-    Worker().round()
+    Worker().work_round()
+    Worker().work_round()
     assert server.receivers() == ["good@example.com"]
     broken.refresh_from_db()
     assert (broken.state, broken.problem) == (State.REQUESTED, error.__name__)
-    assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=1)
+    assert OutgoingMail.objects.measure_queue() == Queue(0, timedelta(), put_off=1)
 
     with time_machine.travel(timezone.now() + GIVE_UP_AFTER):
-        Worker().round()
+        Worker().work_round()
         assert OutgoingMail.objects.count_given_up() == 1
     broken.refresh_from_db()
     assert broken.state == State.FAILED
@@ -101,7 +101,7 @@ def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypat
     Invitation.objects.invite(ada, "carl@example.com")
     request("good@example.com")
     monkeypatch.setattr(Invitation, "mail_context", fail)
-    Worker().round()
+    Worker().work_round()
 
     assert server.receivers() == ["good@example.com"]
     assert OutgoingMail.objects.get(email="carl@example.com").problem == "DataError"
@@ -109,15 +109,15 @@ def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypat
 
 def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
     worker = Worker()
-    monkeypatch.setattr("mail.worker.prune", worker.stop)
+    monkeypatch.setattr("mail.worker.prune_all", worker.stop)
 
     def fail():
         raise LookupError("of the worker itself")
 
-    monkeypatch.setattr(worker, "round", fail)
+    monkeypatch.setattr(worker, "work_round", fail)
     worker.run()
 
-    assert "mail worker: unexpected error" in caplog.text
+    assert "worker: unexpected error" in caplog.text
 
 
 def test_whatever_is_due_longest_comes_first_decided_or_not(server, bob):
@@ -126,7 +126,7 @@ def test_whatever_is_due_longest_comes_first_decided_or_not(server, bob):
         OutgoingMail.objects.queue_notice(
             Notice("password_changed", f"told{number}@example.com", "en")
         )
-    Worker().round()
+    Worker().work_round()
 
     order = [f"{what}{number}@example.com" for number in range(3) for what in ("new", "told")]
     assert server.receivers() == order
@@ -146,7 +146,7 @@ def test_flood_of_requests_starves_no_mail(server, monkeypatch):
 
     monkeypatch.setattr(SignupLink, "for_mail", classmethod(one_more))
     monkeypatch.setattr(server.in_data, "set", lambda: steps.append("sent"))
-    Worker().round()
+    Worker().work_round()
 
     assert steps == ["decided", "sent"] * 50
 
@@ -158,12 +158,12 @@ def test_flood_of_requests_starves_no_mail(server, monkeypatch):
 def test_recipient_that_is_refused_for_good_fails_at_once(server, ada, answer):
     server.unwanted = {"typo@example.com": answer}
     Invitation.objects.invite(ada, "typo@example.com")
-    Worker().round()
+    Worker().work_round()
 
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.attempts) == (State.REFUSED, 1)
     assert mail.problem == f"SMTPRecipientsRefused {answer[:3]}"
-    assert not OutgoingMail.objects.unended().exists()
+    assert not OutgoingMail.objects.still_waiting().exists()
     assert OutgoingMail.objects.count_of_last_hour() == {"refused": 1}
 
 
@@ -173,10 +173,10 @@ def test_recipient_that_is_refused_for_good_fails_at_once(server, ada, answer):
 def test_recipient_that_is_refused_for_now_is_put_off(server, answer):
     server.unwanted = {"new@example.com": answer}
     request()
-    Worker().round()
+    Worker().work_round()
 
     assert OutgoingMail.objects.get().state == State.READY
-    assert OutgoingMail.objects.queue() == Queue(0, timedelta(), put_off=1)
+    assert OutgoingMail.objects.measure_queue() == Queue(0, timedelta(), put_off=1)
 
 
 @pytest.mark.parametrize(
@@ -199,10 +199,10 @@ def test_mail_that_was_refused_can_be_tried_again(server, operator, ada):
     server.unwanted = {"typo@example.com": "550 no such user"}
     Invitation.objects.invite(ada, "typo@example.com")
     OutgoingMail.objects.queue_notice(Notice("password_changed", "typo@example.com", "en"))
-    Worker().round()
+    Worker().work_round()
     server.unwanted = {}
     chosen = [str(mail.pk) for mail in OutgoingMail.objects.all()]
     operator.post("/admin/mail/outgoingmail/", {"action": "try_again", "_selected_action": chosen})
-    Worker().round()
+    Worker().work_round()
 
     assert server.receivers() == ["typo@example.com"] * 2

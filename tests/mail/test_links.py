@@ -38,7 +38,7 @@ def test_ten_uses_that_race_come_to_one(signup_link):
     def use():
         try:
             with transaction.atomic():
-                SignupLink.objects.find(signup_link.token).use()
+                SignupLink.objects.find_by_token(signup_link.token).use()
         except InvalidLink:
             return "refused"
         return "used"

@@ -14,7 +14,7 @@ from django.db.models.signals import post_save
 from django.utils import timezone
 
 from mail.heartbeat import Heartbeat
-from mail.outbox import LEASE, OutgoingMail, State, pause
+from mail.outbox import LEASE, OutgoingMail, State, retry_pause
 from mail.worker import Worker
 from signin.models import SignupLink
 from tests.conftest import close_connections, race
@@ -34,14 +34,14 @@ def link_in(message, part="plain"):
 def round_apart():
     """A round in a thread of its own."""
     try:
-        return Worker().round()
+        return Worker().work_round()
     finally:
         close_connections()
 
 
 def test_mail_has_subject_text_and_html_with_the_link(server):
     request()
-    Worker().round()
+    Worker().work_round()
 
     (message,) = server.messages
     assert (message["To"], message["Subject"]) == ("new@example.com", "Finish signing up")
@@ -54,10 +54,10 @@ def test_server_that_is_down_is_waited_for_and_named(server, caplog):
     request()
     worker = Worker()
 
-    assert worker.round() is False
+    assert worker.work_round() is False
     assert f"mail server 127.0.0.1:{server.port}: ConnectionRefusedError" in caplog.text
     server.start()
-    assert worker.round() is True
+    assert worker.work_round() is True
     assert len(server.messages) == 1
 
 
@@ -66,19 +66,19 @@ def test_refused_mail_holds_up_no_other_and_is_tried_again_with_the_same_link(se
     server.answers = [answer]
     mail = request()
     request("other@example.com")
-    Worker().round()
+    Worker().work_round()
     mail.refresh_from_db()
     assert (mail.state, mail.attempts) == (State.READY, 1)
     assert server.receivers() == ["other@example.com"]
 
     with time_machine.travel(mail.due_at + timedelta(seconds=1)):
-        Worker().round()
+        Worker().work_round()
 
     assert link_in(server.messages[1]) == SignupLink.objects.get(email=mail.email).url
 
 
 def test_pauses_grow_to_a_quarter_of_an_hour():
-    pauses = [pause(attempts).total_seconds() for attempts in (1, 2, 3, 10, 11, 1000)]
+    pauses = [retry_pause(attempts).total_seconds() for attempts in (1, 2, 3, 10, 11, 1000)]
 
     assert pauses == [1, 2, 4, 512, 900, 900]
 
@@ -86,7 +86,7 @@ def test_pauses_grow_to_a_quarter_of_an_hour():
 def test_used_link_is_not_mailed_any_more(server):
     link = SignupLink.objects.create(email="new@example.com", used_at=timezone.now())
     OutgoingMail.objects.queue_link(link)
-    Worker().round()
+    Worker().work_round()
 
     assert server.messages == []
     assert OutgoingMail.objects.get().state == State.DROPPED
@@ -103,18 +103,18 @@ def test_once_ends_after_what_was_due_when_it_began(server):
 
     request()
     post_save.connect(more, SignupLink)
-    call_command("sendmail", once=True)
+    call_command("runworker", once=True)
     post_save.disconnect(more, SignupLink)
 
     assert server.receivers() == ["new@example.com"]
-    assert OutgoingMail.objects.unended().count() == 2
+    assert OutgoingMail.objects.still_waiting().count() == 2
 
 
 def test_two_workers_send_each_mail_once(server):
     for number in range(20):
         request(f"new{number}@example.com")
 
-    race(*[Worker().round] * 4)
+    race(*[Worker().work_round] * 4)
 
     assert len({*server.receivers()}) == 20
     assert len(server.messages) == 20
@@ -123,11 +123,11 @@ def test_two_workers_send_each_mail_once(server):
 def test_mail_of_a_killed_worker_holds_up_nobody_and_is_sent_after_its_lease(server):
     assert request("first@example.com").lease()
     request("second@example.com")
-    Worker().round()
+    Worker().work_round()
     assert server.receivers() == ["second@example.com"]
 
     with time_machine.travel(timezone.now() + LEASE):
-        Worker().round()
+        Worker().work_round()
     assert server.receivers()[1:] == ["first@example.com"]
 
 
@@ -148,12 +148,12 @@ def test_no_transaction_is_open_while_the_server_takes_its_time(server):
 
 
 def test_check_fails_until_a_worker_has_run(server):
-    with pytest.raises(CommandError, match="No mail worker"):
-        call_command("sendmail", check=True)
-    Heartbeat.objects.beat_round()
-    call_command("sendmail", check=True)
+    with pytest.raises(CommandError, match="No worker"):
+        call_command("runworker", check=True)
+    Heartbeat.objects.record_round()
+    call_command("runworker", check=True)
     with time_machine.travel(timezone.now() + timedelta(minutes=11)), pytest.raises(CommandError):
-        call_command("sendmail", check=True)
+        call_command("runworker", check=True)
 
 
 LEASES_END = (
@@ -174,7 +174,7 @@ def test_mail_of_a_killed_worker_is_sent_and_a_slow_server_delays_no_sign_up(
     service.manage("migrate", "-v0")
     service.start()
     server.delay = 60
-    worker = service.spawn("manage.py", "sendmail")
+    worker = service.spawn("manage.py", "runworker")
     for email in ("first@example.com", "second@example.com"):
         assert ask(service.url, "POST", "/auth/signup", {"email": email}).status == 200
         assert server.in_data.wait(60)
@@ -186,7 +186,7 @@ def test_mail_of_a_killed_worker_is_sent_and_a_slow_server_delays_no_sign_up(
     server.start()
 
     service.manage("shell", "--no-imports", "-c", LEASES_END)
-    service.spawn("manage.py", "sendmail")
+    service.spawn("manage.py", "runworker")
 
     wait_until(lambda: len(server.messages) == 2)
     url = link_in(server.messages[0])
@@ -197,8 +197,8 @@ def test_mail_of_a_killed_worker_is_sent_and_a_slow_server_delays_no_sign_up(
 
 def test_worker_ends_at_once_on_sigterm(new_service):
     service = new_service()
-    worker = service.spawn("manage.py", "sendmail")
-    wait_until(lambda: "mail worker started" in service.log)
+    worker = service.spawn("manage.py", "runworker")
+    wait_until(lambda: "worker started" in service.log)
 
     worker.terminate()
 

@@ -47,7 +47,7 @@ def test_thirty_notices_of_a_kind_go_to_an_address_in_an_hour(as_ada, bob):
 def test_user_is_told_of_the_reactivation(as_ada, bob):
     for active in (False, True):
         as_ada.patch(f"/users/{bob.pk}", {"is_active": active})
-        Worker().round()
+        Worker().work_round()
 
     assert [sent.to for sent in mail.outbox] == [[bob.email]] * 2
     assert mail.outbox[-1].subject == "Your account has been reactivated"
@@ -67,7 +67,7 @@ def test_users_whom_a_new_rule_signs_out_are_told_why(ada, bob):
     for _ in range(4):
         for rule in ("required", "optional"):
             ada.account.change_second_factor(ada, rule)
-    Worker().round()
+    Worker().work_round()
 
     assert [sent.to for sent in mail.outbox] == [[bob.email]] * 3
     assert "Ada Lovelace has made two-factor authentication required" in mail.outbox[0].body

@@ -3,7 +3,7 @@
 import pytest
 
 from invitations.models import Invitation
-from tests.conftest import TOO_MANY_ATTEMPTS, mailed_token
+from tests.conftest import mailed_token
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -73,12 +73,13 @@ def test_lock_of_the_address_makes_no_difference(api, invitation):
     assert ask(api, token).status_code == 200
 
 
-def test_guess_counts_as_a_credential_call(api, settings):
-    settings.RATE_LIMIT_CREDENTIAL = 1
-    ask(api, "A" * 64)
+def test_look_up_counts_as_a_public_call(api, invitation, settings):
+    """A team that opens its links from one address has its credential calls left for accepting."""
+    settings.RATE_LIMIT_CREDENTIAL, settings.RATE_LIMIT_PUBLIC = 1, 2
+    token = mailed_token()
+    answers = [ask(api, token) for _ in range(3)]
 
-    response = ask(api, "A" * 64)
-
-    assert response.status_code == 429
-    assert response.json() == TOO_MANY_ATTEMPTS
-    assert "x-ratelimit-remaining" not in response.headers
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert answers[2].json()["error"] == "rate_limited"
+    person = {"first_name": "Charles", "last_name": "Babbage", "password": "a difference engine"}
+    assert api.post("/invitations/accept", person | {"token": token}).status_code == 200

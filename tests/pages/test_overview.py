@@ -63,7 +63,6 @@ NOT_OF_COMPANIES = {
     Kind.LOGIN_LOCKED,
     Kind.CODES_STOPPED,
     Kind.LOCK_SET,
-    Kind.LIMITS_CLEARED,
     Kind.KEY_PUBLISHED,
     Kind.KEY_REMOVED,
     Kind.EXPORTED,

@@ -92,7 +92,7 @@ def test_page_leads_to_what_operators_have_to_say(api, settings, path):
     assert "About this service" not in without
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(900, "wait 15 minutes"), (1790, "wait 30 minutes")])
+@pytest.mark.parametrize(("seconds", "said"), [(900, "15 minutes if"), (1790, "30 minutes if")])
 def test_pages_know_how_long_a_lock_is(api, settings, seconds, said):
     settings.LOCKOUT_SECONDS = seconds
 

@@ -16,7 +16,7 @@ def token(bob):
 
 
 def new_token(user):
-    OutgoingMail.objects.request(PasswordChange, user.email, "en")
+    OutgoingMail.objects.request_mail(PasswordChange, user.email, "en")
     before = len(mail.outbox)
     token = mailed_token()
     assert len(mail.outbox) == before + 1

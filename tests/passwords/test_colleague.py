@@ -47,5 +47,5 @@ def test_inactive_colleague_gets_no_password_link(as_ada, bob):
     type(bob).objects.filter(pk=bob.pk).update(is_active=False)
 
     assert as_ada.post(f"/users/{bob.pk}/password-change").status_code == 204
-    Worker().round()
+    Worker().work_round()
     assert mail.outbox == []

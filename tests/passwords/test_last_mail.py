@@ -15,11 +15,11 @@ pytestmark = pytest.mark.django_db
 
 
 def ask(user):
-    OutgoingMail.objects.request(PasswordChange, user.email, "en")
+    OutgoingMail.objects.request_mail(PasswordChange, user.email, "en")
 
 
 def decide_next():
-    OutgoingMail.objects.filter(state=State.REQUESTED).earliest("created_at").decide()
+    OutgoingMail.objects.filter(state=State.REQUESTED).earliest("created_at").decide_on_request()
 
 
 def test_older_link_works_until_the_newer_mail_is_sent(api, bob):
@@ -35,7 +35,7 @@ def test_of_two_waiting_mails_the_newer_is_sent(api, bob):
     decide_next()
     ask(bob)
     decide_next()
-    Worker().round()
+    Worker().work_round()
 
     assert sorted(OutgoingMail.objects.values_list("state", flat=True)) == ["dropped", "sent"]
     assert len(mail.outbox) == 1
@@ -71,7 +71,7 @@ def test_older_mail_that_is_tried_again_after_the_newer_is_dropped(bob):
     OutgoingMail.objects.update(due_at=timezone.now() + datetime.timedelta(minutes=1))
     newer = new_token(bob)
     OutgoingMail.objects.update(due_at=timezone.now())
-    Worker().round()
+    Worker().work_round()
 
     assert len(mail.outbox) == 1
     assert newer in mail.outbox[0].body
@@ -82,7 +82,7 @@ def test_strangers_sign_ups_suppress_no_password_mail(api, bob):
     for _ in range(6):
         api.post("/auth/signup", {"email": bob.email})
     ask(bob)
-    Worker().round()
+    Worker().work_round()
 
     assert [message.subject for message in mail.outbox] == ["Reset your password"]
 
@@ -90,7 +90,7 @@ def test_strangers_sign_ups_suppress_no_password_mail(api, bob):
 @pytest.mark.parametrize("email", ["bob@example.com", "nobody@example.com"])
 def test_requests_count_whether_or_not_a_mail_comes_of_them(bob, email, caplog):
     for _ in range(8):
-        OutgoingMail.objects.request(PasswordChange, email, "en")
+        OutgoingMail.objects.request_mail(PasswordChange, email, "en")
 
     assert OutgoingMail.objects.count() == 5
     assert caplog.text.count("more than 5 requests an hour") == 1

@@ -85,7 +85,7 @@ def test_link_is_of_an_active_user_with_that_address(api, bob, token, change):
 def test_user_deactivated_meanwhile_keeps_the_password(bob, token):
     from mail.errors import InvalidLink
 
-    link = PasswordChange.objects.find(token)
+    link = PasswordChange.objects.find_by_token(token)
     User.objects.update(is_active=False)
 
     with pytest.raises(InvalidLink):

@@ -21,7 +21,7 @@ def ask(api, email):
 
 def test_user_gets_a_link(api, bob):
     assert ask(api, "Bob@Example.com").status_code == 200
-    Worker().round()
+    Worker().work_round()
 
     (message,) = mail.outbox
     assert message.to == [bob.email]
@@ -34,7 +34,7 @@ def test_ineligible_addresses_get_the_same_answer_and_no_mail(api, bob, kind):
     email = bob.email if kind == "inactive" else "nobody@example.com"
 
     answer = ask(api, email)
-    Worker().round()
+    Worker().work_round()
 
     assert (answer.status_code, mail.outbox) == (200, [])
     assert OutgoingMail.objects.get().state == State.DROPPED
@@ -56,7 +56,7 @@ def test_link_is_recorded_once_its_mail_is_made(api, bob):
     for email in (bob.email, "nobody@example.com"):
         ask(api, email)
     assert not Record.objects.exists()
-    Worker().round()
+    Worker().work_round()
 
     record = Record.objects.get()
     assert (record.kind, record.subject, record.actor_id) == ("password.link", bob.email, None)
@@ -75,7 +75,7 @@ def test_mail_over_the_hours_limit_replaces_no_link(api, bob, settings):
     token = new_token(bob)
 
     assert ask(api, bob.email).status_code == 200
-    Worker().round()
+    Worker().work_round()
 
     assert len(mail.outbox) == 1
     assert redeem(api, token).status_code == 200

@@ -8,7 +8,7 @@ from assistants.models import Client, Grant
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
-from mail.retention import work_off
+from mail.retention import process_backlog
 from mail.worker import Worker
 from passwords.models import PasswordChange
 from privacy.models import SETTLED, Erasure
@@ -21,11 +21,11 @@ NAMES = ("Zebulon", "Quatermass")
 
 
 def finish():
-    """Let the mail worker do what there is to do, the requests of the erasure having ended."""
-    Worker().round()
-    while work_off() or Erasure.objects.filter(done_at=None).exists():
+    """Let the worker do what there is to do, the requests of the erasure having ended."""
+    Worker().work_round()
+    while process_backlog() or Erasure.objects.filter(done_at=None).exists():
         Erasure.objects.update(erased_at=timezone.now() - SETTLED)
-    Worker().round()
+    Worker().work_round()
 
 
 @pytest.fixture
@@ -51,14 +51,14 @@ def traces(zeb, ada, bob, eve, operator):
     as_zeb.get("/auth/me/data").getvalue()
     api.post("/auth/login", {"email": EMAIL, "password": "wrong password"})
     Invitation.objects.invite(eve, EMAIL)
-    Worker().round()
+    Worker().work_round()
     UnlockLink.objects.create(user=zeb, email=EMAIL)
     SignupLink.objects.create(email=EMAIL)
     EmailChange.objects.create(user=zeb, email=EMAIL, old_email="before@example.com")
     assert PasswordChange.objects.filter(user=zeb).exists()
     assert Lockout.objects.filter(email=EMAIL).exists()
     assert OutgoingMail.objects.filter(email=EMAIL).exists()
-    client = Client.objects.register("Helper", ["https://helper.example.com/"])
+    client = Client.objects.register_client("Helper", ["https://helper.example.com/"])
     Grant.objects.create(user=zeb, client=client, token_version=zeb.token_version)
     Consultant.objects.create(account=ada.account, user=zeb, name=" ".join(NAMES))
     Consultant.objects.create(account=ada.account, manager=zeb, name="Somebody")

@@ -16,7 +16,7 @@ from audit.models import Kind, Record
 from base.emails import CanonicalEmailField
 from emailchanges.models import EmailChange
 from mail.worker import Worker
-from privacy.export import EVENT, PROFILE, export, stored_on
+from privacy.export import EVENT, PROFILE, export_user, stored_on
 from tests.assistants.conftest import use
 from tests.conftest import PASSWORD, bearer
 from tests.privacy.conftest import EMAIL
@@ -60,7 +60,7 @@ def pointing():
 @pytest.fixture
 def exported(bob, monkeypatch):
     asked = [(User, PROFILE), (Record, EVENT)]
-    monkeypatch.setattr("privacy.export.rows", lambda found, f: asked.append((found.model, f)))
+    monkeypatch.setattr("privacy.export.values_of", lambda found, f: asked.append((found.model, f)))
     stored_on(bob, set())
     return {
         f"{model._meta.app_label}.{model.__name__}.{shown}"
@@ -105,11 +105,11 @@ def test_caller_gets_all_that_is_stored(traces):
 @pytest.mark.django_db
 def test_rows_with_a_former_address_are_exported_unless_another_user_has_it(zeb, ada, new_user):
     bearer(ada).patch(f"/users/{zeb.pk}", {"role": "member"})
-    Worker().round()
+    Worker().work_round()
     call_command("changeemail", EMAIL, "second@example.net")
-    before = export(User.objects.get(pk=zeb.pk), None)
+    before = export_user(User.objects.get(pk=zeb.pk), None)
     new_user(EMAIL)
-    after = export(User.objects.get(pk=zeb.pk), None)
+    after = export_user(User.objects.get(pk=zeb.pk), None)
 
     assert "user.role" in {row["kind"] for row in before["trail"]}
     assert EMAIL in {row["email"] for row in before["mails"]}
@@ -127,7 +127,7 @@ def test_export_does_not_tell_which_address_is_taken(bob, eve, time_machine):
             asked = {"email": wanted, "password": PASSWORD}
             assert bearer(bob).post("/auth/email-changes", asked).status_code == 200
             before = bearer(bob).get("/auth/me/data").getvalue().decode()
-            Worker().round()
+            Worker().work_round()
             after = bearer(bob).get("/auth/me/data").getvalue().decode()
             exports.append([
                 re.sub(r'"request_id":"[^"]*"', "", text).replace(f'"new":"{wanted}"', "")
@@ -143,13 +143,13 @@ def test_change_that_was_made_is_exported(bob):
     link = EmailChange.objects.create(user=bob, old_email=bob.email, email="new@example.net")
     link.redeem(bob)
 
-    (made,) = export(User.objects.get(pk=bob.pk), None)["links"]["e-mail changes"]
+    (made,) = export_user(User.objects.get(pk=bob.pk), None)["links"]["e-mail changes"]
     assert (made["old_email"], made["email"]) == (bob.email, "new@example.net")
 
 
 @pytest.mark.django_db
 def test_nothing_secret_and_nothing_of_others(traces):
-    text = str(export(traces, None))
+    text = str(export_user(traces, None))
 
     assert "argon2" not in text
     assert "#token=" not in text
@@ -170,14 +170,14 @@ def test_export_log_assistant_and_mail_show_who_did_it_by_one_rule(ada, bob, eve
     press = {"_do": "make_member", "post": "yes", "confirmed": bob.email}
     operator.post(f"/admin/accounts/user/{bob.pk}/change/", press)
     as_eve.post("/invitations", {"email": bob.email})
-    Worker().round()
+    Worker().work_round()
 
     rest = as_ada.get("/audit").json()
     assistant = use(as_ada, "list_events")["structuredContent"]
     told = [one.body for one in mail.outbox if one.to == [bob.email]]
     shown = {
         (row["kind"], row["actor_email"], row["address"], row["agent"]): row["request_id"]
-        for row in export(bob, None)["trail"]
+        for row in export_user(bob, None)["trail"]
     }
 
     assert {key for key, request_id in shown.items() if request_id} == {
@@ -220,17 +220,17 @@ def test_command_writes_the_export(bob, capsys):
 def erased_first(user, *more, **named):
     """The data of somebody whose erasure comes between finding and reading."""
     User.objects.filter(pk=user.pk).delete()
-    return export(user, *more, **named)
+    return export_user(user, *more, **named)
 
 
 def test_command_for_a_user_erased_meanwhile_fails(ada, monkeypatch):
-    monkeypatch.setattr("privacy.management.commands.export.export", erased_first)
+    monkeypatch.setattr("privacy.management.commands.export.export_user", erased_first)
 
     with pytest.raises(CommandError, match="No user has the address"):
         call_command("export", ada.email)
 
 
 def test_export_of_a_user_erased_during_the_request_is_401(as_ada, monkeypatch):
-    monkeypatch.setattr("privacy.views.export", erased_first)
+    monkeypatch.setattr("privacy.views.export_user", erased_first)
 
     assert as_ada.get("/auth/me/data").status_code == 401

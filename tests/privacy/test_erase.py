@@ -60,7 +60,7 @@ def found(zeb, text):
 @pytest.mark.django_db
 def test_erasure_leaves_no_trace_in_any_table(traces):
     assert len(found(traces, dump())) > 20
-    Erasure.objects.erase(traces, actor=None)
+    Erasure.objects.erase_user(traces, actor=None)
     finish()
 
     assert found(traces, dump()) == []
@@ -73,7 +73,7 @@ def change_address(user, email):
 
 @pytest.mark.django_db
 def test_person_who_is_invited_again_can_come_back(zeb, as_ada):
-    Erasure.objects.erase(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, actor=None)
     as_ada.post("/invitations", {"email": EMAIL})
     finish()
 
@@ -86,10 +86,10 @@ def test_former_addresses_go_too(zeb, new_user):
     change_address(zeb, "second@example.net")
     call_command("changeemail", "second@example.net", "third@example.net")
     call_command("changeemail", "third@example.net", "fourth@example.net")
-    Worker().round()
+    Worker().work_round()
     new_user("third@example.net")  # somebody else's, by now
     API().post("/auth/login", {"email": "third@example.net", "password": PASSWORD})
-    Erasure.objects.erase(User.objects.get(pk=zeb.pk), actor=None)
+    Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), actor=None)
     finish()
 
     text = dump()
@@ -102,9 +102,9 @@ def test_former_addresses_go_too(zeb, new_user):
 def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
     body = {"email": "wanted@example.net", "password": PASSWORD}
     assert bearer(zeb).post("/auth/email-changes", body).status_code == 200
-    Worker().round()
+    Worker().work_round()
     bearer(eve).post("/invitations", {"email": "wanted@example.net"})
-    Erasure.objects.erase(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, actor=None)
     finish()
 
     lines = [line for line in dump().splitlines() if "wanted@example.net" in line]
@@ -118,8 +118,8 @@ def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_person_is_told_by_a_last_mail(traces, language):
     User.objects.filter(pk=traces.pk).update(language=language)
-    Erasure.objects.erase(traces, actor=None)
-    Worker().round()
+    Erasure.objects.erase_user(traces, actor=None)
+    Worker().work_round()
 
     told = [one for one in mail.outbox if one.to == [EMAIL]][-1]
     subjects = {"en": "has been deleted", "de": "wurde gelöscht", "sv": "har raderats"}
@@ -130,7 +130,7 @@ def test_person_is_told_by_a_last_mail(traces, language):
 @pytest.mark.django_db
 @pytest.mark.parametrize("days", [0, 4])
 def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine, days):
-    Erasure.objects.erase(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, actor=None)
     last = OutgoingMail.objects.get(email=EMAIL)
     time_machine.move_to(timezone.now() + timedelta(days=days))
     code = 421 if days else 550  # later, which comes to an end, or never
@@ -146,7 +146,7 @@ def test_nothing_is_logged_afterwards(traces, ada):
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(TextFormatter().format(record))
     logging.getLogger().addHandler(handler)
-    Erasure.objects.erase(traces, actor=None)
+    Erasure.objects.erase_user(traces, actor=None)
     finish()
     bearer(ada).get("/users")
     logging.getLogger().removeHandler(handler)
@@ -159,7 +159,7 @@ def test_nothing_is_logged_afterwards(traces, ada):
 def test_trail_keeps_its_records_under_one_pseudonym(traces):
     before = Record.objects.filter(actor_id=traces.pk).values_list("kind", "at")
     kept = list(before)
-    pseudonym = Erasure.objects.erase(traces, actor=None).pseudonym
+    pseudonym = Erasure.objects.erase_user(traces, actor=None).pseudonym
     finish()
 
     theirs = Record.objects.filter(actor_email=pseudonym)
@@ -175,7 +175,7 @@ def test_others_records_stay_as_they_are(traces, ada, bob, new_user):
     API().post("/auth/login", {"email": other.email, "password": PASSWORD})
     others = Record.objects.exclude(actor_id=traces.pk).exclude(subject=EMAIL)
     kept = list(others.order_by("pk").values())
-    Erasure.objects.erase(traces, actor=None)
+    Erasure.objects.erase_user(traces, actor=None)
     finish()
 
     now = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk").values()
@@ -195,7 +195,7 @@ def test_name_that_occurs_in_others_events_changes_none_of_them(ada, bob, zeb, o
     API().post("/auth/login", {"email": ada.email, "password": "wrong password"})
     others = Record.objects.exclude(subject=EMAIL)
     kept = list(others.order_by("pk").values())
-    Erasure.objects.erase(User.objects.get(pk=zeb.pk), actor=None)
+    Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), actor=None)
     finish()
 
     now = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk").values()
@@ -210,7 +210,7 @@ def test_open_invitations_are_revoked_and_accepted_ones_stay(zeb, ada, as_ada):
     accepted = Invitation.objects.invite(zeb, "in@example.net")
     body = {"token": accepted.token, "first_name": "In", "last_name": "N", "password": PASSWORD}
     API().post("/invitations/accept", body)
-    Erasure.objects.erase(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, actor=None)
 
     statuses = {i.email: (i.status, i.invited_by) for i in Invitation.objects.all()}
     assert statuses == {"open@example.net": ("revoked", None), "in@example.net": ("accepted", None)}
@@ -269,7 +269,7 @@ def test_change_of_a_user_who_is_being_erased_is_404(ada, bob):
     change = partial(bearer(ada).patch, f"/users/{bob.pk}", {"role": "admin"})
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
-            Erasure.objects.erase(bob, actor=None)
+            Erasure.objects.erase_user(bob, actor=None)
             answer = other.submit(change)
             wait_for_a_lock()
         status = answer.result().status_code
@@ -322,8 +322,32 @@ def test_command_asks_for_the_companys_name(ada, monkeypatch):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("named", ["Difference Engines", "Charles@example.com"])
+def test_company_is_named_by_its_name_or_an_admin(new_user, ada, named):
+    charles = new_user("charles@example.com", role="admin")
+    Account.objects.filter(pk=charles.account_id).update(name="Difference Engines")
+    call_command("deletecompany", named, "--yes")
+
+    assert not User.objects.filter(pk=charles.pk).exists()
+    assert User.objects.filter(pk=ada.pk).exists()
+
+
+@pytest.mark.django_db
+def test_company_that_is_not_the_only_one_of_its_name_stays(ada, bob, eve):
+    twin = Account.objects.create(name=ada.account.name)
+    with pytest.raises(CommandError, match="not only one") as told:
+        call_command("deletecompany", ada.account.name, "--yes")
+    with pytest.raises(CommandError, match="No company"):
+        call_command("deletecompany", bob.email, "--yes")  # no admin
+
+    assert str(ada.account_id) in str(told.value)
+    assert str(twin.pk) in str(told.value)
+    assert User.objects.filter(pk__in=[ada.pk, bob.pk, eve.pk]).count() == 3
+
+
+@pytest.mark.django_db
 def test_operators_company_stays(operator):
-    company = Account.objects.operators()
+    company = Account.objects.get_or_create_operators()
     page = f"/admin/accounts/account/{company.pk}/change/"
 
     assert "for good" not in operator.get(page).content.decode()
@@ -373,7 +397,7 @@ def test_other_staff_erase_nobody(zeb, new_user):
 @pytest.mark.django_db
 def test_trail_still_refuses_every_other_change(ada, bob):
     API().post("/auth/login", {"email": bob.email, "password": PASSWORD})
-    Erasure.objects.erase(bob, actor=None)
+    Erasure.objects.erase_user(bob, actor=None)
     finish()
 
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
@@ -407,7 +431,7 @@ def new_password(user, number):
 
 
 def refresh(user, number):
-    return partial(API().post, "/auth/refresh", {"refresh_token": str(tokens.issue(user)[1])})
+    return partial(API().post, "/auth/refresh", {"refresh_token": str(tokens.issue_pair(user)[1])})
 
 
 def add_factor(user, number):
@@ -443,7 +467,7 @@ OTHERS = {
     "invite": lambda user, n: partial(
         bearer(user).post, "/invitations", {"email": f"friend{n}@example.net"}
     ),
-    "mails": lambda user, _: user.send_notice("password_changed") or Worker().round,
+    "mails": lambda user, _: user.send_notice("password_changed") or Worker().work_round,
     "erase": lambda user, _: partial(attempt, user),
 }
 
@@ -471,7 +495,7 @@ def test_erase_against_everything(ada, new_user, what):
 def attempt(user, later=0):
     time.sleep(later)
     with contextlib.suppress(User.DoesNotExist):
-        Erasure.objects.erase(User.objects.get(pk=user.pk), actor=None)
+        Erasure.objects.erase_user(User.objects.get(pk=user.pk), actor=None)
 
 
 def test_service_role_of_the_guide_can_erase(new_service, new_database):

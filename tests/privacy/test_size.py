@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from audit.models import Kind, Record
-from privacy.export import MOST_EVENTS, export
+from privacy.export import MOST_EVENTS, export_user
 from privacy.models import Erasure
 from tests.conftest import PASSWORD, bearer, query
 
@@ -54,7 +54,7 @@ def test_export_finds_events_by_index_in_bounded_memory(bob):
     fill(bob)
     tracemalloc.start()
     with CaptureQueriesContext(connection) as asked:
-        size = len(str(export(bob, None)))
+        size = len(str(export_user(bob, None)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -92,9 +92,9 @@ def test_erasure_finds_events_by_index(bob, eve):
 
 
 def erase_in_batches(user):
-    Erasure.objects.erase(user, actor=None)
+    Erasure.objects.erase_user(user, actor=None)
     total = 0
-    while count := Erasure.objects.work_off():
+    while count := Erasure.objects.process_backlog():
         assert count <= 1000
         total += count
     return total
@@ -115,7 +115,7 @@ def test_large_company_is_deleted_in_one_pass(ada):
     with CaptureQueriesContext(connection) as asked:
         Erasure.objects.delete_company(account, actor=None)
     assert User.objects.count() == 2001  # who are the worker's to erase
-    while Erasure.objects.work_off():
+    while Erasure.objects.process_backlog():
         pass
 
     assert len(asked) < 40  # whatever their number
@@ -145,8 +145,8 @@ def service(new_service):
 
 
 def kill_halfway(service, left, until):
-    """Kill the mail worker once no more than that is left, and let another do the rest."""
-    worker = service.spawn("manage.py", "sendmail")
+    """Kill the worker once no more than that is left, and let another do the rest."""
+    worker = service.spawn("manage.py", "runworker")
     seconds_until(lambda: left() < until)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
@@ -155,7 +155,7 @@ def kill_halfway(service, left, until):
         service.environment["DATABASE_URL"],
         "UPDATE privacy_erasure SET erased_at = now() - interval '1 hour'",
     )
-    service.manage("sendmail", "--once")
+    service.manage("runworker", "--once")
     assert left() == 0
 
 
@@ -193,7 +193,8 @@ def test_deletion_of_a_company_that_is_killed_is_resumed(service):
 
 ERASE = (
     "from accounts.models import User; from privacy.models import Erasure; "
-    "User.objects.update(is_active=False); Erasure.objects.erase(User.objects.get(), actor=None)"
+    "User.objects.update(is_active=False); "
+    "Erasure.objects.erase_user(User.objects.get(), actor=None)"
 )
 DELETE = """
 from accounts.models import Account, User

@@ -1,6 +1,7 @@
 """1.0.0 is upgraded with a stop, and nobody is signed out; what was mailed and granted goes on."""
 
 import base64
+from datetime import UTC, datetime, timedelta
 
 import jwt
 
@@ -8,6 +9,8 @@ from tests.releases.conftest import ADA, PASSWORD
 from tests.requests import ask
 from tests.signin.factors.authenticator import Authenticator
 from tests.signin.factors.conftest import PROOF, code
+
+YESTERDAY = datetime.now(UTC) - timedelta(days=1)
 
 
 def kid(token):
@@ -32,6 +35,14 @@ def test_upgrade_signs_nobody_out(upgraded):
         assert again.status == 200
         assert ask(upgraded.service.url, "GET", "/auth/me", **bearer(again.json()["access_token"]))
     assert http.post("/auth/refresh").status_code == 200
+
+
+def test_first_key_is_as_old_as_it_is(upgraded):
+    """1.0.0 keeps no date of its first key's but that of its publication."""
+    listed = upgraded.service.manage("listkeys").splitlines()[1:]
+
+    assert len(listed) == 2
+    assert all(datetime.fromisoformat(line.split()[-1]) > YESTERDAY for line in listed)
 
 
 def test_links_locks_grants_and_mails_go_on(upgraded):

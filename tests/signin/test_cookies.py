@@ -27,7 +27,7 @@ def addresses(settings):
 
 @pytest.fixture
 def token(ada):
-    return str(tokens.issue(ada)[1])
+    return str(tokens.issue_pair(ada)[1])
 
 
 def refresh(cookies, body=None, **headers):
@@ -35,7 +35,7 @@ def refresh(cookies, body=None, **headers):
 
 
 def test_planted_second_cookie_signs_nobody_in(token, eve):
-    planted = str(tokens.issue(eve)[1])
+    planted = str(tokens.issue_pair(eve)[1])
 
     for cookies in (
         f"service_refresh={token}; service_refresh={planted}",
@@ -51,7 +51,7 @@ def test_planted_second_cookie_signs_nobody_in(token, eve):
 @pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\x85"])
 def test_spaces_outside_ascii_hide_no_planted_cookie(token, eve, space):
     spaces = space.encode().decode("latin-1")  # as a header's bytes come
-    planted = str(tokens.issue(eve)[1])
+    planted = str(tokens.issue_pair(eve)[1])
 
     for name in (f"{spaces}service_refresh", f"service_refresh{spaces}"):
         answer = refresh(f"service_refresh={token}; {name}={planted}")

@@ -138,7 +138,7 @@ class TestKnownDevices:
         guess(ada.email)
 
         assert log_in(known, ada.email).status_code == 429
-        assert Device.objects.prune() == 1
+        assert Device.objects.prune_expired() == 1
         assert Record.objects.filter(kind="device.known").count() == 1
 
     def test_end_of_the_sessions_makes_devices_strangers(self, known, ada, as_ada):
@@ -242,7 +242,7 @@ class TestUnlockByMail:
     @pytest.fixture
     def link(self, ada):
         guess(ada.email)
-        Worker().round()
+        Worker().work_round()
         return UnlockLink.objects.get()
 
     def test_unlock_mail_says_what_happened_and_unlocks(self, link, ada):
@@ -287,7 +287,7 @@ class TestUnlockByMail:
         for _ in range(3):
             guess(ada.email)
             time_machine.shift(61)
-        Worker().round()
+        Worker().work_round()
 
         assert [message.to for message in mail.outbox] == [[ada.email]]
 
@@ -325,7 +325,7 @@ class TestNoOracle:
         User.objects.filter(pk=ada.pk).update(is_active=False)
         for email in (ada.email, "nobody@example.com"):
             guess(email)
-        Worker().round()
+        Worker().work_round()
 
         assert mail.outbox == []
         assert {one.state for one in OutgoingMail.objects.all()} == {"dropped"}
@@ -350,7 +350,7 @@ def test_without_device_lockout_devices_are_unknown_and_the_owner_is_mailed_all_
     client = API()
     log_in(client, ada.email)
     guess(ada.email)
-    Worker().round()
+    Worker().work_round()
 
     assert NAME not in client.cookies
     assert log_in(client, ada.email).status_code == 429

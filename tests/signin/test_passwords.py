@@ -63,7 +63,7 @@ WAYS = {
     ),
     "password change": (
         "ada@example.com",
-        lambda ada: redeemed("/password-changes/redeem", PasswordChange.objects.make(ada)),
+        lambda ada: redeemed("/password-changes/redeem", PasswordChange.objects.make_link(ada)),
     ),
 }
 

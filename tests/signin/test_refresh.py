@@ -20,7 +20,7 @@ REFUSED = (401, {"error": "invalid or expired refresh token"})
 
 @pytest.fixture
 def token(ada):
-    return str(tokens.issue(ada)[1])
+    return str(tokens.issue_pair(ada)[1])
 
 
 def refresh(api, token):
@@ -59,7 +59,7 @@ def test_wrong_token_is_401(api, db, wrong):
 
 def sign(user, prefix, **changes):
     """A refresh token under such a kid, with other claims."""
-    refresh = tokens.issue(user)[1]
+    refresh = tokens.issue_pair(user)[1]
     key = signing_key()
     claims = {"iss": "consulting-management", **refresh.payload, **changes}
     return jwt.encode(claims, key.private, "RS256", {"kid": prefix + key.kid})
@@ -113,7 +113,7 @@ def test_refused_cookie_is_cleared_with_its_own_attributes(api, db):
 
 def test_sign_in_cannot_be_prolonged_past_its_greatest_age(api, ada):
     begun = int(time.time()) - 2592000
-    young, old = (str(tokens.issue(ada, begun + age)[1]) for age in (60, -60))
+    young, old = (str(tokens.issue_pair(ada, begun + age)[1]) for age in (60, -60))
 
     status, body = refresh(api, young)
 
@@ -124,7 +124,7 @@ def test_sign_in_cannot_be_prolonged_past_its_greatest_age(api, ada):
 @override_settings(SESSION_MAX_SECONDS=100)
 def test_lowered_greatest_age_applies_to_tokens_that_are_out(api, ada):
     with override_settings(SESSION_MAX_SECONDS=2592000):
-        old = str(tokens.issue(ada, int(time.time()) - 101)[1])
+        old = str(tokens.issue_pair(ada, int(time.time()) - 101)[1])
 
     assert refresh(api, old) == REFUSED
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 def test_free_address_is_mailed_a_link(api):
     api.post("/auth/signup", {"email": "new@example.com"})
-    Worker().round()
+    Worker().work_round()
 
     assert mail.outbox[0].to == ["new@example.com"]
     assert SignupLink.objects.get().url in mail.outbox[0].body
@@ -21,7 +21,7 @@ def test_free_address_is_mailed_a_link(api):
 def test_registered_address_gets_the_same_answer_and_no_mail(api, ada):
     free = api.post("/auth/signup", {"email": "new@example.com"})
     registered = api.post("/auth/signup", {"email": "ADA@example.com"})
-    Worker().round()
+    Worker().work_round()
 
     assert registered.status_code == free.status_code == 200
     assert registered.content == free.content

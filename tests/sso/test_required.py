@@ -106,7 +106,7 @@ def test_admin_site_is_shut(boss, bob):
 
 
 def test_password_links_are_shut(boss, bob):
-    link = PasswordChange.objects.make(bob)
+    link = PasswordChange.objects.make_link(bob)
     link.mail_was_sent(link.created_at)
     token = PasswordChange.objects.get().token
     answer = API().post("/password-changes/redeem", {"token": token, "password": PASSWORD})

@@ -175,7 +175,7 @@ def kept_key(session_key, django_db_setup, django_db_blocker):
     """The tests' signing key, in the database for services; the end of a test leaves it there."""
     SigningKey._meta.managed = False
     with django_db_blocker.unblock():
-        SigningKey.of(session_key.private, session_key.signs_from).save()
+        SigningKey.from_private_key(session_key.private, session_key.signs_from).save()
     yield
     SigningKey._meta.managed = True
     with django_db_blocker.unblock():

@@ -19,7 +19,7 @@ def base64url(content):
 
 
 def access_token(user):
-    return str(tokens.issue(user)[0])
+    return str(tokens.issue_pair(user)[0])
 
 
 def me(token=None, peer="203.0.113.1", **headers):
@@ -67,7 +67,7 @@ def test_valid_token_of_an_inactive_user_counts_for_the_user(ada, change):
 def test_invalid_token_counts_for_the_address(ada):
     with time_machine.travel("2020-01-01"):
         expired = access_token(ada)
-    refresh = str(tokens.issue(ada)[1])
+    refresh = str(tokens.issue_pair(ada)[1])
     useless = [None, "", expired, forged(access_token(ada)), refresh]
     answers = [me(token) for token in useless]
 

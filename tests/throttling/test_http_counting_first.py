@@ -27,7 +27,11 @@ def idle(settings, monkeypatch):
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
 def test_refused_credential_call_costs_nothing(ada, api, path, django_assert_num_queries):
-    body = {"email": ada.email, "password": PASSWORD, "refresh_token": str(tokens.issue(ada)[1])}
+    body = {
+        "email": ada.email,
+        "password": PASSWORD,
+        "refresh_token": str(tokens.issue_pair(ada)[1]),
+    }
     with django_assert_num_queries(0):
         assert api.post(path, body).status_code == 429
         assert api.post(path, b"{" * 70_000).status_code == 429
@@ -59,7 +63,11 @@ def test_refused_admin_log_in_costs_nothing(ada, client, django_assert_num_queri
 
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
 def test_credential_call_costs_one_round_trip(ada, api, costs, path):
-    body = {"email": ada.email, "password": PASSWORD, "refresh_token": str(tokens.issue(ada)[1])}
+    body = {
+        "email": ada.email,
+        "password": PASSWORD,
+        "refresh_token": str(tokens.issue_pair(ada)[1]),
+    }
 
     assert costs(lambda: api.post(path, body))[2] == 1
 

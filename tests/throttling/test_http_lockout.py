@@ -45,7 +45,7 @@ def guess(times, email="ada@example.com"):
 
 
 def refresh(user):
-    body = {"refresh_token": str(tokens.issue(user)[1])}
+    body = {"refresh_token": str(tokens.issue_pair(user)[1])}
     return lambda **options: call("/auth/refresh", body, **options)
 
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def count(limit=10, caller="203.0.113.9"):
-    return limiter.count("credential", caller, limit, strict=True)
+    return limiter.count_request("credential", caller, limit, strict=True)
 
 
 def test_limit_is_let_through_and_no_more():
@@ -43,7 +43,7 @@ def test_each_of_several_processes_has_a_share_of_a_strict_limit(settings):
 
     assert count(10).limit == 2
     assert count(3, "203.0.113.10").limit == 1
-    assert limiter.count("public", "203.0.113.9", 300, strict=False).limit == 300
+    assert limiter.count_request("public", "203.0.113.9", 300, strict=False).limit == 300
 
 
 def test_share_is_of_all_processes_of_all_hosts(settings):
@@ -55,9 +55,9 @@ def test_share_is_of_all_processes_of_all_hosts(settings):
 def test_ended_windows_are_dropped(clock):
     process = ProcessCounter()
     for number in range(100):
-        process.count(f"key-{number}", 60)
+        process.count_request(f"key-{number}", 60)
     clock.now += 60
-    process.count("last", 60)
+    process.count_request("last", 60)
 
     assert list(process.windows) == ["last"]
 
@@ -65,10 +65,10 @@ def test_ended_windows_are_dropped(clock):
 def test_memory_is_bounded_and_the_oldest_count_goes_first():
     process = ProcessCounter(capacity=3)
     for key in ["a", "b", "c", "b", "d"]:
-        process.count(key, 60)
+        process.count_request(key, 60)
 
     assert list(process.windows) == ["b", "c", "d"]
-    assert process.count("b", 60)[0] == 3
+    assert process.count_request("b", 60)[0] == 3
 
 
 def test_forked_child_counts_for_itself():

@@ -90,6 +90,8 @@ def test_success_that_another_success_overtakes_is_one():
     with overtaken_by(lambda: Lockout.objects.unlock(ADA)):
         Lockout.objects.clear(ADA)
 
+    assert not Lockout.objects.exists()
+
 
 def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypatch):
     monkeypatch.setattr(batches, "BATCH", 3)
@@ -100,7 +102,7 @@ def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypat
     time.shift(24 * 3600)
     fail(1, "new@example.com")
 
-    assert Lockout.objects.prune() == 7
+    assert Lockout.objects.prune_expired() == 7
     assert set(Lockout.objects.values_list("email", flat=True)) == {
         "locked@example.com",
         "new@example.com",

@@ -17,11 +17,11 @@ COUNT = b"*2\r\n:1\r\n:60000\r\n"
 
 
 def ordinary():
-    return limiter.count("public", "203.0.113.9", 300, strict=False)
+    return limiter.count_request("public", "203.0.113.9", 300, strict=False)
 
 
 def credential(limit=10, caller="203.0.113.9"):
-    return limiter.count("credential", caller, limit, strict=True)
+    return limiter.count_request("credential", caller, limit, strict=True)
 
 
 def seconds(function):
@@ -37,14 +37,14 @@ def messages(caplog):
 def test_limiter_falls_back_without_redis_at_the_start(absent_store):
     assert ordinary() == FULL
     assert credential().remaining == 9
-    assert limiter.state() == "fallback"
+    assert limiter.store_state() == "fallback"
 
 
 def test_outage_and_recovery(store, clock, caplog):
     assert ordinary().remaining == 299
     store.stop()
     assert ordinary() == FULL
-    assert limiter.state() == "fallback"
+    assert limiter.store_state() == "fallback"
     assert REGISTRY.get_sample_value("limiter_store_lost") == 1
     store.start()
     assert ordinary() == FULL  # the next attempt is not due yet
@@ -52,7 +52,7 @@ def test_outage_and_recovery(store, clock, caplog):
     clock.now += 0.5
 
     assert ordinary().remaining == 299
-    assert limiter.state() == "ok"
+    assert limiter.store_state() == "ok"
     assert REGISTRY.get_sample_value("limiter_store_lost") == 0
     unavailable, available = messages(caplog)
     assert "is unavailable" in unavailable
@@ -142,7 +142,7 @@ def test_host_that_answers_nothing_costs_a_wait(settings):
 def test_redis_that_cannot_write_is_unavailable(store, redis_of_store, clock, break_it, mend_it):
     break_it(redis_of_store)
     assert ordinary() == FULL
-    assert limiter.state() == "fallback"
+    assert limiter.store_state() == "fallback"
 
     mend_it(redis_of_store)
     clock.now += 0.5
@@ -165,7 +165,7 @@ def test_invalid_answer_of_redis_is_an_outage(fake_store, reply):
     fake_store(reply)
 
     assert ordinary() == FULL
-    assert limiter.state() == "fallback"
+    assert limiter.store_state() == "fallback"
 
 
 def test_reason_in_the_log_holds_no_password(settings, fake_store, caplog):

@@ -13,7 +13,7 @@ KEY = "throttle:credential:203.0.113.9"
 
 
 def count(limit=10):
-    return limiter.count("credential", "203.0.113.9", limit, strict=True)
+    return limiter.count_request("credential", "203.0.113.9", limit, strict=True)
 
 
 def test_window_begins_with_its_first_request(redis):
@@ -46,7 +46,7 @@ def test_invalid_value_of_a_key_starts_a_new_window(redis, garbage):
 
     assert count() == Decision(allowed=True, limit=10, remaining=9, reset=60)
     assert count().remaining == 8
-    assert limiter.state() == "ok"
+    assert limiter.store_state() == "ok"
 
 
 def test_lost_expiry_is_given_back(redis):
@@ -68,7 +68,7 @@ def test_flushed_scripts_are_loaded_again(redis):
     redis.script_flush()
 
     assert count().remaining == 8
-    assert limiter.state() == "ok"
+    assert limiter.store_state() == "ok"
 
 
 def test_new_connection_sends_nothing_else(redis):

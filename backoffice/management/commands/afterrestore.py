@@ -7,11 +7,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from accounts.models import User
-from accounts.prompts import prompting
+from accounts.prompts import terminal_prompt
 from audit import trail
 from audit.models import Kind
 from keys.models import SigningKey
-from signin.factors.models import Factors, UsedChallenge
 
 QUESTION = "End every session, mailed link and connected app in this database? [y/N] "
 KEYS_QUESTION = "Replace the signing keys? The backup restored any that were withdrawn. [y/N] "
@@ -19,8 +18,8 @@ KEYS_QUESTION = "Replace the signing keys? The backup restored any that were wit
 
 class Command(BaseCommand):
     help = (
-        "After restoring a backup: end every session, mailed link, connected app, and pending code "
-        "or passkey challenge, since the backup brings back those that had ended."
+        "After restoring a backup: end every session, mailed link and connected app, since the "
+        "backup brings back those that had ended."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -45,13 +44,12 @@ class Command(BaseCommand):
 
 
 def is_confirmed(question: str) -> bool:
-    with prompting():
+    with terminal_prompt():
         return input(question).strip().lower() in {"y", "yes"}
 
 
 def end_everything() -> dict[str, int]:
-    """Call every model's `end_all`, make codes and challenges of second factors unusable, and end
-    all sessions. Returns how many of each were ended.
+    """Call every model's `end_all`, and end all sessions. Returns how many of each were ended.
 
     The sessions come last: they end the grants, which would then not be counted.
     """
@@ -61,8 +59,6 @@ def end_everything() -> dict[str, int]:
             for model in apps.get_models()
             if hasattr(model._default_manager, "end_all")
         }
-        UsedChallenge.objects.use_up()
-        ended["current authenticator codes"] = Factors.objects.use_up_codes()
         ended["users' sessions"] = User.objects.sign_out()
         trail.record(Kind.RESTORED, subject="everybody", **ended)
     return ended

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from accounts.models import User, next_token_version
-from accounts.prompts import prompting
+from accounts.prompts import terminal_prompt
 from audit import trail
 from audit.models import Kind
 from mail.links import EmailedLink
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         user = users.first()
         if user is None:
             raise CommandError(f"No user has the address {options['email']}.")
-        with prompting():  # outside the transaction, which on SQLite stops all other writers
+        with terminal_prompt():  # outside the transaction, which on SQLite stops all other writers
             password, again = getpass.getpass(), getpass.getpass("Password (again): ")
         if password != again:
             raise CommandError("The passwords differ. Nothing was changed.")

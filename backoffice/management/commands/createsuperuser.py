@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.management.commands import createsuperuser
 from django.core.management.base import CommandError
 
-from accounts.prompts import prompting
+from accounts.prompts import terminal_prompt
 
 
 class Command(createsuperuser.Command):
@@ -13,5 +13,5 @@ class Command(createsuperuser.Command):
         if options["interactive"] and not (self.stdin and self.stdin.isatty()):
             needs = "a terminal, or DJANGO_SUPERUSER_EMAIL, DJANGO_SUPERUSER_PASSWORD and --noinput"
             raise CommandError(f"This command needs {needs}.")
-        with prompting():
+        with terminal_prompt():
             super().handle(*args, **options)

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 from django.db import Error, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
+from accounts.models import User
 from keys.cache import signing_keys
 from mail.heartbeat import SILENT_AFTER, Heartbeat
 from mail.outbox import STUCK_AFTER, OutgoingMail
@@ -19,19 +20,32 @@ from throttling.limiter import limiter
 
 State = Literal["ok", "degraded", "down"]
 MOST_SECONDS_APART = 5  # of this host's clock and the database's; NTP keeps to hundredths
+# Sessions that others have waited for a second for, or that hold a whole table. Other roles' times
+# and queries are shown to members of pg_read_all_stats.
+BLOCKERS = r"""
+    SELECT format('pid %s, user %s, since %s: %s', pid, usename, xact_start::timestamptz(0),
+        left(regexp_replace(query, '\s+', ' ', 'g'), 100))
+    FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND pid IN (
+        SELECT unnest(pg_blocking_pids(pid)) FROM pg_locks WHERE waitstart < now() - interval '1 s'
+        UNION SELECT pid FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock'
+            AND relation IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)
+    ) ORDER BY xact_start
+"""
 EXITS: dict[State, int] = {"ok": 0, "degraded": 1, "down": 2}
 
 
 class Command(BaseCommand):
     help = (
-        "Show the state of the database, this host's clock, Redis, keys, mail, the mail worker, "
+        "Show the state of the database, this host's clock, Redis, keys, mail, the worker, "
         "migrations and settings. Exits with 0 if all is well, 1 if a part is degraded, 2 if one "
         "is down."
     )
     requires_system_checks = []  # it reports them
 
     def handle(self, *args: object, **options: object) -> None:
-        found = examine()
+        if of_requests := settings.DATABASE_OF_REQUESTS.get("OPTIONS"):  # with their timeouts
+            connection.settings_dict["OPTIONS"] = of_requests | {"pool": False}
+        found = examine_all()
         lines = [f"{it.part:11} {it.state:9} {it.words}" for it in found]
         self.stdout.write("\n".join(lines))
         sys.exit(max(EXITS[finding.state] for finding in found))
@@ -45,23 +59,23 @@ class Finding(NamedTuple):
     words: str
 
 
-def examine() -> list[Finding]:
+def examine_all() -> list[Finding]:
     """All parts, in the order in which to check them during an incident."""
     parts: dict[str, Callable[[], tuple[State, str]]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
-        "database": database,
-        "clock": clock,
-        "migrations": migrations,
-        "store": limiter_store,
-        "keys": keys,
-        "mail": mail_queue,
-        "worker": mail_worker,
-        "settings": deployment_checks,
+        "database": check_database,
+        "clock": check_clock,
+        "migrations": check_migrations,
+        "store": check_limiter_store,
+        "keys": check_keys,
+        "mail": check_mail_queue,
+        "worker": check_worker,
+        "settings": check_settings,
     }
-    return [probe(part, ask) for part, ask in parts.items()]
+    return [examine_part(part, ask) for part, ask in parts.items()]
 
 
-def probe(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
+def examine_part(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
     try:
         return Finding(part, *ask())
     except Error as error:
@@ -69,61 +83,68 @@ def probe(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
         return Finding(part, "down", words)
 
 
-def database() -> tuple[State, str]:
-    """Down also if it is read-only: a standby, or a full disk."""
+def check_database() -> tuple[State, str]:
+    """Down also if it is read-only (a standby, or a full disk), or if users cannot be read."""
+    blockers = ""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("CREATE TEMPORARY TABLE trial ON COMMIT DROP AS SELECT 1 AS one")
-    return "ok", "accepts writes"
+            cursor.execute(BLOCKERS)
+            blockers = "; ".join(words for (words,) in cursor.fetchall())
+    try:
+        User.objects.read_one()
+    except Error as error:
+        return "down", f"blocked by {blockers}" if blockers else str(error)
+    return ("degraded", f"blocked by {blockers}") if blockers else ("ok", "accepts writes")
 
 
-def clock() -> tuple[State, str]:
+def check_clock() -> tuple[State, str]:
     signing_keys.refresh()
     seconds = signing_keys.seconds_ahead
     words = f"{abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} the database's"
     return ("degraded" if abs(seconds) > MOST_SECONDS_APART else "ok"), words
 
 
-def migrations() -> tuple[State, str]:
+def check_migrations() -> tuple[State, str]:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     names = ", ".join(str(migration) for migration, _ in plan)
     return ("down", f"not applied: {names}") if plan else ("ok", "all applied")
 
 
-def limiter_store() -> tuple[State, str]:
+def check_limiter_store() -> tuple[State, str]:
     if not settings.REDIS_URL:
         return "ok", "no Redis: each process counts on its own"
-    if limiter.state() == "ok":
+    if limiter.store_state() == "ok":
         return "ok", "counts in Redis"
-    return "degraded", "Redis is unavailable"
+    return "degraded", f"Redis does not count: {limiter.problem}"
 
 
-def keys() -> tuple[State, str]:
+def check_keys() -> tuple[State, str]:
     signing_keys.refresh()
     words = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
     if signing_keys.signer is None:
         return "down", words or "no key"
-    return ("degraded" if signing_keys.unreadable() else "ok"), words
+    return ("degraded" if signing_keys.unreadable_kids() else "ok"), words
 
 
-def mail_queue() -> tuple[State, str]:
-    mails = OutgoingMail.objects.queue()
+def check_mail_queue() -> tuple[State, str]:
+    mails = OutgoingMail.objects.measure_queue()
     longest = f"{mails.longest.total_seconds():.0f} s"
     words = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
     words += f", {mails.put_off} postponed" if mails.put_off else ""
     return ("degraded" if mails.longest > STUCK_AFTER else "ok"), words
 
 
-def mail_worker() -> tuple[State, str]:
-    last = Heartbeat.objects.age("round")
+def check_worker() -> tuple[State, str]:
+    last = Heartbeat.objects.time_since("round")
     if last == timedelta.max:
         return "degraded", "has never run"
     words = f"last round {last.total_seconds():.0f} s ago"
     return ("degraded" if last > SILENT_AFTER else "ok"), words
 
 
-def deployment_checks() -> tuple[State, str]:
+def check_settings() -> tuple[State, str]:
     messages = checks.run_checks(include_deployment_checks=True)
     amiss = [str(found.id) for found in messages if not found.is_silenced()]
     words = f"check --deploy warns: {', '.join(amiss)}" if amiss else "check --deploy is clean"

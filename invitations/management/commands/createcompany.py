@@ -40,7 +40,9 @@ class Command(BaseCommand):
             account.full_clean()
             invitation.clean_fields(exclude=["account"])
         except ValidationError as error:
-            words = (f"{field}: {' '.join(said)}" for field, said in error.message_dict.items())
+            words = (
+                f"{field}: {' '.join(problems)}" for field, problems in error.message_dict.items()
+            )
             raise CommandError(" ".join(words)) from None
         if User.objects.filter(email=invitation.email).exists():
             raise CommandError(f"{invitation.email} is already registered.")
@@ -58,4 +60,4 @@ def create_company(account: Account, invitation: Invitation) -> None:
         trail.record(
             Kind.COMPANY_CREATED, subject=invitation.email, account_id=account.pk, name=account.name
         )
-        Invitation.objects.add(invitation, None)
+        Invitation.objects.create_and_mail(invitation, None)

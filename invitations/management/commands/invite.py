@@ -30,14 +30,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         invitation = Invitation(
-            account=company(options["company"]),
+            account=find_company(options["company"]),
             email=options["email"].strip(),
             role=options["role"],
             language=options["language"],
         )
         try:
             invitation.clean_fields()
-            Invitation.objects.add(invitation, None)
+            Invitation.objects.create_and_mail(invitation, None)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         except InvitationRefused as error:
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             self.stdout.write(f"Invited {invitation.email} to {invitation.account}.")
 
 
-def company(words: str) -> Account:
+def find_company(words: str) -> Account:
     """The company with this id or name. Raises CommandError unless there is exactly one."""
     try:
         found = Account.objects.filter(pk=UUID(words))

@@ -29,7 +29,7 @@ class Command(BaseCommand):
                 raise CommandError(f"{path} cannot be read ({error}).") from None
             if not isinstance(private, RSAPrivateKey):
                 raise CommandError(f"{path} is not an RSA key.")
-            key = SigningKey.of(private)
+            key = SigningKey.from_private_key(private)
             same = SigningKey.objects.filter(kid=key.kid)  # 1.0.0 has published from when it signs
             known = same.update(public_jwk=key.public_jwk, private_key=key.private_key)
             state = "was imported" if known else "was skipped: withdrawn, or never published"

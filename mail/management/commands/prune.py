@@ -4,15 +4,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from mail.retention import prune
+from mail.retention import prune_all
 
 
 class Command(BaseCommand):
     help = (
         "Delete links and mails 30 days after they end, failed attempts after 24 hours without "
-        "another, and audit events older than AUDIT_KEEP_DAYS. The mail worker does this hourly."
+        "another, and audit events older than AUDIT_KEEP_DAYS. The worker does this hourly."
     )
 
     def handle(self, *args: object, **options: Any) -> None:
-        for name, count in prune().items():
+        for name, count in prune_all().items():
             self.stdout.write(f"{name}: {count} deleted")

@@ -1,46 +1,5 @@
-"""`manage.py sendmail`: the mail worker that runs beside the server."""
+"""`manage.py sendmail`: the name of `runworker` in 1.0.0, until 3.0."""
 
-import signal
-from argparse import ArgumentParser
-from typing import Any
+from mail.management.commands.runworker import Command
 
-from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
-
-from mail.heartbeat import SILENT_AFTER, Heartbeat
-from mail.retention import work_off
-from mail.worker import Worker
-
-
-class Command(BaseCommand):
-    help = (
-        "Send waiting mails, and pseudonymise the events of erased users, until stopped by SIGTERM "
-        "or Ctrl-C."
-    )
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--once",
-            action="store_true",
-            help="do what is due, then stop; exit with 1 if mail fails",
-        )
-        parser.add_argument(
-            "--check", action="store_true", help="exit with 1 if no worker has run for ten minutes"
-        )
-
-    def handle(self, *args: object, **options: Any) -> None:
-        if options["check"]:
-            if Heartbeat.objects.age("round") > SILENT_AFTER:
-                raise CommandError("No mail worker has run for ten minutes.")
-            return
-        worker = Worker()
-        if options["once"]:
-            reached = worker.round(by=timezone.now())
-            while work_off():
-                pass
-            if not reached:
-                raise SystemExit(1)
-            return
-        signal.signal(signal.SIGTERM, worker.stop)
-        signal.signal(signal.SIGINT, worker.stop)
-        worker.run()
+__all__ = ["Command"]

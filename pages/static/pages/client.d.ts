@@ -56,7 +56,7 @@ export class Refused extends Error {
     constructor(status: number, body: ErrorBody, wait: number);
     status: number;
     body: ErrorBody;
-    /** Seconds to wait after a 429; otherwise 0. */
+    /** Seconds to wait after a 429, or a 503 that names them; otherwise 0. */
     wait: number;
 }
 /**

@@ -9,6 +9,7 @@ them refreshes at a time, which saves requests. */
 const EARLY = 30_000; // milliseconds before its end at which an access token counts as old,
 const SHARE = 0.2; // or this share of its life, if that is less
 const PATIENCE = 100; // milliseconds in which another tab may hand over its session
+const BUSY = 3; // seconds: a 503 that names more is an outage, and not a burst of log-ins
 const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waited for
 
 /**
@@ -76,7 +77,7 @@ export class Refused extends Error {
     super(body.error);
     this.status = status;
     this.body = body;
-    /** Seconds to wait after a 429; otherwise 0. */
+    /** Seconds to wait after a 429, or a 503 that names them; otherwise 0. */
     this.wait = wait;
   }
 }
@@ -293,8 +294,9 @@ export class Client extends EventTarget {
    * @param {string} path
    * @param {unknown} body
    * @param {string} [access]
+   * @param {boolean} [again] whether a burst of log-ins is waited for
    */
-  async #send(method, path, body, access) {
+  async #send(method, path, body, access, again = true) {
     const response = await fetch(this.#baseUrl + path, {
       method,
       headers: {
@@ -309,8 +311,13 @@ export class Client extends EventTarget {
     // A proxy in front of the service may answer with a page.
     const answer = await response.json().catch(() => ({ error: "unreadable answer" }));
     if (response.ok) return answer;
-    const wait = response.status === 429 ? Number(response.headers.get("Retry-After")) || 10 : 0;
-    throw new Refused(response.status, answer, wait);
+    const wait = Number(response.headers.get("Retry-After"));
+    if (response.status === 503 && again && wait > 0 && wait <= BUSY) {
+      // Nothing was done. All who were refused at once come back one after the other.
+      await new Promise((resolve) => setTimeout(resolve, wait * 1000 * (1 + Math.random())));
+      return this.#send(method, path, body, access, false);
+    }
+    throw new Refused(response.status, answer, wait || (response.status === 429 ? 10 : 0));
   }
 
   /**

@@ -2,7 +2,7 @@
 by the API. */
 
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
-import { all, announce, attempt, one, place, problem, say, withProgress, write } from "./screen.js";
+import { all, announce, attempt, one, patiently, place, problem, say, withProgress, write } from "./screen.js";
 
 const PAUSE = 30; // seconds between two mails
 const TYPED = "typed-address"; // in sessionStorage: the e-mail address last typed in this tab
@@ -31,12 +31,13 @@ function refuseLink(form, text) {
   one("h1", dead).focus();
 }
 
-/* Look up what the link is for, without using it up. If that fails, submitting shows the error. */
+/* Look up what the link is for, without using it up. If that fails, submitting shows the error. A limit
+is waited for. */
 async function openLink(form) {
   if (!linkToken()) return refuseLink(form, say("no link"));
   try {
     const body = { token: linkToken(), page: location.pathname.slice(1) };
-    const link = await client.send("POST", "/pages/link", body);
+    const link = await patiently(() => client.send("POST", "/pages/link", body));
     for (const part of all("[data-link-text]", form.closest("main"))) {
       write(part, say(part.dataset.linkText, link));
     }
@@ -187,7 +188,9 @@ export async function submit(form, button = sender(form), more = () => ({})) {
   all("[data-reveal][aria-pressed=true]", form).forEach((shown) => shown.click());
   let answer;
   const error = await attempt(button, async () => {
-    answer = await send(form, { ...body(form), ...(await more()) });
+    const added = await more();
+    const work = () => send(form, { ...body(form), ...added });
+    answer = await ("patient" in form.dataset ? patiently(work) : work());
   });
   if (!error) return succeed(form, answer);
   if ("link" in form.dataset && error.message === "invalid or expired token") {

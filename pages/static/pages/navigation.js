@@ -188,8 +188,8 @@ client.addEventListener("change", () => {
     visit("/profile", { text: say("your role has changed") });
   }
 });
-client.addEventListener("wait", ({ detail: { times } }) => {
-  if (times < 2) return announce(say("goes on by itself"), "wait");
+client.addEventListener("wait", ({ detail }) => {
+  if (detail.times < 2) return announce(say("goes on in", detail), "wait");
   announce(say("goes on by itself: long"), "wait");
   for (const [path, key] of Object.entries({ "/login": "log in", "/forgot-password": "new password" })) {
     one("#status").append(" ", anchor(path, say(key)));

@@ -1,6 +1,7 @@
 /* Feedback on every page: the status region, the progress line, busy buttons and confirmations. */
 
 const SLOW = 250; // milliseconds before progress is shown
+const SPREAD = 10; // seconds over which the pages that wait for a limit come back
 const KEPT = "said"; // in sessionStorage: the announcement for the next document
 
 const words = new Map(Object.entries(JSON.parse(document.getElementById("words").textContent)));
@@ -66,7 +67,7 @@ export function announceKept() {
 here. */
 export function problem(error) {
   if (!error.status) return say(words.has(error.name) ? error.name : "unreachable");
-  if (error.status === 429) return say(tooMany());
+  if (error.status === 429) return say(tooMany(), { seconds: error.wait });
   if (error.status >= 500) return say(error.status === 503 ? "service unavailable" : "internal error");
   if (error.status === 413) return say("invalid request");
   // A proxy's answer, which has no words of the API.
@@ -78,6 +79,23 @@ export function problem(error) {
 function tooMany() {
   if (one("main form[data-sent]")) return "rate_limited";
   return one("main form[data-link]") ? "too many attempts: link" : "too many attempts";
+}
+
+/* Do the work, and again after each answer that asks to wait: few times, since a lockout takes longer, and
+not for a page that was left meanwhile. A team that waits for the same limit doesn't come back at once. */
+export async function patiently(work, times = 4) {
+  const main = one("main");
+  try {
+    return await work();
+  } catch (error) {
+    if (!error.wait || !times) throw error;
+    const seconds = error.wait + Math.floor(Math.random() * SPREAD);
+    announce(say("goes on in", { seconds }), "wait");
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    if (one("main") !== main) throw error;
+    announce("");
+    return patiently(work, times - 1);
+  }
 }
 
 /* Show the progress line while the work takes longer than SLOW. */

@@ -4,9 +4,10 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import Q
 
-from accounts.models import Account
-from accounts.prompts import prompting
+from accounts.models import Account, Role
+from accounts.prompts import terminal_prompt
 from privacy.management.commands.erase import show_progress
 from privacy.models import Erasure
 
@@ -15,18 +16,24 @@ class Command(BaseCommand):
     help = "Delete a company, and erase its users, consultants and invitations."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("id", type=UUID, help="the company's id")
+        parser.add_argument("company", help="the company's id or name, or an admin's address")
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(self, *args: object, **options: Any) -> None:
-        account = Account.objects.filter(pk=options["id"]).first()
-        if account is None:
-            raise CommandError(f"No company has the id {options['id']}.")
+        try:
+            found = Account.objects.filter(pk=UUID(options["company"]))
+        except ValueError:
+            of_admin = Q(users__email=options["company"].lower(), users__role=Role.ADMIN)
+            found = Account.objects.filter(Q(name=options["company"]) | of_admin).distinct()
+        if len(found) != 1:
+            ids = ", ".join(str(account.pk) for account in found) or "none"
+            raise CommandError(f"No company, or not only one, is called that: {ids}.")
+        account = found[0]
         if account.is_operators:
             raise CommandError("The operators' company cannot be deleted.")
         people = account.users.count()
         asked = f"Erase {account.name} and its {people} users for good? Type the company's name: "
-        with prompting():
+        with terminal_prompt():
             if not options["yes"] and input(asked).strip() != account.name:
                 raise CommandError("Nothing was deleted.")
         Erasure.objects.delete_company(account, actor=None)

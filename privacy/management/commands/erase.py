@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import LastAdmin
 from accounts.models import User
-from accounts.prompts import prompting
+from accounts.prompts import terminal_prompt
 from privacy.models import Erasure
 
 
@@ -21,10 +21,10 @@ class Command(BaseCommand):
         try:
             user = User.objects.get(email=options["email"])
             asked = f"Erase {user} ({user.role} of {user.account}) for good? Type the address: "
-            with prompting():
+            with terminal_prompt():
                 if not options["yes"] and input(asked).strip().lower() != user.email:
                     raise CommandError("Nothing was erased.")
-            erasure = Erasure.objects.erase(user, actor=None)
+            erasure = Erasure.objects.erase_user(user, actor=None)
         except User.DoesNotExist:  # or no longer
             raise CommandError(f"No user has the address {options['email']}.") from None
         except LastAdmin as error:
@@ -34,9 +34,9 @@ class Command(BaseCommand):
 
 
 def show_progress(out: OutputWrapper) -> None:
-    """Do the mail worker's part now. It is safe to stop: the worker goes on, and looks once more
+    """Do the worker's part now. It is safe to stop: the worker goes on, and looks once more
     for events that were written meanwhile."""
     total = 0
-    while count := Erasure.objects.work_off(wait=True):
+    while count := Erasure.objects.process_backlog(wait=True):
         total += count
         out.write(f"{total} users and events processed.")

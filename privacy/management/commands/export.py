@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rest_framework.utils.encoders import JSONEncoder
 
 from accounts.models import User
-from privacy.export import export
+from privacy.export import export_user
 
 
 class Command(BaseCommand):
@@ -19,10 +19,10 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         try:
             user = User.objects.get(email=options["email"])
-            data = export(user, actor=None)
+            data = export_user(user, actor=None)
         except User.DoesNotExist:  # or no longer: erased meanwhile
             raise CommandError(f"No user has the address {options['email']}.") from None
         while data["next"]:
-            older = export(user, None, data["next"])
+            older = export_user(user, None, data["next"])
             data |= {"trail": data["trail"] + older["trail"], "next": older["next"]}
         self.stdout.write(json.dumps(data, ensure_ascii=False, cls=JSONEncoder))

@@ -28,7 +28,7 @@ class Command(BaseCommand):
         if factors is None:
             self.stdout.write(f"{user.email} has no second factor.")
             return
-        for item in factors.items():
+        for item in factors.app_and_passkeys():
             used = item.last_used_at
             when = f"last used {used:%Y-%m-%d %H:%M} UTC" if used else "never used"
             self.stdout.write(" ".join(filter(None, [item.kind, item.name])) + f", {when}")

@@ -261,13 +261,13 @@ def counted(store_servers, settings):
     settings.REDIS_URL = store_servers.url
     settings.REDIS_SERVERS = environment.redis_servers(store_servers.url)
     limiter.reset()
-    until(lambda: limiter.state() == "ok", 10)
+    until(lambda: limiter.store_state() == "ok", 10)
     yield
     limiter.client.close()
 
 
 def remaining():
-    return limiter.count("credential", CALLER, 10, strict=True).remaining
+    return limiter.count_request("credential", CALLER, 10, strict=True).remaining
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_old_master_that_wakes_changes_nothing(two, watched):
 def test_cluster_that_hangs_as_a_whole_delays_nobody_for_long(store_servers, counted):
     def seconds(number):
         begin = time.monotonic()
-        limiter.count("credential", f"192.0.2.{number}", 10, strict=True)
+        limiter.count_request("credential", f"192.0.2.{number}", 10, strict=True)
         return time.monotonic() - begin
 
     with ThreadPoolExecutor(32) as threads:
@@ -110,4 +110,4 @@ def test_cluster_that_hangs_as_a_whole_delays_nobody_for_long(store_servers, cou
             server.process.send_signal(signal.SIGCONT)
 
     assert max(waits) < 5 * 0.25
-    until(lambda: limiter.state() == "ok", 10)
+    until(lambda: limiter.store_state() == "ok", 10)

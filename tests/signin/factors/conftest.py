@@ -17,7 +17,7 @@ PROOF = {"password": PASSWORD}
 def code(steps=0, secret=SECRET):
     """The code that the app shows so many steps from now."""
     now = int(timezone.now().timestamp()) // 30 + steps
-    return totp.app(secret).generate(now * 30).decode()
+    return totp.code_generator(secret).generate(now * 30).decode()
 
 
 def wrong_code():
@@ -31,7 +31,7 @@ def with_app(user):
     factors = Factors.objects.create(user=user)
     User.objects.filter(pk=user.pk).update(has_second_factor=True)
     factors.add_totp(SECRET, 0, "")
-    return RecoveryCode.objects.renew(factors)
+    return RecoveryCode.objects.renew_codes(factors)
 
 
 def with_passkey(user):

@@ -67,6 +67,14 @@ def test_last_call_of_the_set_up_signs_in(api, bob, required):
     assert Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED, actor_id=bob.pk).count() == 1
 
 
+def test_enrolment_clears_earlier_failures(api, bob, required):
+    fail(3, bob.email)
+    assert add_app(enrolment(api, bob)).status_code == 200
+    fail(3, bob.email)
+
+    assert log_in(api, bob)[1]["error"] == "second factor required"
+
+
 def test_enrolment_opens_nothing_else(api, bob, required):
     enrolled = enrolment(api, bob)
     others = [("get", "/auth/me"), ("get", "/auth/factors"), ("get", "/account")]
@@ -155,7 +163,7 @@ def test_who_is_invited_sets_one_up_on_the_way_in(api, ada, required):
 
 @pytest.fixture
 def link(ada):
-    return PasswordChange.objects.make(ada)
+    return PasswordChange.objects.make_link(ada)
 
 
 NEW = "a new password"
@@ -166,7 +174,7 @@ def redeem(api, link, **proof):
 
 
 def test_password_link_is_used_before_a_factor_is_set_up(api, bob, required):
-    link = PasswordChange.objects.make(bob)
+    link = PasswordChange.objects.make_link(bob)
 
     answer = redeem(api, link)
 
@@ -274,7 +282,7 @@ def test_nobody_resets_their_own(as_ada, ada):
 
 
 def test_tokens_of_the_release_before_are_refreshed(api, ada):
-    old = tokens.issue(ada)[1]
+    old = tokens.issue_pair(ada)[1]
     del old.payload["amr"]
 
     answer = api.post("/auth/refresh", {"refresh_token": str(old)})

@@ -24,7 +24,7 @@ def consent(email):
 
 
 def ways(user):
-    link = PasswordChange.objects.make(user)
+    link = PasswordChange.objects.make_link(user)
     login = {"email": user.email, "password": PASSWORD}
     new = {"token": link.token, "password": "a new password"}
     admin = {"username": user.email, "password": PASSWORD}
@@ -80,7 +80,7 @@ def test_database_alone_signs_nobody_in(ada):
 def make_codes(user):
     from signin.factors.models import RecoveryCode
 
-    return RecoveryCode.objects.renew(Factors.objects.get(user=user))
+    return RecoveryCode.objects.renew_codes(Factors.objects.get(user=user))
 
 
 def test_secret_in_anothers_row_is_worth_nothing(api, ada, bob):

@@ -257,7 +257,7 @@ MANAGING = ["factors/totp", "factors/passkeys/options", "recovery-codes"]
 
 
 def calls(ada):
-    factor = Factors.objects.get(user=ada).items()[0].id
+    factor = Factors.objects.get(user=ada).app_and_passkeys()[0].id
     return [f"/auth/{call}" for call in [*MANAGING, f"factors/{factor}/remove"]]
 
 
@@ -421,10 +421,13 @@ def test_removed_factors_assurance_ends_at_the_next_refresh(as_ada, api, ada, co
     assert amr_of(api.post("/auth/refresh").json()) == [["pwd"], ["pwd"]]
 
 
-def test_sign_in_by_a_passkey_that_was_removed_since_is_not_refreshed(as_ada, api, key):
+@pytest.mark.parametrize("has_app", [False, True])
+def test_sign_in_by_a_passkey_that_was_removed_since_is_not_refreshed(as_ada, api, key, has_app):
+    if has_app:
+        Factors.objects.get().add_totp(SECRET, 0, "")
     api.post("/auth/passkeys/login", {"credential": key.sign(challenge(api))})
     factor = Passkey.objects.get().pk
     proof = {"password": PASSWORD, "passkey": key.sign(challenge(api))}
-    as_ada.post(f"/auth/factors/{factor}/remove", proof)
+    assert as_ada.post(f"/auth/factors/{factor}/remove", proof).status_code == 204
 
     assert api.post("/auth/refresh").status_code == 401

@@ -38,6 +38,15 @@ def test_options_are_the_same_for_everybody_and_cost_no_row(api, key, django_ass
     )
 
 
+def test_options_count_as_public_calls(api, settings):
+    """Each log-in page asks for them: an office's credential calls are for its log-ins."""
+    settings.RATE_LIMIT_CREDENTIAL, settings.RATE_LIMIT_PUBLIC = 1, 2
+    answers = [api.post("/auth/passkeys/options", {}) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert answers[2].json()["error"] == "rate_limited"
+
+
 def test_passkey_signs_in_by_itself(api, ada, key):
     status, body = by_passkey(api, key.sign(challenge(api)))
 
@@ -149,11 +158,11 @@ def test_passkey_outlives_a_lost_secret(api, key, settings):
 
 def test_used_challenges_are_forgotten_in_time(api, key):
     by_passkey(api, key.sign(challenge(api)))
-    assert UsedChallenge.objects.prune() == 0
+    assert UsedChallenge.objects.prune_expired() == 0
 
     UsedChallenge.objects.update(used_at="2026-01-01T00:00:00Z")
 
-    assert UsedChallenge.objects.prune() == 2  # one was to add the passkey
+    assert UsedChallenge.objects.prune_expired() == 2  # one was to add the passkey
 
 
 def test_inactive_owner_cannot_use_a_passkey(api, ada, key):
@@ -209,6 +218,14 @@ def test_passkey_of_another_user_is_a_wrong_code(api, ada, bob, key):
 
     assert answer == (401, {"error": "wrong code", "cause": "wrong_passkey"})
     assert Factors.objects.get(user=ada).wrong_codes == 1
+
+
+def test_handle_of_another_user_beside_the_password_is_a_wrong_code(api, ada, bob, key):
+    key.handle = with_passkey(bob).handle
+
+    answer = log_in(api, ada, passkey=key.sign(challenge(api)))
+
+    assert answer == (401, {"error": "wrong code", "cause": "wrong_passkey"})
 
 
 def test_passkey_ends_the_stop_of_the_apps_codes(api, ada):

@@ -85,7 +85,7 @@ def test_first_factors_race_to_one_which_ends_the_others_sessions(ada):
 def is_whole(user):
     """Whether what is written of the person in two places agrees, codes included."""
     user, factors = User.objects.get(pk=user.pk), Factors.objects.filter(user=user).first()
-    items = factors.items() if factors else []
+    items = factors.app_and_passkeys() if factors else []
     codes = RecoveryCode.objects.filter(factors=user.pk).count()
     return user.has_second_factor == bool(items) == bool(factors) == bool(codes)
 
@@ -174,7 +174,7 @@ def test_first_factor_races_with_a_password_link(ada):
     for _ in range(TIMES):
         api = bearer(ada)
         options = api.post("/auth/factors/passkeys/options", PROOF).json()
-        link = PasswordChange.objects.make(ada)
+        link = PasswordChange.objects.make_link(ada)
         added, (status, body) = race(
             partial(
                 api.post,

@@ -35,7 +35,7 @@ class Command(BaseCommand):
                 "failures": lockout.failures,
                 "locked_until": until,
                 "refusals": lockout.refusals,
-                "sources": lockout.sources(),
+                "sources": lockout.failure_sources(),
             }
             self.stdout.write(json.dumps(row) if options["json"] else as_text(row))
 

@@ -1,0 +1,44 @@
+"""`manage.py runworker`: the worker that runs beside the server."""
+
+import signal
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from mail.heartbeat import SILENT_AFTER, Heartbeat
+from mail.outbox import SPREAD
+from mail.retention import process_backlog
+from mail.worker import Worker
+
+
+class Command(BaseCommand):
+    help = "Send waiting mails, finish erasures and delete old data, until SIGTERM or Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--once",
+            action="store_true",
+            help="do what is due, then stop; exit with 1 if mail fails",
+        )
+        parser.add_argument(
+            "--check", action="store_true", help="exit with 1 if no worker has run for ten minutes"
+        )
+
+    def handle(self, *args: object, **options: Any) -> None:
+        if options["check"]:
+            if Heartbeat.objects.time_since("round") > SILENT_AFTER:
+                raise CommandError("No worker has run for ten minutes.")
+            return
+        worker = Worker()
+        if options["once"]:
+            reached = worker.work_round(by=timezone.now() + SPREAD)
+            while process_backlog():
+                pass
+            if not reached:
+                raise SystemExit(1)
+            return
+        signal.signal(signal.SIGTERM, worker.stop)
+        signal.signal(signal.SIGINT, worker.stop)
+        worker.run()
