@@ -84,6 +84,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             if is_new:
                 account.users.update(is_active=False, token_version=next_token_version())
                 Invitation.objects.delete_all_of(pk)
+                Connection.objects.filter(account=account).delete()  # nobody signs in there
                 trail.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
         return erasure
 
