@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 from django.db import connection
 
 MOST_ADDRESSES = 4
-PER_ORIGIN = 4  # calls to one server that run at a time, so that a slow one stops no other
+PER_ORIGIN = 8  # calls to one server that run at a time, so that a slow one stops no other
 UNICAST = ip_network("2000::/3")  # all of IPv6 that IANA has assigned; Python counts more
 # Metadata services of clouds: Azure's at a public address, Oracle's at a reserved one, which older
 # releases of Python do not know as such. Then Teredo and 6to4, which embed IPv4 addresses.

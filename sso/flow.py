@@ -6,7 +6,6 @@ All three are encrypted with SECRET_KEY, and nothing is stored but what was used
 
 import json
 import secrets
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar, Self
@@ -37,7 +36,6 @@ class Sealed:
     connection: str
     challenge: str
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
-    made_at: float = field(default_factory=time.time)
 
     def seal(self) -> str:
         content = json.dumps(asdict(self)).encode()
@@ -60,10 +58,10 @@ class Sealed:
 
 @dataclass(frozen=True, kw_only=True)
 class Ticket(Sealed):
-    """Begins a sign-in, or a test. `email` is what was typed, for the provider's form."""
+    """Begins a sign-in, or an admin's test. `email` is what was typed, for the provider's form."""
 
     email: str
-    is_test: bool = False
+    tester: str = ""
 
     @property
     def url(self) -> str:
@@ -74,7 +72,7 @@ class Ticket(Sealed):
 class Attempt(Sealed):
     """In the cookie of the browser that began. The `nonce` is also the ID token's."""
 
-    is_test: bool
+    tester: str
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     verifier: str = field(default_factory=lambda: secrets.token_urlsafe(48))
 
@@ -124,7 +122,7 @@ def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
     provider = Provider.objects.of(connection)
     provider.renew_metadata()
     attempt = Attempt(
-        connection=ticket.connection, challenge=ticket.challenge, is_test=ticket.is_test
+        connection=ticket.connection, challenge=ticket.challenge, tester=ticket.tester
     )
     url = openid.authorization_url(
         provider.metadata,
@@ -144,7 +142,7 @@ def require_usable(connection: Connection, sealed: Ticket | Attempt) -> None:
     used; a test is made before it is active."""
     if sealed.connection != str(connection.pk):
         raise Expired
-    if connection.stopped_at or not (connection.active or sealed.is_test):
+    if connection.stopped_at or not (connection.active or sealed.tester):
         raise SwitchedOff
 
 

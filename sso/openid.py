@@ -34,7 +34,7 @@ SUBJECT = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
 INVALID = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, AttributeError, KeyError)
 JSON = dict[str, Any]
 
-calls = Calls("sso", seconds=5, most_bytes=100 * 1024)
+calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
 
 
 def fetch(url: str, form: Mapping[str, str] | None = None, **headers: str) -> JSON:

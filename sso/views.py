@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from accounts.fields import EmailField, TextField
 from accounts.generics import AdminView, CredentialView, SignedInRequest, validated_body
-from accounts.models import Connection, Domain
+from accounts.models import Connection, Domain, User
 from audit import trail
 from audit.models import Kind
 from base.openapi import Raises, example, sets_cookie
@@ -26,6 +26,7 @@ from sso import flow
 from sso.errors import Expired, InvalidCode, ProviderFailed, Refusal
 from sso.flow import Attempt, Code, Ticket
 from sso.linking import find_or_create_user
+from sso.openid import Person
 from throttling.views import CountedView, CredentialThrottle
 
 CHALLENGE = re.compile("[A-Za-z0-9_-]{43}")
@@ -167,17 +168,20 @@ class CallbackView(BrowserView):
         connections = Connection.objects.select_related("account")
         connection = get_object_or_404(connections, pk=connection_id)
         attempt = Attempt.unseal(request.COOKIES.get(flow.COOKIE, ""))
+        person = None
         try:
-            response = self.finish(request, connection, attempt)
+            person = flow.finish(connection, attempt, request.query_params.dict())
+            return self.hand_over(request, connection, attempt, person)
         except Refusal as refusal:
-            record_refusal(connection, attempt, refusal)
+            record_refusal(connection, attempt, refusal, person)
             raise
-        return response
 
-    def finish(self, request: Request, connection: Connection, attempt: Attempt) -> Response:
-        person = flow.finish(connection, attempt, request.query_params.dict())
-        if attempt.is_test:
-            if not connection.record_test():
+    def hand_over(
+        self, request: Request, connection: Connection, attempt: Attempt, person: Person
+    ) -> Response:
+        """Tell the front-end that the test succeeded, or give it a code for the session."""
+        if attempt.tester:
+            if not connection.record_test(User.objects.filter(pk=attempt.tester).first()):
                 raise Expired("changed")
             series.sso_sign_ins.labels("tested").inc()
             return to_frontend(tested="true")
@@ -202,13 +206,15 @@ class CallbackView(BrowserView):
         return response
 
 
-def record_refusal(connection: Connection, attempt: Attempt, refusal: Refusal) -> None:
-    """Record why a sign-in failed, for admins and operators."""
+def record_refusal(
+    connection: Connection, attempt: Attempt, refusal: Refusal, person: Person | None
+) -> None:
+    """Record why a sign-in failed, and whose, for admins and operators."""
     if isinstance(refusal, ProviderFailed):
         connection.record_problem(refusal.reason)
-    if not attempt.is_test:
+    if not attempt.tester:
+        subject = person.email if person else connection.issuer
         company, reason = connection.account_id, f"provider: {refusal.reason}"
-        subject = connection.issuer
         trail.record(Kind.LOGIN_FAILED, subject=subject, account_id=company, reason=reason)
 
 
@@ -254,6 +260,6 @@ class TestView(AdminView):
             connection=str(connection.pk),
             challenge=challenge,
             email=request.user.email,
-            is_test=True,
+            tester=str(request.user.pk),
         )
         return Response({"url": ticket.url})

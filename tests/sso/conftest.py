@@ -8,6 +8,8 @@ from cryptography import x509
 from django.utils import timezone
 
 from accounts.models import Connection, Domain
+from sso import openid
+from sso.models import Provider as Stored
 from sso.openid import challenge_of
 from tests.certificates import self_signed
 from tests.conftest import API, bearer
@@ -48,6 +50,8 @@ def connection(provider, ada):
     )  # fmt: skip
     made.secret = SECRET
     made.save(force_insert=True)
+    Stored.objects.keep(made, openid.discover(made.issuer))
+    provider.asked.clear()
     return made
 
 
