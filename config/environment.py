@@ -2,12 +2,14 @@
 names the variable and what it must be, but never the value, which may be a secret."""
 
 import contextlib
+import hashlib
 import os
 import re
 import secrets
 import warnings
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from importlib.metadata import version
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -255,6 +257,15 @@ def commit_of_clone(name: str, repository: Path) -> str:
     except (OSError, IndexError):
         found = "unknown"
     return read(name, found, TEXT)
+
+
+def fingerprint(folder: Path, *packages: str) -> str:
+    """A digest of the static files in the folder's apps, and of the versions of these packages,
+    whose static files are served as well."""
+    digest = hashlib.sha256(" ".join(map(version, packages)).encode())
+    for path in sorted(folder.glob("*/static/**/*.*")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:

@@ -111,7 +111,7 @@ MIDDLEWARE = [
     "config.middleware.RequestMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.middleware.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -140,8 +140,12 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("sv", "Svenska")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "config.formats"
-STATIC_URL = "/static/"
-WHITENOISE_USE_FINDERS = True  # no collectstatic step between an upgrade and its first request
+# The files' paths change with their contents, so browsers keep them for good. A folder rather than
+# hashed names, because scripts import one another by relative paths.
+STATIC_URL = f"/static/{env.fingerprint(BASE_DIR, 'Django', 'drf-spectacular-sidecar')}/"
+STORAGES = {"staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"}}
+WHITENOISE_USE_FINDERS = True  # where config.wsgi has not collected them
+WHITENOISE_IMMUTABLE_FILE_TEST = STATIC_URL
 EMAIL_TIMEOUT = 10
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 # A proxy redirects to HTTPS; HSTS for subdomains and preload lists is the domain owner's decision.

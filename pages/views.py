@@ -1,6 +1,7 @@
 """The built-in pages: templates, counted in the public tier. Their script calls the API, and two
 calls of this module and `overview`."""
 
+from posixpath import normpath
 from typing import NoReturn
 
 from django.conf import settings
@@ -8,6 +9,8 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.templatetags.static import static
 from django.utils import translation
+from django.utils.decorators import method_decorator
+from django.views.decorators.gzip import gzip_page
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,9 +24,17 @@ from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from throttling.views import CountedView
 
-# What pages.js imports: listed in each page, so that browsers load them at once.
-SCRIPTS = ["client", "company", "email", "factors", "forms", "lists", "navigation", "passkeys"]
-SCRIPTS = [f"pages/{script}" for script in [*SCRIPTS, "people", "screen"]] + ["signin/show"]
+# The scripts of every page, and of some: listed in the page, so that browsers load them at once.
+SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../signin/show"]
+OWN_SCRIPTS = {
+    "login": ["factors", "lists"],
+    "change-password": ["factors", "lists"],
+    "second-factor": ["factors", "lists"],
+    "profile": ["email", "factors", "lists"],
+    "people": ["company", "factors", "lists", "people"],
+    "change-email": ["email"],
+    "undo-email-change": ["email"],
+}
 MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
 LINKS = {kind.page: kind for kind in MAILED}
 
@@ -31,6 +42,7 @@ LINKS = {kind.page: kind for kind in MAILED}
 def render_page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
     """A page in the language of Django's language cookie, or else Accept-Language."""
     language = translation.get_language_from_request(request)
+    own = OWN_SCRIPTS.get(name, [])
     with translation.override(language):
         context = {
             "language": language,
@@ -39,7 +51,8 @@ def render_page(request: Request, name: str, status: int = 200, **context: objec
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
             "devices": settings.DEVICE_LOCKOUT,
             "words": words.in_language(),
-            "scripts": [static(f"{script}.js") for script in SCRIPTS],
+            "own_scripts": " ".join(own),
+            "preloaded": [static(normpath(f"pages/{script}.js")) for script in SCRIPTS + own],
             "links": settings.LINKS,
             "shortest": settings.PASSWORD_MIN_LENGTH,
         } | context
@@ -63,6 +76,7 @@ def asks_for_a_page(request: Request) -> bool:
     return settings.SERVES_PAGES and request.method in {"GET", "HEAD"} and opens and html
 
 
+@method_decorator(gzip_page, name="dispatch")  # a page holds no secret
 class PageView(CountedView):
     """GET of a page. Its errors are pages as well."""
 

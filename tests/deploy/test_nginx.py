@@ -1,5 +1,6 @@
 """The service as its users meet it: through nginx, over TLS."""
 
+import gzip
 import json
 import subprocess
 import time
@@ -56,6 +57,20 @@ def test_limits_count_the_client_whatever_it_claims(nginx):
 
     assert statuses == [401] * 10 + [429] * 2
     assert (other.status, other.headers["x-ratelimit-remaining"]) == (401, "9")
+
+
+def test_answers_without_a_secret_beside_the_callers_words_are_compressed(nginx):
+    signed_in = nginx.ask("POST", "/auth/login", LOGIN, Accept_Encoding="gzip")
+    bearer = f"Bearer {signed_in.json()['access_token']}"
+    asked = {"Accept_Encoding": "gzip", "Authorization": bearer}
+    schema = nginx.ask("GET", "/schema", **asked)
+    office = nginx.ask("GET", "/admin/login/", Accept="text/html", **asked)
+
+    assert signed_in.status == office.status == 200
+    assert "Content-Encoding" not in signed_in.headers
+    assert "Content-Encoding" not in office.headers
+    assert schema.headers["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(schema.body))
 
 
 def test_request_id_is_one_in_answer_and_logs(site):

@@ -2,8 +2,7 @@
 
 import { remember } from "./forms.js";
 import { call, client, signOut, visit } from "./navigation.js";
-import { attempt, say } from "./screen.js";
-import { download } from "./people.js";
+import { attempt, download, say } from "./screen.js";
 
 /* The link was used up. The session goes on under the new address. An undo has ended all sessions,
 and someone else may know the password, so the next step is to set a new one. */

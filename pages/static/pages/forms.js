@@ -199,6 +199,7 @@ export async function submit(form, button = sender(form), more = () => ({})) {
   }
   const fields = error.body?.fields ?? {};
   check(form, ({ name }) => [].concat(fields[called(name)] ?? []).map((text) => say(text)).join(" "));
+  await import("./factors.js"); // which a refusal may be about
   form.dispatchEvent(new CustomEvent("refused", { bubbles: true, detail: error }));
 }
 

@@ -57,8 +57,10 @@ export async function show({ focus = false } = {}) {
   const main = one("main");
   const members = one("[data-members]", main);
   drawSession();
-  if (!members) await prepare(main, focus);
   try {
+    await Promise.all(main.dataset.scripts.split(" ").filter(Boolean).map((name) => import(`./${name}.js`)));
+    if (mine !== turn) return;
+    if (!members) await prepare(main, focus);
     if (client.lastRole && !client.user) await client.refresh();
     if (mine !== turn) return;
     if (one("[data-guests]", main) && client.user) return await visit(afterLogIn(), { replace: true });

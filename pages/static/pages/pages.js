@@ -1,11 +1,6 @@
 /* The entry point of the pages' script. */
 
-import "./company.js";
-import "./factors.js";
 import { takeToken } from "./forms.js";
-import "./email.js";
-import "./lists.js";
-import "./people.js";
 import { call, client, offer, show, signOut, speak } from "./navigation.js";
 import "./passkeys.js";
 import { announce, announceKept, attempt, confirmed, one, say } from "./screen.js";

@@ -3,18 +3,10 @@ name. */
 
 import { ACTS, loadAll, loadFirstPage, mayStay, perform } from "./lists.js";
 import { call, client, whenShown } from "./navigation.js";
-import { all, announce, attempt, confirmed, one, problem, say } from "./screen.js";
+import { all, announce, attempt, confirmed, download, one, problem, say } from "./screen.js";
 
 const MOST = 100; // of a page of a list
 const MOST_AT_ONCE = 50; // invitations in a call
-
-export function download(name, type, text) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-}
 
 /* ---- Tabs, selected by the fragment ---- */
 

@@ -1,0 +1,65 @@
+"""Static files: compressed, kept by browsers for good, and found by pages of other releases."""
+
+import gzip
+import re
+
+import pytest
+
+from tests.requests import ask
+
+SCRIPT = re.compile(rb'src="(/static/[0-9a-f]{12}/)pages/pages\.js"')
+
+
+@pytest.fixture(scope="module")
+def service(new_shared_service):
+    service = new_shared_service()
+    service.start()
+    return service
+
+
+@pytest.fixture(scope="module")
+def folder(service):
+    """The folder that the pages name, which changes with the files' contents."""
+    return SCRIPT.search(ask(service.url, "GET", "/login").body)[1].decode()
+
+
+@pytest.mark.parametrize("name", ["pages/pages.js", "pages/pages.css", "admin/css/base.css"])
+def test_files_are_compressed_and_kept_for_good(service, folder, name):
+    answer = ask(service.url, "GET", f"{folder}{name}", Accept_Encoding="gzip")
+
+    assert answer.status == 200
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert "Accept-Encoding" in answer.headers["Vary"]
+    assert re.search(r"max-age=\d{8,}.*immutable", answer.headers["Cache-Control"])
+    assert gzip.decompress(answer.body) == ask(service.url, "GET", f"{folder}{name}").body
+
+
+@pytest.mark.parametrize("other", ["/static/0123456789ab/", "/static/"])
+def test_pages_of_another_release_find_the_files_for_a_minute(service, folder, other):
+    answer = ask(service.url, "GET", f"{other}pages/pages.js")
+
+    assert answer.status == 200
+    assert answer.headers["Cache-Control"] == "max-age=60, public"
+    assert answer.body == ask(service.url, "GET", f"{folder}pages/pages.js").body
+    assert ask(service.url, "GET", f"{other}pages/missing.js").status == 404
+
+
+def test_a_page_is_compressed_but_no_answer_with_a_secret(service):
+    page = ask(service.url, "GET", "/login", Accept_Encoding="gzip")
+    office = ask(service.url, "GET", "/admin/login/", Accept_Encoding="gzip")
+    refusal = ask(service.url, "POST", "/auth/refresh", {}, Accept_Encoding="gzip")
+
+    assert page.headers["Content-Encoding"] == "gzip"
+    assert b"<h1" in gzip.decompress(page.body)
+    assert "Content-Encoding" not in office.headers
+    assert "Content-Encoding" not in refusal.headers
+
+
+def test_the_compressed_files_are_deleted_at_the_end(new_service, tmp_path):
+    service = new_service(TMPDIR=str(tmp_path))
+    service.start()
+    assert list(tmp_path.glob("consulting-static-*"))
+
+    service.stop()
+
+    assert not list(tmp_path.glob("consulting-static-*"))
