@@ -31,9 +31,9 @@ from accounts.models.connections import (
     LONGEST_DOMAIN,
     LONGEST_ISSUER,
     canonical_domain,
-    redirect_uri_of,
 )
-from base.openapi import JSON, Raises, example
+from accounts.serializers import ADA_RESPONSE
+from base.openapi import Raises, example
 from signin.errors import FACTOR_ERRORS, WrongPassword
 from signin.factors.serializers import ProofSerializer
 from signin.generics import ProofView
@@ -77,44 +77,22 @@ class SwitchesSerializer(ProofSerializer):
 
 @example(
     A_CLIENT
-    | {
-        "active": True,
-        "required": False,
-        "creates_users": True,
-        "tested_at": "2026-03-02T08:45:00.500000Z",
-        "stopped_at": None,
-        "last_problem": "",
-        "last_problem_at": None,
-        "redirect_uri": "https://auth.example.com/auth/sso/"
-        "6f1d2c1e-3f0f-4f61-8e3a-2f7c1f0a9b42/callback",
-    }
+    | {"active": True, "required": False, "creates_users": True, "last_problem": ""}
+    | {"tested_at": "2026-03-02T08:45:00.500000Z", "stopped_at": None, "last_problem_at": None}
+    | {"redirect_uri": f"https://auth.example.com/auth/sso/{ADA_RESPONSE['account_id']}/callback"}
 )
-class ConnectionResponse(serializers.Serializer):
+class ConnectionSerializer(serializers.ModelSerializer[Connection]):
     """A company's provider. Without one, all but `redirect_uri` is empty."""
 
     issuer = serializers.CharField(allow_null=True)
     client_id = serializers.CharField(allow_null=True)
-    active = serializers.BooleanField(help_text="Whether users can sign in there.")
-    required = serializers.BooleanField(  # type: ignore[assignment]
-        help_text="Whether users with an address in a proved domain sign in there only."
-    )
-    creates_users = serializers.BooleanField(
-        help_text="Whether users of the provider may join without an invitation."
-    )
-    tested_at = serializers.DateTimeField(
-        allow_null=True, help_text="The last test with the present issuer, client and secret."
-    )
-    stopped_at = serializers.DateTimeField(
-        allow_null=True, help_text="When operators switched it off."
-    )
-    last_problem = serializers.CharField(help_text="A short word; empty if there was none.")
-    last_problem_at = serializers.DateTimeField(allow_null=True)
     redirect_uri = serializers.CharField(help_text="To be entered at the provider.")
 
-
-NO_CONNECTION: JSON = {"issuer": None, "client_id": None, "active": False, "required": False}
-NO_CONNECTION |= {"creates_users": True, "tested_at": None, "stopped_at": None}
-NO_CONNECTION |= {"last_problem": "", "last_problem_at": None}
+    class Meta:
+        model = Connection
+        fields = ["issuer", "client_id", "active", "required", "creates_users", "tested_at"]
+        fields += ["stopped_at", "last_problem", "last_problem_at", "redirect_uri"]
+        read_only_fields = fields
 
 
 class ConnectionView(ProofView):
@@ -134,14 +112,13 @@ class ConnectionView(ProofView):
         operation_id="getConnection",
         summary="Get the connection to the company's provider",
         description="Without its secret. `redirect_uri` is known even before there is one.",
-        responses={200: ConnectionResponse},
+        responses={200: ConnectionSerializer},
     )
     def get(self, request: SignedInRequest) -> Response:
-        try:
-            return Response(ConnectionResponse(self.find_connection()).data)
-        except Http404:
-            own = {"redirect_uri": redirect_uri_of(request.user.account_id)}
-            return Response(ConnectionResponse(NO_CONNECTION | own).data)
+        company = request.user.account_id
+        none = Connection(pk=company, **dict.fromkeys(["issuer", "client_id"]))
+        found = Connection.objects.filter(account=company).first()
+        return Response(ConnectionSerializer(found or none).data)
 
     @extend_schema(
         operation_id="setConnection",
@@ -150,7 +127,7 @@ class ConnectionView(ProofView):
         "A changed connection is switched off until it is tested and switched on again. Another "
         "issuer or client unlinks all users, who are linked again at their next sign-in.",
         request=ProviderSerializer,
-        responses={200: ConnectionResponse, 403: PROOF_NEEDED},
+        responses={200: ConnectionSerializer, 403: PROOF_NEEDED},
     )
     def put(self, request: SignedInRequest) -> Response:
         data = self.reauthenticate_caller(ProviderSerializer)
@@ -167,7 +144,7 @@ class ConnectionView(ProofView):
             secret=data["client_secret"],
         )
         Provider.objects.keep(connection, found)
-        return Response(ConnectionResponse(connection).data)
+        return Response(ConnectionSerializer(connection).data)
 
     @extend_schema(
         operation_id="updateConnection",
@@ -177,22 +154,20 @@ class ConnectionView(ProofView):
         "begun otherwise. What is not active is not required.",
         request=SwitchesSerializer,
         responses={
-            200: ConnectionResponse,
+            200: ConnectionSerializer,
             403: PROOF_NEEDED,
             409: Raises(ConnectionUntested, NoWayBack, ConnectionStopped),
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
         data = self.reauthenticate_caller(SwitchesSerializer)
-        names = ("active", "required", "creates_users")
+        names = {"active", "required", "creates_users"} & data.keys()
         connection = self.find_connection()
         try:
-            connection.change_switches(
-                request.user, **{name: data[name] for name in names if name in data}
-            )
+            connection.change_switches(request.user, **{name: data[name] for name in names})
         except Connection.DoesNotExist:  # removed meanwhile
             raise Http404 from None
-        return Response(ConnectionResponse(connection).data)
+        return Response(ConnectionSerializer(connection).data)
 
     @extend_schema(
         operation_id="removeConnection",

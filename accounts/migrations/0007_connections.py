@@ -45,7 +45,6 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(editable=False, max_length=253)),
                 ('token', models.CharField(default=accounts.models.connections.make_record_token, editable=False, max_length=64)),
                 ('proved_at', models.DateTimeField(editable=False, null=True, verbose_name='proved')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
                 ('account', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='domains', to='accounts.account', verbose_name='company')),
             ],
             options={

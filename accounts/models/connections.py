@@ -60,11 +60,6 @@ class DomainQuerySet(models.QuerySet["Domain"]):
         found = self.filter(name=domain_of(email), proved_at__isnull=False)
         return found.select_related("account__connection").first()
 
-    def covers(self, account_id: uuid.UUID, email: str) -> bool:
-        """Whether the company has proved the domain of a canonical address."""
-        found = self.filter(account=account_id, name=domain_of(email))
-        return found.filter(proved_at__isnull=False).exists()
-
     def add(self, actor: "User", name: str) -> "Domain":
         """Add a domain, which is canonical, to the actor's company. Raises DomainListed,
         TooManyDomains, or PermissionDenied if the actor may not act on the company."""
@@ -91,7 +86,6 @@ class Domain(models.Model):
     name = models.CharField(max_length=LONGEST_DOMAIN, editable=False)
     token = models.CharField(max_length=64, default=make_record_token, editable=False)
     proved_at = models.DateTimeField("proved", null=True, editable=False)
-    created_at = models.DateTimeField("created", default=timezone.now, editable=False)
 
     objects = DomainQuerySet.as_manager()
 
@@ -152,7 +146,8 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
             actor.require_can_manage(account)
             found = self.filter(account=account).first()
             new = found or Connection(pk=account.pk, account=account)
-            if found and found.is_set_up_as(issuer, client_id, secret):
+            given = (issuer, client_id, secret)
+            if found and (found.issuer, found.client_id, found.secret) == given:
                 return found
             if (new.issuer, new.client_id) != (issuer, client_id):
                 new.identities.all().delete()
@@ -237,12 +232,15 @@ class Connection(models.Model):
 
     @property
     def redirect_uri(self) -> str:
-        return redirect_uri_of(self.pk)
+        return f"{settings.SERVICE_URL}/auth/sso/{self.pk}/callback"
 
     @property
     def secret(self) -> str:
-        """The client secret. Raises InvalidToken under a lost SECRET_KEY."""
-        plain = fernet_for(PURPOSE).decrypt(self.encrypted_secret)
+        """The client secret; "" under a lost SECRET_KEY."""
+        try:
+            plain = fernet_for(PURPOSE).decrypt(self.encrypted_secret)
+        except InvalidToken:
+            return ""
         return plain.removeprefix(self.pk.bytes).decode()
 
     @secret.setter
@@ -250,19 +248,16 @@ class Connection(models.Model):
         plain = self.pk.bytes + value.encode()  # useless in another row
         self.encrypted_secret = fernet_for(PURPOSE).encrypt(plain).decode()
 
-    def is_set_up_as(self, issuer: str, client_id: str, secret: str) -> bool:
-        return (self.issuer, self.client_id, self.secret) == (issuer, client_id, secret)
-
     def record_test(self, actor: "User | None" = None) -> bool:
         """Note that a round trip with the issuer, client and secret of this instance succeeded.
         Returns False if they were changed meanwhile."""
         same = Connection.objects.filter(pk=self.pk, configured_at=self.configured_at)
         with transaction.atomic():
             good = {"last_problem": "", "last_problem_at": None, "failing_since": None}
-            tested = same.update(tested_at=timezone.now(), **good)
-            if tested:
-                self.record(Kind.SSO_TESTED, actor)
-        return bool(tested)
+            if not same.update(tested_at=timezone.now(), **good):
+                return False
+            self.record(Kind.SSO_TESTED, actor)
+        return True
 
     def record_problem(self, problem: str) -> None:
         """Keep the last problem, a short word, for admins and operators."""
@@ -318,22 +313,24 @@ class Connection(models.Model):
     def stop(self, actor: "User | None" = None) -> bool:
         """Switch it off until operators allow it again; `actor` is a superuser, or None for a
         command. Returns False if it was."""
+        off = {"active": False, "required": False, "stopped_at": timezone.now()}
         with transaction.atomic():
-            going = Connection.objects.filter(pk=self.pk, stopped_at=None)
-            stops = going.update(active=False, required=False, stopped_at=timezone.now())
-            if stops:
-                self.record(Kind.SSO_STOPPED, actor)
-                self.notify_admins("off", actor)
-        return bool(stops)
+            Account.objects.lock(self.account_id)  # no admin changes it meanwhile
+            if not Connection.objects.filter(pk=self.pk, stopped_at=None).update(**off):
+                return False
+            self.record(Kind.SSO_STOPPED, actor)
+            self.notify_admins("off", actor)
+        return True
 
     def allow(self, actor: "User | None" = None) -> bool:
         """Let the company's admins switch it on again. Returns False if they could."""
+        stopped = Connection.objects.filter(pk=self.pk, stopped_at__isnull=False)
         with transaction.atomic():
-            stopped = Connection.objects.filter(pk=self.pk, stopped_at__isnull=False)
-            allows = stopped.update(stopped_at=None)
-            if allows:
-                self.record(Kind.SSO_ALLOWED, actor)
-        return bool(allows)
+            Account.objects.lock(self.account_id)
+            if not stopped.update(stopped_at=None):
+                return False
+            self.record(Kind.SSO_ALLOWED, actor)
+        return True
 
     def record(self, kind: Kind, actor: "User | None", **detail: Any) -> None:
         company = self.account_id
@@ -353,10 +350,6 @@ def change_word(news: dict[str, bool]) -> str:
     if "required" in news:
         return "required" if news["required"] else "optional"
     return "creates" if news["creates_users"] else "invites"
-
-
-def redirect_uri_of(connection_id: uuid.UUID) -> str:
-    return f"{settings.SERVICE_URL}/auth/sso/{connection_id}/callback"
 
 
 class Identity(models.Model):

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from cryptography.fernet import InvalidToken
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -103,5 +102,4 @@ def test_secret_is_encrypted_anew_with_the_secret_key(ada, provider, settings):
     assert Connection.objects.get().secret
     settings.SECRET_KEY = "y" * 50
     Connection.objects.encrypt_anew()  # of a lost one: stays
-    with pytest.raises(InvalidToken):
-        Connection.objects.get().secret  # noqa: B018
+    assert Connection.objects.get().secret == ""

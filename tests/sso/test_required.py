@@ -1,6 +1,7 @@
 """Where a company requires its provider: every other door is shut, and there is a way back."""
 
 import base64
+from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -18,7 +19,7 @@ from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from tests.assistants.conftest import Person, request_of
 from tests.assistants.conftest import client as oauth_client  # noqa: F401
-from tests.conftest import API, PASSWORD
+from tests.conftest import API, PASSWORD, bearer, race
 from tests.signin.factors.conftest import challenge, code, with_passkey
 from tests.sso.test_connection import error, keep_password, patch
 
@@ -220,6 +221,32 @@ def test_last_way_back_stays(boss, ada, act):
     assert Factors.objects.exists()
     keep_password(ada)
     assert act(admin, boss).status_code < 300
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_last_ways_back_that_go_at_once_one_stays(boss, ada):
+    keep_password(ada)
+    admins = [API(authorization=f"Bearer {tokens.issue_pair(user)[0]}") for user in (boss, ada)]
+    calls = zip(admins, (ada, boss), strict=True)
+
+    answers = race(*[partial(change(keeps_password=False), *call) for call in calls])
+
+    assert sorted(answer.status_code for answer in answers) in ([200, 401], [200, 409])
+    assert User.objects.ways_back().count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_way_back_that_goes_while_the_provider_becomes_required(connection, ada, new_user):
+    boss = new_user(account=ada.account)
+    keep_password(boss)
+
+    answers = race(
+        partial(change(keeps_password=False), bearer(ada), boss), partial(patch, ada, required=True)
+    )
+
+    assert sorted(answer.status_code for answer in answers) in ([200, 409], [200, 401])
+    required = Connection.objects.get().required
+    assert required is User.objects.ways_back().exists()
 
 
 def test_operators_commands_keep_it_too(boss, ada):
