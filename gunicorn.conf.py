@@ -31,13 +31,15 @@ def when_ready(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     from keys.cache import signing_keys
+    from throttling.networks import network_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the master ends its workers
     # A factory: from Python 3.12 on, `class` treats subclasses of QueueHandler in a way of its own.
     handler = {"()": "config.logs.BackgroundHandler", "formatter": settings.LOG_FORMAT}
     settings.LOGGING["handlers"]["console"] = handler
     dictConfig(settings.LOGGING)
-    Thread(target=signing_keys.keep_reading, name="signing-keys", daemon=True).start()
+    for reader in (signing_keys, network_limits):
+        Thread(target=reader.keep_reading, daemon=True).start()
 
 
 def worker_int(worker: Any) -> None:

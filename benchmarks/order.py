@@ -54,7 +54,7 @@ def trial(server: Any, kind: Any, name: str, *, is_sent: bool) -> float:
         calls.user(email)
     for email in (first, *[target] * 5, last):
         OutgoingMail.objects.request_mail(kind, email, "en")
-    while OutgoingMail.objects.unended().exists():
+    while OutgoingMail.objects.still_waiting().exists():
         time.sleep(0.05)
     return float(server.times[last] - server.times[first])
 

@@ -32,12 +32,21 @@ def without_users(emails: Iterable[str]) -> set[str]:
     return set(emails) - set(User.objects.filter(email__in=emails).values_list("email", flat=True))
 
 
-def forget_emails(emails: set[str], kinds: str = "") -> None:
-    """Delete lockouts and mails (whose kind begins with `kinds`); without `kinds` also links."""
-    for model in [] if kinds else EmailedLink.models_by_label().values():
+def forget_emails(emails: set[str]) -> None:
+    """Delete lockouts, links and mails."""
+    for model in EmailedLink.models_by_label().values():
         model._default_manager.filter(email__in=emails).delete()
     Lockout.objects.filter(email__in=emails).delete()
-    mails = OutgoingMail.objects.filter(email__in=emails, kind__startswith=kinds)
+    OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=FORGOTTEN).delete()
+
+
+def forget_late_emails(emails: set[str]) -> None:
+    """Delete what a request that was under way at the erasure wrote: lockouts, notices, and mails
+    with links for users. Whoever was erased may have come back, by another link."""
+    Lockout.objects.filter(email__in=emails).delete()
+    links = EmailedLink.models_by_label().items()
+    for_users = Q(kind__in=[label for label, model in links if model.is_for_user])
+    mails = OutgoingMail.objects.filter(for_users | Q(kind__startswith=PREFIX), email__in=emails)
     mails.exclude(kind__in=FORGOTTEN).delete()
 
 
@@ -149,7 +158,7 @@ class Erasure(models.Model):
         emails, others = without_users(self.emails), self.events_of_company()
         count = self.delete_of_company() or pseudonymise_batch(*who, emails, others)
         if not count and self.erased_at <= timezone.now() - SETTLED:
-            forget_emails(emails, PREFIX)  # who was erased may have come back, by a link
+            forget_late_emails(emails)
             self.done_at, self.ids, self.emails = timezone.now(), [], []
             self.save()
         return count

@@ -13,7 +13,6 @@ import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
 
@@ -207,17 +206,6 @@ class Limiter:
         if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
             return "fallback"
         return "ok"
-
-
-def network_limit(caller: str) -> int | None:
-    """The credential limit of the longest prefix of RATE_LIMIT_CREDENTIAL_NETWORKS that the
-    caller's address is in."""
-    networks = settings.RATE_LIMIT_CREDENTIAL_NETWORKS
-    try:
-        address = ip_network(caller).network_address
-    except ValueError:  # not counted by an address
-        return None
-    return next((limit for network, limit in networks if address in network), None)
 
 
 def connect_to_redis() -> "Redis | RedisCluster":

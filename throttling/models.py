@@ -4,9 +4,12 @@ With DEVICE_LOCKOUT each known device of an address has a record of its own, by 
 All other devices share the record whose device is ""."""
 
 from datetime import datetime, timedelta
+from ipaddress import ip_network
 from typing import NoReturn
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
 from django.db import connection, models, transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
@@ -162,6 +165,36 @@ class Lockout(models.Model):
 
     def is_locked(self) -> bool:
         return self.locked_until is not None and self.locked_until > timezone.now()
+
+
+class NetworkLimit(models.Model):
+    """The credential limit of each address in a network. Serving processes read the rows every ten
+    seconds (`throttling.networks`)."""
+
+    network = models.CharField(
+        max_length=43, unique=True, help_text="Such as 203.0.113.0/24 or 2001:db8:1::/48."
+    )
+    limit = models.PositiveIntegerField(
+        validators=[MinValueValidator(1)],
+        help_text="Credential calls in a window, for each address in the network.",
+    )
+
+    is_protected = True  # only superusers change it
+
+    class Meta:
+        ordering = ["network"]
+
+    def __str__(self) -> str:
+        return f"{self.network}={self.limit}"
+
+    def clean(self) -> None:
+        try:
+            network = ip_network(self.network.strip(), strict=False)
+        except ValueError:
+            raise ValidationError({"network": "Enter a network, such as 203.0.113.0/24."}) from None
+        if network.version == 6 and network.prefixlen > 64:  # by which IPv6 callers are counted
+            raise ValidationError({"network": "An IPv6 network must be a /64 or larger."})
+        self.network = str(network)
 
 
 # The count begins anew after FORGOTTEN_AFTER, and after a lock. That lock must be over, since the

@@ -14,7 +14,8 @@ from rest_framework.views import APIView
 
 from throttling.addresses import client_address
 from throttling.errors import LengthRequired, RateLimited, RequestTooLarge, TooManyAttempts
-from throttling.limiter import Decision, limiter, network_limit
+from throttling.limiter import Decision, limiter
+from throttling.networks import network_limits
 
 
 class TierThrottle(BaseThrottle):
@@ -39,8 +40,8 @@ class TierThrottle(BaseThrottle):
         if tier is None or (self.strict and tier != self.tier):
             caller = self.caller_key(request, view)
             limit = getattr(settings, f"RATE_LIMIT_{self.tier.upper()}")
-            if self.strict and settings.RATE_LIMIT_CREDENTIAL_NETWORKS:
-                limit = network_limit(caller) or limit
+            if self.strict:
+                limit = network_limits.find_limit(caller) or limit
             counted.rate_limit = limiter.count_request(self.tier, caller, limit, strict=self.strict)
             counted.rate_limit_tier = self.tier
         if not counted.rate_limit.allowed:

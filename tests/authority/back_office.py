@@ -10,7 +10,7 @@ from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from tests.authority.acts import ANYBODY, CUSTOMERS, NOBODY, SUPERUSER, Act, perm
-from throttling.models import Lockout
+from throttling.models import Lockout, NetworkLimit
 
 
 def page_of(model, what, *args):
@@ -21,6 +21,8 @@ def things(model, target):
     """The rows of a model that are the target, or are about it and nobody else."""
     if isinstance(target, model):
         return [target]
+    if model is NetworkLimit:  # about nobody
+        return list(NetworkLimit.objects.all())
     if model is Client:
         return list(Client.objects.filter(grants__user=target))
     if model in {Lockout, OutgoingMail} and isinstance(target, User):
@@ -180,6 +182,9 @@ ACTIONS = {
         keys(("delete", Consultant), ("view", Consultant)),
         SUPERUSER,
     ),
+    (NetworkLimit, "delete_selected"): Act(
+        "limit: delete chosen", take_action(NetworkLimit, "delete_selected"), who=SUPERUSER
+    ),
     (Invitation, "resend"): Act(
         "invitation: resend",
         take_action(Invitation, "resend"),
@@ -256,6 +261,21 @@ ADMIN_PAGES = {
     (Consultant, "delete"): [
         Act("consultant: delete", delete(Consultant), keys(("delete", Consultant)), SUPERUSER)
     ],
+    (NetworkLimit, "add"): [
+        Act(
+            "limit: add",
+            add(NetworkLimit, lambda _: {"network": "198.51.100.0/24", "limit": "50"}),
+            who=SUPERUSER,
+        )
+    ],
+    (NetworkLimit, "change"): [
+        Act(
+            "limit: change",
+            save(NetworkLimit, lambda _: {"network": "203.0.113.0/24", "limit": "50"}),
+            who=SUPERUSER,
+        )
+    ],
+    (NetworkLimit, "delete"): [Act("limit: delete", delete(NetworkLimit), who=SUPERUSER)],
     (Invitation, "add"): [
         Act("invite member", add(Invitation, invitation("member")), INVITE, targets=CUSTOMERS),
         Act(

@@ -13,12 +13,13 @@ from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
 from tests.authority.acts import CUSTOMERS
-from throttling.models import Lockout
+from throttling.models import Lockout, NetworkLimit
 
 
 def surround(user):
     """What can be acted on about a person."""
     program = Client.objects.create(name="Testbench", redirect_uris=["https://testbench.example/"])
+    NetworkLimit.objects.get_or_create(network="203.0.113.0/24", defaults={"limit": 20})
     Lockout.objects.create(email=user.email, failures=5, failed_at=timezone.now())
     Grant.objects.create(user=user, client=program, token_version=user.token_version)
     change = PasswordChange.objects.create(user=user, email=user.email)
@@ -55,7 +56,8 @@ def target_of(world, act, name):
 
 
 TABLES = [Account, User, Consultant, Lockout, Grant, Invitation, OutgoingMail, PasswordChange]
-TABLES += [Connection, Domain, Group, User.user_permissions.through, User.groups.through]
+TABLES += [Connection, Domain, NetworkLimit, Group]
+TABLES += [User.user_permissions.through, User.groups.through]
 
 
 DIGEST = "SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM {} t"

@@ -25,7 +25,7 @@ def fill():
     from privacy.models import Erasure
     from signin.factors.models import Factors
     from signin.models import SignupLink, UnlockLink
-    from throttling.models import Lockout
+    from throttling.models import Lockout, NetworkLimit
 
     call_command("roles", stdout=sys.stderr)
     now, company = timezone.now(), Account.objects.create(name="Analytical Engines")
@@ -70,6 +70,7 @@ def fill():
         SignupLink.objects.create(email="new@example.com", expires_at=now),
         UnlockLink.objects.create(**mine),
         Lockout.objects.get(email=user.email),
+        NetworkLimit.objects.create(network="203.0.113.0/24", limit=200),
         Record.objects.first(),
         Erasure.objects.create(pseudonym="erased-0123456789abcdef", alias=user.pk, done_at=now),
     ]

@@ -1,14 +1,20 @@
 """The database's commands of the operators' pages, as `postgres`, the owner and the service."""
 
 import re
+import threading
+import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from tests import servers
 from tests.config.guide import block
-from tests.conftest import query
+from tests.config.test_checks import PRODUCTION
+from tests.conftest import PASSWORD, query
+from tests.requests import ask
 
 
 @pytest.fixture
@@ -115,3 +121,66 @@ def test_unavailable_database_is_not_reported_as_missing_rights(shells):
     away = {"DATABASE_URL": f"postgres://me@127.0.0.1:{servers.free_port()}/consulting"}
 
     assert "(backoffice." not in shells.manage("check --deploy", **away).stderr
+
+
+@pytest.fixture
+def pgpass(shells, tmp_path):
+    """The service's file, on a server that asks its role for the password."""
+    path = tmp_path / "pgpass"
+    path.write_text("*:*:*:consulting_service:secret\n")
+    path.chmod(0o600)
+    rules = shells.server.data / "pg_hba.conf"
+    kept = rules.read_text()
+    rules.write_text("host all consulting_service all scram-sha-256\n" + kept)
+    shells.server.execute("SELECT pg_reload_conf()")
+    yield path
+    rules.write_text(kept)
+    shells.server.execute("ALTER ROLE consulting_service PASSWORD 'secret'")
+    shells.server.execute("SELECT pg_reload_conf()")
+
+
+def test_database_password_is_changed_without_a_failed_request(shells, new_service, pgpass):
+    environment = {
+        "DATABASE_URL": shells.service.replace(":secret@", "@"),
+        "PGPASSFILE": str(pgpass),
+        "SECRET_KEY": PRODUCTION["SECRET_KEY"],
+        "RATE_LIMIT_CREDENTIAL": "100000",
+        "RATE_LIMIT_PUBLIC": "100000",
+    }
+    service, later = new_service(**environment).start(), new_service(**environment)
+    answers, stopping = [], threading.Event()
+
+    def log_in(service=service):
+        body = {"email": f"{uuid.uuid4().hex}@example.com", "password": PASSWORD}
+        return ask(service.url, "POST", "/auth/login", body).status
+
+    def log_in_on():
+        while not stopping.is_set():
+            answers.append(log_in())
+
+    with ThreadPoolExecutor(4) as clients:
+        clients.map(lambda _: log_in_on(), range(4))
+        try:
+            servers.wait_until(lambda: len(answers) > 20)
+            change = block("operations", "## Change the database password")
+            shells.run(change, typed="another one\nanother one\n", **shells.local)
+            pgpass.write_text("*:*:*:consulting_service:another one\n")
+            with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+                psycopg.connect(shells.service)
+            there = len(answers)
+            servers.wait_until(lambda: len(answers) > there + 20)
+        finally:
+            stopping.set()
+
+    assert set(answers) == {401}
+    assert log_in(later.start()) == 401
+
+
+def test_status_names_the_query_that_blocks_the_service(shells):
+    with psycopg.connect(shells.owner) as locker:
+        locker.execute("LOCK TABLE accounts_user IN ACCESS EXCLUSIVE MODE")
+        done = shells.manage("status", check=False)
+
+    assert re.search(
+        r"down +blocked by pid \d+, user consulting, since 20\S+ \S+: LOCK TABLE", done.stdout
+    )

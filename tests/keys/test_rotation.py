@@ -103,3 +103,22 @@ def test_start_ends_with_one_line_where_the_secret_is_another(new_service):
     assert server.wait(60) != 0
     assert service.log.count("SECRET_KEY decrypts no signing key") == 1
     assert "Traceback" not in service.log
+
+
+def test_leaked_secret_is_replaced_with_one_restart(new_service):
+    """As the incident's page says: the new key first, then the restart."""
+    service = new_service(**OPERATOR)
+    service.manage("createsuperuser", "--noinput")
+    service.start()
+    before = {"refresh_token": log_in(service)["refresh_token"]}
+    service.environment["SECRET_KEY"] = "the secret that follows the one that leaked"
+    service.manage("rotatekey", "--now")
+    meanwhile = ask(service.url, "POST", "/auth/refresh", before)
+    service.server.terminate()
+    service.server.wait(20)
+    service.start()
+
+    assert meanwhile.status == 200
+    assert ask(service.url, "POST", "/auth/refresh", before).status == 200
+    assert "access_token" in log_in(service)
+    assert "unreadable" in service.manage("listkeys")

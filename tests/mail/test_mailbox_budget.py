@@ -45,7 +45,7 @@ def test_flood_does_not_delay_links_for_the_user_and_is_given_up(ada, api):
     assert OutgoingMail.objects.get(email=ada.email).state == State.SENT
 
     invitation, now = Invitation.objects.invite(ada, "ada+new@example.com"), timezone.now()
-    waiting = OutgoingMail.objects.unended()
+    waiting = OutgoingMail.objects.still_waiting()
     assert waiting.update(due_at=now, created_at=now - GIVE_UP_AFTER) == 6
     Worker().work_round()
     assert OutgoingMail.objects.filter(state=State.DROPPED).count() == 5
@@ -85,7 +85,7 @@ def test_invitations_wait_tells_nobody_an_hour_later(ada, api, new_user, is_regi
     for _ in range(15):
         api.post("/auth/signup", {"email": "vic@example.com"})
     Worker().work_round()
-    assert {*OutgoingMail.objects.unended().values_list("state", "problem")} == {
+    assert {*OutgoingMail.objects.still_waiting().values_list("state", "problem")} == {
         (State.REQUESTED, MAILBOX_IS_FULL)
     }
 

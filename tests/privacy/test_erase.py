@@ -1,9 +1,9 @@
 """Erasure: nothing of the person is left in the database, and nothing is logged of them after."""
 
 import contextlib
+import itertools
 import logging
 import re
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -29,10 +29,12 @@ from mail.outbox import OutgoingMail
 from mail.worker import Worker
 from passwords.models import PasswordChange
 from privacy.models import Erasure
+from tests import servers
 from tests.accounts.test_operators import wait_for_a_lock
 from tests.backoffice.test_lookups import staff_with
-from tests.conftest import API, PASSWORD, bearer, query, race
+from tests.conftest import API, PASSWORD, bearer, query
 from tests.privacy.conftest import EMAIL, NAMES, finish
+from tests.servers import wait_until
 from tests.signin.factors.authenticator import Authenticator
 from tests.signin.factors.conftest import PROOF
 
@@ -480,9 +482,7 @@ def test_erase_against_everything(ada, new_user, what):
         email = f"zeb{number}@example.com"
         user = new_user(email, account=ada.account, role="admin", first_name=f"Zebulon{number}")
         other = OTHERS[what](user, number)
-        # The longer it waits, the further the other has come.
-        late = number % 6 * 0.005
-        race(partial(attempt, user, late), other)
+        overtake_at_query(number, other, partial(attempt, user))
         finish()
 
         assert not User.objects.filter(pk=user.pk).exists()
@@ -492,8 +492,31 @@ def test_erase_against_everything(ada, new_user, what):
         assert [line for line in lines if any(needle in line for needle in needles)] == []
 
 
-def attempt(user, later=0):
-    time.sleep(later)
+def overtake_at_query(number, other, event):
+    """Run both. The other stops before this query until the event is over, or waits for a row that
+    the other holds."""
+    queries = itertools.count()
+    with ThreadPoolExecutor(1) as pool:
+
+        def overtake(execute, *query):
+            if next(queries) == number:
+                running = pool.submit(event)
+                wait_until(lambda: running.done() or waits_for_a_row())
+            return execute(*query)
+
+        with connection.execute_wrapper(overtake):
+            other()
+        if next(queries) <= number:
+            event()
+        pool.submit(connections.close_all)
+
+
+def waits_for_a_row():
+    with psycopg.connect(servers.POSTGRES.url()) as watcher:
+        return watcher.execute("SELECT FROM pg_locks WHERE NOT granted").fetchone() is not None
+
+
+def attempt(user):
     with contextlib.suppress(User.DoesNotExist):
         Erasure.objects.erase_user(User.objects.get(pk=user.pk), actor=None)
 

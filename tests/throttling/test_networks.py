@@ -1,9 +1,18 @@
-"""RATE_LIMIT_CREDENTIAL_NETWORKS: a limit that fits an office behind one address."""
+"""Limits that fit an office behind one address: by RATE_LIMIT_CREDENTIAL_NETWORKS, and by the back
+office's rows."""
 
 import pytest
+from django.urls import reverse
 
+from accounts.models import User
+from audit.models import Kind, Record
 from config import environment
+from tests.conftest import query
+from tests.requests import ask
+from tests.servers import wait_until
 from tests.throttling.conftest import limits
+from throttling.models import NetworkLimit
+from throttling.networks import network_limits
 
 NETWORKS = (
     "203.0.113.0/24=200, 203.0.113.128/25=50,203.0.113.200=3,"
@@ -55,3 +64,98 @@ def test_share_of_an_outage_is_of_the_networks_limit(api, absent_store, settings
     settings.WEB_CONCURRENCY = 4
 
     assert limits(log_in(api, REMOTE_ADDR="203.0.113.9"))["x-ratelimit-limit"] == "50"
+
+
+# ---- The back office's rows ----
+
+ADD = reverse("admin:throttling_networklimit_add")
+LIST = reverse("admin:throttling_networklimit_changelist")
+
+
+@pytest.fixture
+def boss(db, client):
+    """A superuser in a browser; the rows are forgotten afterwards."""
+    user = User.objects.create_superuser("boss@example.com", None)
+    client.force_login(user)
+    yield client
+    network_limits.rows = []
+
+
+def test_row_comes_before_the_setting_without_a_query(api, boss, costs):
+    boss.post(ADD, {"network": "203.0.113.200/25", "limit": "70"})
+    network_limits.refresh()
+
+    answer = log_in(api, REMOTE_ADDR="203.0.113.200")
+
+    assert limits(answer)["x-ratelimit-limit"] == "70"
+    assert limits(log_in(api, REMOTE_ADDR="203.0.113.9"))["x-ratelimit-limit"] == "200"
+    assert costs(lambda: log_in(api, REMOTE_ADDR="203.0.113.200"))[1] == 0
+
+
+def test_longest_prefix_of_the_rows_decides(api, boss):
+    for network, limit in {"0.0.0.0/0": 20, "192.0.2.0/24": 40, "2001:db8::/32": 60}.items():
+        boss.post(ADD, {"network": network, "limit": limit})
+    network_limits.refresh()
+
+    found = {
+        address: limits(log_in(api, REMOTE_ADDR=address))["x-ratelimit-limit"]
+        for address in ("192.0.2.9", "198.51.100.1", "2001:db8:7::1", "203.0.113.9")
+    }
+
+    assert list(found.values()) == ["40", "20", "60", "20"]
+
+
+@pytest.mark.parametrize(
+    ("network", "limit"),
+    [("", "5"), ("nonsense", "5"), ("2001:db8::/65", "5"), ("192.0.2.1", "0"), ("192.0.2.1", "")],
+)
+def test_wrong_rows_are_refused(boss, network, limit):
+    answer = boss.post(ADD, {"network": network, "limit": limit})
+
+    assert answer.status_code == 200
+    assert not NetworkLimit.objects.exists()
+
+
+def test_a_network_has_one_row_however_it_is_written(boss):
+    boss.post(ADD, {"network": "192.0.2.0/24", "limit": "20"})
+    boss.post(ADD, {"network": "192.0.2.77/24", "limit": "30"})
+
+    assert [str(row) for row in NetworkLimit.objects.all()] == ["192.0.2.0/24=20"]
+
+
+def test_changes_are_in_the_audit_log(boss):
+    boss.post(ADD, {"network": "192.0.2.0/24", "limit": "20"})
+    row = NetworkLimit.objects.get()
+    page = reverse("admin:throttling_networklimit_change", args=[row.pk])
+    boss.post(page, {"network": "192.0.2.0/24", "limit": "30"})
+    boss.post(page.replace("change", "delete"), {"post": "yes"})
+
+    events = Record.objects.filter(detail__model="throttling.networklimit").order_by("pk")
+
+    assert list(events.values_list("kind", "subject")) == [
+        (Kind.ADMIN_ADDED, "192.0.2.0/24=20"),
+        (Kind.ADMIN_CHANGED, "192.0.2.0/24=30"),
+        (Kind.ADMIN_DELETED, "192.0.2.0/24=30"),
+    ]
+
+
+def test_limits_in_force_are_shown(boss, settings):
+    settings.RATE_LIMIT_AUTHENTICATED = 4321
+
+    page = boss.get(LIST).content.decode()
+
+    assert "4321" in page
+    assert "2001:db8:1::/48" in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_serving_processes_read_a_row_within_ten_seconds(new_service):
+    service = new_service().start()
+    ask(service.url, "GET", "/health")
+    insert = "INSERT INTO throttling_networklimit (network, \"limit\") VALUES ('127.0.0.0/8', 77)"
+    query(service.environment["DATABASE_URL"], insert)
+
+    def limit():
+        return ask(service.url, "POST", "/auth/login", {}).headers["x-ratelimit-limit"]
+
+    wait_until(lambda: limit() == "77", pause=2.5)

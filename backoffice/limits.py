@@ -1,0 +1,37 @@
+"""The limits in force, and the networks with a credential limit of their own."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+
+from backoffice.pages import ReachAdmin, acting_user
+from throttling.models import NetworkLimit
+
+TIERS = {  # the calls of each
+    "AUTHENTICATED": "Calls of a signed-in user",
+    "PUBLIC": "Other calls and pages, for each client address",
+    "CREDENTIAL": "Credential calls (passwords, links, refreshes), for each client address",
+}
+
+
+@admin.register(NetworkLimit)
+class NetworkLimitAdmin(ReachAdmin):
+    """Only superusers change rows, whatever permissions others are given."""
+
+    heading = "Limits"
+    list_display = ["network", "limit"]
+    change_list_template = "backoffice/limits.html"
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        limits = [(words, getattr(settings, f"RATE_LIMIT_{tier}")) for tier, words in TIERS.items()]
+        context = {"limits": limits, "networks": settings.RATE_LIMIT_CREDENTIAL_NETWORKS}
+        context["window"] = settings.RATE_LIMIT_WINDOW_SECONDS
+        return super().changelist_view(request, context | (extra_context or {}))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return acting_user(request).is_superuser
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return acting_user(request).is_superuser
