@@ -5,7 +5,6 @@ import socket
 import ssl
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -205,19 +204,6 @@ def test_server_that_drips_is_left_after_two_seconds(server):
     began = time.monotonic()
 
     assert page(server).status_code == 400
-    assert time.monotonic() - began < 10
-    wait_until_free()
-
-
-def test_slow_server_holds_four_threads_up_at_most(server):
-    server.pause = 0.3
-    with ThreadPoolExecutor(6) as pool:
-        began = time.monotonic()
-        tries = [pool.submit(documents.fetch_document, server.url) for _ in range(6)]
-        refused = [isinstance(one.exception(), documents.UnusableMetadata) for one in tries]
-
-    assert all(refused)
-    assert server.asked == 4
     assert time.monotonic() - began < 10
     wait_until_free()
 
