@@ -33,6 +33,17 @@ def ed25519_key():
     return ed25519.Ed25519PrivateKey.generate()
 
 
+# Answers without a document: status, headers and body.
+ANSWERS = {
+    "error": (400, {}, b'{"error": "invalid_grant"}'),
+    "failure": (500, {}, b""),
+    "redirect": (302, {"Location": "/elsewhere"}, b""),
+    "page": (200, {"Content-Type": "text/html"}, b"<html>"),
+    "list": (200, {}, b"[]"),
+    "nested": (200, {}, b"[" * 50_000),
+    "much": (200, {}, b'{"a": "' + b"a" * 2_000_000 + b'"}'),
+    "nothing": (200, {}, b"{}"),
+}
 KINDS = {"RS256": "RSA2048", "PS256": "RSA2048", "ES256": "EC", "EdDSA": "Ed25519"}
 
 
