@@ -1,7 +1,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+<<<<<<< HEAD
 .PHONY: on-linux run test test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock wheels bench
+=======
+.PHONY: on-linux run test test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock bench
+>>>>>>> 0bcd48b (Test the systemd guide on a real machine, as it stands in the file)
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -39,6 +43,11 @@ test-failover: on-linux .venv/.installed-tests
 # Three hosts in network namespaces of their own, over one PostgreSQL and one Redis.
 test-hosts: on-linux .venv/.installed-tests
 	$(BIN)/python -m pytest -m hosts tests/hosts
+
+# Fresh Debians with systemd, on which the guides' commands are typed as they stand. DEBIAN=bookworm is Debian 12;
+# a folder named by MACHINES keeps what debootstrap made.
+test-machines: on-linux .venv/.installed-tests
+	$(BIN)/python -m pytest -m machines tests/machines
 
 on-linux:
 	@$(if $(filter Linux,$(shell uname)),,$(error $(MAKECMDGOALS) needs Linux))

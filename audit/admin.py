@@ -1,5 +1,6 @@
 """The page of the audit log, and its export."""
 
+import codecs
 import csv
 import re
 from typing import cast
@@ -55,7 +56,8 @@ class RecordAdmin(ReadOnlyAdmin):
             return None
         trail.record(Kind.EXPORTED, actor=cast(Person, request.user))
         headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
-        response = HttpResponse(content_type="text/csv", headers=headers)
+        # Excel knows UTF-8 by its BOM.
+        response = HttpResponse(codecs.BOM_UTF8, content_type="text/csv", headers=headers)
         csv.writer(response).writerows(
             [COLUMNS, *([quote_formula(value) for value in row] for row in rows)]
         )

@@ -13,7 +13,7 @@ from tests import servers
 PROCESSES = 2
 ENVIRONMENT = {
     "WEB_CONCURRENCY": str(PROCESSES),
-    "WEB_THREADS": os.environ.get("WEB_THREADS", "32"),
+    "WEB_THREADS": os.environ.get("WEB_THREADS", "96"),
     "COOKIE_SECURE": "false",
     "SERVICE_URL": "http://127.0.0.1:8000",  # assistants' tokens are for this one, on any port
     # Callers are told apart by X-Forwarded-For, so that some can have their limit exhausted.

@@ -259,7 +259,7 @@ def commit_of_clone(name: str, repository: Path) -> str:
     return read(name, found, TEXT)
 
 
-def fingerprint(folder: Path, *packages: str) -> str:
+def digest_static_files(folder: Path, *packages: str) -> str:
     """A digest of the static files in the folder's apps, and of the versions of these packages,
     whose static files are served as well."""
     digest = hashlib.sha256(" ".join(map(version, packages)).encode())

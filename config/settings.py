@@ -19,7 +19,7 @@ COMMIT = env.commit_of_clone("COMMIT", BASE_DIR / ".git")
 PORT = env.read_integer("PORT", 8000, high=65535)
 BIND = env.read("BIND", "127.0.0.1", env.ADDRESS)
 WEB_CONCURRENCY = env.read_integer("WEB_CONCURRENCY", 1, high=256)
-WEB_THREADS = env.read_integer("WEB_THREADS", 32, high=256)
+WEB_THREADS = env.read_integer("WEB_THREADS", 96, high=256)
 HASHES_AT_A_TIME = env.read_integer("HASHES_AT_A_TIME", 0, low=0, high=256)  # see signin.capacity
 DATA_DIR = Path(env.read("DATA_DIR", f"{BASE_DIR / 'var'}", env.TEXT)).expanduser().absolute()
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
@@ -45,6 +45,7 @@ COOKIE_SECURE = env.read("COOKIE_SECURE", "true", env.BOOLEAN)
 COOKIE_SAMESITE = env.read_choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
     env.stop("COOKIE_SAMESITE", "None requires COOKIE_SECURE=true, or browsers drop the cookie")
+AFTER_SIGNIN_URL = env.read("AFTER_SIGNIN_URL", "", env.HTTPS_LINK)
 LINKS = {  # on every page and in every mail
     "terms": env.read("LINKS_TERMS", "", env.HTTPS_LINK),
     "privacy": env.read("LINKS_PRIVACY", "", env.HTTPS_LINK),
@@ -59,7 +60,7 @@ SESSION_MAX_SECONDS = env.read_integer("SESSION_MAX_SECONDS", 2592000)
 JWT_ISSUER = env.read("JWT_ISSUER", "consulting-management", env.TEXT)
 JWT_LEEWAY_SECONDS = env.read_integer("JWT_LEEWAY_SECONDS", 5, low=0, high=300)
 PASSWORD_MIN_LENGTH = env.read_integer("PASSWORD_MIN_LENGTH", 8, low=8, high=64)
-PASSWORD_REJECT_COMMON = env.read("PASSWORD_REJECT_COMMON", "false", env.BOOLEAN)
+PASSWORD_REJECT_COMMON = env.read("PASSWORD_REJECT_COMMON", "true", env.BOOLEAN)
 PASSWORD_BREACH_FILE = env.read("PASSWORD_BREACH_FILE", "", env.BREACH_FILE)
 PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkey_domain("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
 STAFF_SECOND_FACTOR = env.read("STAFF_SECOND_FACTOR", "false", env.BOOLEAN)
@@ -142,7 +143,7 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "config.formats"
 # The files' paths change with their contents, so browsers keep them for good. A folder rather than
 # hashed names, because scripts import one another by relative paths.
-STATIC_URL = f"/static/{env.fingerprint(BASE_DIR, 'Django', 'drf-spectacular-sidecar')}/"
+STATIC_URL = f"/static/{env.digest_static_files(BASE_DIR, 'Django', 'drf-spectacular-sidecar')}/"
 STORAGES = {"staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"}}
 WHITENOISE_USE_FINDERS = True  # where config.wsgi has not collected them
 WHITENOISE_IMMUTABLE_FILE_TEST = STATIC_URL

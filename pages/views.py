@@ -49,6 +49,7 @@ def render_page(request: Request, name: str, status: int = 200, **context: objec
             "languages": settings.LANGUAGES,
             "home": "/" if settings.SERVES_PAGES else settings.FRONTEND_URL,
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
+            "after_signin": settings.AFTER_SIGNIN_URL,
             "devices": settings.DEVICE_LOCKOUT,
             "words": words.in_language(),
             "own_scripts": " ".join(own),

@@ -2,8 +2,9 @@
 
 A hash takes a core and 19 MiB for 20 ms, so many sign-ins at once would leave no thread or core for
 other calls. A process computes as many hashes at a time as `signin.capacity` says, and lets some
-callers wait; a quarter of its threads stays free for other calls. Fewer than eight threads cannot
-spare one: all of them may wait, or a handful of log-ins at once would be refused.
+callers wait: with 96 threads, about as many as it serves in PATIENCE. A quarter of its threads
+stays free for other calls. Fewer than eight threads cannot spare one: all of them may wait, or a
+handful of log-ins at once would be refused.
 """
 
 import contextlib

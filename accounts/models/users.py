@@ -36,11 +36,6 @@ from mail.outbox import OutgoingMail
 MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
 CONNECTION = {"claims", "first_address"}  # connection data in the detail of events
 
-READ_ONE = {  # several statements at once are one transaction
-    "postgresql": "SET LOCAL statement_timeout = 1000; SELECT 1 FROM accounts_user LIMIT 1",
-    "sqlite": "SELECT 1 FROM accounts_user LIMIT 1",
-}
-
 # Sent in the transaction in which `user` loses the right to invite; `actor` is None for a command.
 # Receivers end the user's open invitations and return the addresses that they were sent to.
 stopped_inviting = Signal()
@@ -224,8 +219,9 @@ class UserManager(BaseUserManager["User"], QueryManager):
 
     def read_one(self) -> None:
         """Read a user, or raise Error after a second, as while the table is locked."""
-        with connection.cursor() as cursor:
-            cursor.execute(READ_ONE[connection.vendor])
+        limit = {"postgresql": "SET LOCAL statement_timeout = 1000;"}.get(connection.vendor, "")
+        with connection.cursor() as cursor:  # several statements at once are one transaction
+            cursor.execute(" ".join([limit, "SELECT 1 FROM accounts_user LIMIT 1"]))
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
         """A user with a hashed password; with None, one who can't sign in yet."""

@@ -48,9 +48,10 @@ def test_export_is_csv_without_formulas(operator):
         "_selected_action": [record.pk for record in Record.objects.all()],
     }
     answer = operator.post(LIST, chosen)
-    lines = answer.content.decode().splitlines()
+    lines = answer.content.decode("utf-8-sig").splitlines()
 
     assert answer.headers["Content-Type"] == "text/csv"
+    assert answer.content.startswith(b"\xef\xbb\xbfat,")  # by which Excel knows UTF-8
     assert "'=cmd()@example.com" in lines[3]
     assert "a;'=1+1" in lines[2]
     assert "\t=1+1" not in lines[1]

@@ -239,7 +239,7 @@ def invited(site, email):
     """The people page, where Ada has just invited somebody."""
     page = site.log_in(site.tab())
     heading(page, "Your account")
-    page.get_by_role("link", name="People").click()
+    page.get_by_role("link", name="Company", exact=True).click()
     invite(page, email)
     says(page, f"Invitation sent to {email}.")
     return page

@@ -5,7 +5,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from tests.assistants.conftest import CHALLENGE, VERIFIER
-from tests.browser.conftest import heading, says
+from tests.browser.conftest import fill, heading, open_row, says
+from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
@@ -64,3 +65,43 @@ def test_sign_out_everywhere_is_asked_and_ends_the_other_browser(site_of_ada):
     says(page, "You're signed out.")
     other.reload()
     says(other, "Your session has ended. Sign in again.")
+
+
+def test_edit_is_cancelled_by_button_and_by_escape(page):
+    summary = page.locator("details.row > summary", has_text="Name")
+    for cancel in (lambda: page.get_by_role("button", name="Cancel").click(), lambda: None):
+        open_row(page, "Name")
+        page.locator("[name=first_name]").fill("")
+        page.locator("[name=last_name]").fill("Byron")
+        page.locator("[name=first_name]").press("Enter")
+        page.locator("#first_name-error", has_text="required").wait_for()
+        assert look(page, "edit-row") == []
+        cancel()
+        page.keyboard.press("Escape")
+
+        assert page.locator("details.row[open]").count() == 0
+        assert summary.evaluate("it => it === document.activeElement")
+        assert page.locator("[name=last_name]").input_value() == "Lovelace"
+        assert page.locator("#first_name-error").inner_text() == ""
+
+
+def test_what_was_typed_outlives_the_session(page, site_of_ada):
+    open_row(page, "Name")
+    page.locator("[name=last_name]").fill("Byron")
+    open_row(page, "E-mail address")
+    page.locator("[name=own-password]").fill(PASSWORD)
+    page.route("**/auth/refresh", lambda route: route.fulfill(status=401, json={"error": "x"}))
+    page.route("**/auth/me", lambda route: route.fulfill(status=401, json={"error": "x"}))
+    page.locator("#profile form").first.get_by_role("button", name="Save changes").click()
+    says(page, "Your session has ended. Sign in again.")
+    page.unroute("**/auth/refresh")
+    page.unroute("**/auth/me")
+
+    fill(page, email="ada@example.com", password=PASSWORD)
+
+    heading(page, "Your account")
+    page.locator("[name=last_name]:visible").wait_for()
+    assert page.locator("[name=last_name]").input_value() == "Byron"
+    assert page.locator("[name=own-password]").input_value() == ""
+    page.locator("#profile form").first.get_by_role("button", name="Save changes").click()
+    says(page, "Saved.")

@@ -57,6 +57,7 @@ def test_user_allows_an_assistant(site_of_ada, javascript):
     page = open_page(site_of_ada, address(site_of_ada), java_script_enabled=javascript)
     sign_in(page, "wrong guess")
     page.get_by_role("alert").wait_for()
+    page.locator("#password:focus").wait_for()
     sign_in(page)
     page.get_by_role("button", name="Allow").click()
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from accounts.models import Account, User
 from tests.browser.conftest import fill, heading
 from tests.browser.test_factors import add_app
-from tests.browser.test_pages import see
+from tests.browser.test_pages import BROKEN, see
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
 
@@ -111,6 +111,22 @@ def test_pages_of_no_model(site_of_ada, rows):
     found["done"] = see(page, "admin-done")
 
     assert not any(found.values()), found
+
+
+def test_list_of_users_has_whole_words_named_searches_and_links_to_hit(site_of_ada, rows):
+    url = site_of_ada.service.environment["DATABASE_URL"]
+    query(url, "UPDATE accounts_user SET is_active = false WHERE first_name = 'Bob'")
+    page = operator(site_of_ada)
+    page.goto("/admin/accounts/user/")
+    page.locator("#result_list", has_text="deactivated").wait_for()
+
+    broken = set(page.evaluate(BROKEN))
+    assert broken & {"member", "Member", "admin", "Admin", "active", "deactivated", "role"} == set()
+    named = page.get_by_role("search").evaluate_all("them => them.map(it => it.ariaLabel)")
+    assert named == ["Back office", "This list"]
+    heights = "them => them.map(it => it.getBoundingClientRect().height)"
+    assert min(page.locator("#changelist-filter li a").evaluate_all(heights)) >= 24
+    assert page.locator("link[rel=icon]").get_attribute("href").endswith(".svg")
 
 
 def test_header_fits(site_of_ada):

@@ -59,7 +59,7 @@ def test_wrong_code_is_said_and_a_recovery_code_taken(page):
     _, codes = add_app(page)
     ask_for(page, "lovelace@example.com")
     page.locator("#email-code").fill("000000")
-    says(page, "That code isn't right")
+    says(page, "Wrong code.")
 
     page.locator(FORM).get_by_role("button", name="Use a recovery code").click()
     page.locator("#email-code").fill(codes[0])
@@ -95,6 +95,7 @@ def test_undoing_leads_to_a_new_password_with_the_address_filled_in(site_of_ada,
     page.locator("#profile", has_text="lovelace@example.com").wait_for()
 
     page.goto(site_of_ada.mailed_link(to="ada@example.com"))
+    page.get_by_text("You'll then sign in with ada@example.com again.").wait_for()
     page.locator("form[data-email-change=undo] button").click()
 
     page.wait_for_url("**/forgot-password")

@@ -216,7 +216,7 @@ def test_second_step_says_for_whom_it_is_and_what_is_wrong(page):
     fill(page, password=PASSWORD)
     heading(page, "Two-factor authentication")
     page.get_by_text("Signing in as ada@example.com").wait_for()
-    for steps, text in {-5: "That code is too old", 3: "That code isn't right"}.items():
+    for steps, text in {-5: "That code is too old", 3: "Wrong code."}.items():
         page.locator("#proof-code").fill(code(secret, steps))
         says(page, text)
     press(page, "Use a recovery code")
@@ -269,6 +269,7 @@ def test_new_recovery_codes_are_copied_downloaded_and_printed(page):
     assert page.locator(".codes").is_visible()
     assert not page.locator("header").is_visible()
     assert not page.get_by_role("heading", name="Sign-in and security").is_visible()
+    assert page.locator("main button:visible, main a:visible").count() == 0
 
 
 def test_wrong_password_and_cancel_change_nothing(page):
@@ -281,6 +282,11 @@ def test_wrong_password_and_cancel_change_nothing(page):
 
     page.get_by_text("Not set up yet.").wait_for()
     assert page.locator("#proof-password").input_value() == ""
+    page.locator("[data-set-up=app]:focus").wait_for()
+    page.keyboard.press("Enter")
+    page.locator("#proof-password:focus").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("[data-set-up=app]:focus").wait_for()
     press(page, "Add a passkey")
     page.keyboard.press("Escape")
     page.locator("dialog[open]").wait_for(state="detached")
@@ -375,11 +381,15 @@ def test_set_up_page_needs_a_log_in(site_of_ada):
     heading(page, "Sign in")
 
 
-def test_admin_without_a_factor_cannot_require_one(page):
-    require(page)
+def test_admin_without_a_factor_is_told_before_the_question(page):
+    page.goto("/people#settings")
+    page.get_by_role("button", name="Require for everyone").click()
 
     says(page, "Set up two-factor authentication for your own account first")
     page.get_by_text("Two-factor authentication is optional.").wait_for()
+    assert not page.get_by_role("dialog").is_visible()
+    page.get_by_role("link", name="Set it up now").click()
+    heading(page, "Your account")
 
 
 def test_admin_sees_who_has_no_factor_and_resets_a_colleague(site_of_ada, bob, page):

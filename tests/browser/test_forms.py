@@ -81,7 +81,7 @@ def test_page_that_could_not_load_offers_another_try(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
     page.route("**/users?*", lambda route: route.abort())
-    page.get_by_role("link", name="People").click()
+    page.get_by_role("link", name="Company", exact=True).click()
     says(page, "We can't reach the service.")
     assert page.locator("main form [name]").first.is_disabled()
 

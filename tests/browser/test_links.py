@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.browser.conftest import fill, heading, invite, says, settled
+from tests.browser.conftest import fill, heading, invite, invited, says, settled
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 from tests.requests import ask
@@ -69,7 +69,7 @@ def test_page_says_first_that_another_user_is_signed_in(site_of_ada):
 
 def fill_invitation(page):
     """Ada invites Grace."""
-    page.get_by_role("link", name="People").click()
+    page.get_by_role("link", name="Company", exact=True).click()
     invite(page, "grace@example.com")
     says(page, "Invitation sent to")
 
@@ -149,3 +149,18 @@ def test_page_of_a_link_waits_for_a_limit_and_then_names_the_company(site_of_ada
     heading(page, "Join Operators")
     assert page.locator("[autocomplete=username]:visible").input_value() == TEAM[0]
     assert page.locator("#status").inner_text() == ""
+
+
+def test_after_an_invitation_the_page_leads_to_the_product(new_site):
+    site = new_site(AFTER_SIGNIN_URL="https://app.example.com/start")
+    site.operator()
+    invited(site, "charles@example.com")
+    page = site.tab(site.mailed_link("charles@example.com"))
+
+    fill(page, first_name="Charles", last_name="Babbage", password=PASSWORD)
+
+    page.get_by_role("heading", name="You've joined").wait_for()
+    product = page.get_by_role("link", name="Continue")
+    assert product.get_attribute("href") == "https://app.example.com/start"
+    page.get_by_role("main").get_by_role("link", name="Your account").click()
+    heading(page, "Your account")

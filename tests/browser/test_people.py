@@ -5,7 +5,8 @@ import uuid
 
 import pytest
 
-from tests.browser.conftest import fill, heading, invite, invited, open_tab, says, settled
+from tests.browser.conftest import PHONE, fill, heading, invite, invited, open_tab, says, settled
+from tests.browser.test_pages import BROKEN, look
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
 
@@ -91,7 +92,7 @@ def test_admin_who_gives_up_the_role_leaves_the_page(people):
 
     heading(people, "Your account")
     says(people, "Your role was changed.")
-    assert not people.get_by_role("link", name="People").is_visible()
+    assert not people.get_by_role("link", name="Company", exact=True).is_visible()
 
 
 def test_last_admin_cannot_be_demoted(people):
@@ -110,7 +111,7 @@ def test_member_is_told_that_the_page_is_for_admins(people):
     page = people.site.tab("/people")
     fill(page, email="bob@example.com", password=PASSWORD)
 
-    heading(page, "For admins")
+    heading(page, "You don't have access")
     assert not page.locator("table").first.is_visible()
     assert not page.locator("[data-invite]").is_visible()
 
@@ -146,11 +147,11 @@ def test_last_filter_counts_while_another_is_awaited(people):
 
 
 def test_people_are_searched(people):
-    people.get_by_label("Search people").fill("boole")
+    people.get_by_label("Search by name or e-mail").fill("boole")
 
     row_of(people, "Ada Lovelace").wait_for(state="detached")
     assert row_of(people, "Bob Boole").is_visible()
-    people.get_by_label("Search people").fill("nobody at all")
+    people.get_by_label("Search by name or e-mail").fill("nobody at all")
     people.get_by_text("No people match your search.").wait_for()
 
 
@@ -229,6 +230,26 @@ def test_activity_is_filtered_by_person_and_group(people):
     people.locator("[data-tab=activity] .empty:visible").wait_for()
 
 
+WORDS = {"Member", "Admin", "Active", "Deactivated", "Never", "signed", "in", "Role", "Status"}
+
+
+@pytest.mark.parametrize("width", [320, 705, 740, 768, 1280])
+def test_words_in_the_list_are_not_broken(people, width):
+    url = people.site.service.environment["DATABASE_URL"]
+    long = "somebody.with.quite.a.long.address@subsidiary.analytical-engines.example.com"
+    query(
+        url,
+        "UPDATE accounts_user SET is_active = false, email = %s WHERE first_name = 'Bob'",
+        long,
+    )
+    people.set_viewport_size({"width": width, "height": 800})
+    people.reload()
+    row_of(people, "Bob Boole").wait_for()
+
+    assert look(people, f"people-{width}") == []
+    assert WORDS & set(people.evaluate(BROKEN)) == set()
+
+
 def test_several_are_changed_at_once_and_failures_are_named(people):
     query(
         people.site.service.environment["DATABASE_URL"],
@@ -245,7 +266,7 @@ def test_several_are_changed_at_once_and_failures_are_named(people):
     people.get_by_label("Select all").first.check()
     people.get_by_text("3 selected").wait_for()
     people.locator("[data-bulk-act=deactivate]").first.click()
-    people.get_by_role("heading", name="Deactivate? 2 selected.").wait_for()
+    people.get_by_role("heading", name="Deactivate 2 people?").wait_for()
     people.locator("dialog [value=yes]").click()
 
     says(people, "1 done. Not done: Bob Boole (This no longer exists. Start again).")
@@ -268,3 +289,68 @@ def test_list_has_pages(people):
     people.locator("[data-range]", has_text="21 to 23 of 23").wait_for()
     assert people.locator("#people tr").count() == 3
     assert row_of(people, "Bob Z30").bounding_box()["height"] <= 46
+
+
+def test_consequence_and_result_of_many_are_named_and_undone(people):
+    query(
+        people.site.service.environment["DATABASE_URL"],
+        "INSERT INTO accounts_user SELECT (json_populate_record(u, %s)).* FROM accounts_user u"
+        " WHERE first_name = 'Bob'",
+        json.dumps({"id": str(uuid.uuid4()), "email": "carl@example.com", "first_name": "Carl"}),
+    )
+    people.reload()
+    row_of(people, "Carl Boole").wait_for()
+
+    people.get_by_label("Select all").first.check()
+    people.locator("[data-bulk-act='make admin']").click()
+    people.get_by_role("heading", name="Make 2 people admins?").wait_for()
+    people.locator("dialog", has_text="Bob Boole, Carl Boole. Admins invite people").wait_for()
+    people.locator("dialog [value=yes]").click()
+    says(people, "2 people are now admins.")
+    row_of(people, "Carl Boole").get_by_role("cell", name="Admin", exact=True).wait_for()
+
+    people.get_by_role("button", name="Undo").click()
+    says(people, "Undone.")
+    row_of(people, "Bob Boole").get_by_role("cell", name="Member", exact=True).wait_for()
+
+
+def test_address_remembers_what_the_list_shows(people):
+    query(
+        people.site.service.environment["DATABASE_URL"],
+        "INSERT INTO accounts_user SELECT (json_populate_record(u, json_build_object('id',"
+        " gen_random_uuid(), 'email', n || '@example.com', 'last_name', 'Z' || n))).*"
+        " FROM accounts_user u, generate_series(10, 130) n WHERE first_name = 'Bob'",
+    )
+    people.reload()
+    people.get_by_label("Role").first.select_option("member")
+    people.get_by_label("Search by name or e-mail").fill("z")
+    people.locator("[data-range]", has_text="of 121").wait_for()
+    people.get_by_label("Per page").first.select_option("100")
+    people.locator("[data-range]", has_text="1 to 100 of 121").wait_for()
+    people.get_by_role("button", name="Next").click()
+    people.locator("[data-range]", has_text="101 to 121 of 121").wait_for()
+    address = people.url
+
+    people.reload()
+    people.locator("[data-range]", has_text="101 to 121 of 121").wait_for()
+    assert people.get_by_label("Search by name or e-mail").input_value() == "z"
+    people.get_by_role("link", name="Account").click()
+    heading(people, "Your account")
+    people.go_back()
+
+    people.locator("[data-range]", has_text="101 to 121 of 121").wait_for()
+    assert people.url == address
+    assert people.get_by_label("Role").first.input_value() == "member"
+
+
+def test_first_person_is_seen_on_a_phone_without_scrolling(people):
+    people.set_viewport_size(PHONE)
+    people.reload()
+    row = row_of(people, "Bob Boole")
+    row.wait_for()
+    assert row.bounding_box()["y"] + row.bounding_box()["height"] <= PHONE["height"]
+
+    role = people.get_by_label("Role").first
+    assert not role.is_visible()
+    people.get_by_role("button", name="Filter").first.click()
+    assert role.is_visible()

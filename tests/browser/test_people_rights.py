@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def people(site_of_ada):
     page = site_of_ada.log_in(site_of_ada.tab())
-    page.get_by_role("link", name="People").click()
+    page.get_by_role("link", name="Company", exact=True).click()
     heading(page, "People")
     page.get_by_text("You", exact=True).wait_for()
     return page
@@ -45,7 +45,7 @@ def test_empty_company_sees_the_invitation_form_and_each_outcome(people):
     assert not people.locator("[data-invite]").is_visible()
     invite(people, "bob@example.com, Carl C. <carl@example.com>", "nobody; ada@example.com")
 
-    people.get_by_text("2 invited. 2 to check:").wait_for()
+    people.get_by_text("2 invitations sent. 2 not sent:").wait_for()
     assert people.locator("[data-outcome] li").all_text_contents() == [
         "nobody: Enter a valid e-mail address.",
         "ada@example.com: This person is already a member.",
@@ -99,7 +99,9 @@ def test_csv_quotes_formulas(people, tmp_path, site_of_ada):
         people.get_by_role("button", name="Download as CSV").click()
     started.value.save_as(tmp_path / "people.csv")
 
-    head, row = (tmp_path / "people.csv").read_text().splitlines()
+    content = (tmp_path / "people.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbfemail,")  # by which Excel knows UTF-8
+    head, row = content.decode("utf-8-sig").splitlines()
     assert head.startswith("email,first_name,last_name,role,status,last_sign_in_at")
     assert row.startswith('"ada@example.com","\'=1+1","say ""hi"";\'=1","admin","active","20')
 

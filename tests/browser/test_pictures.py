@@ -40,7 +40,7 @@ def test_pages_of_a_company(site):
     fill(page, email="grace@example.com", password=PASSWORD)
     page.locator("[data-protection]:not(:empty)").wait_for()
     take(page, "account")
-    page.get_by_role("link", name="People").click()
+    page.get_by_role("link", name="Company", exact=True).click()
     invite(page, "augusta@example.com")
     says(page, "Invitation sent to")
     page.goto("/people")

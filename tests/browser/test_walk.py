@@ -76,11 +76,11 @@ def test_colleague_is_invited_and_accepts(site_of_ada):
     fill(other, first_name="Bob", last_name="Boole", password=PASSWORD)
 
     heading(other, "Your account")
-    says(other, "Welcome!")
-    assert other.get_by_role("link", name="People").count() == 0
+    says(other, "You've joined Operators")
+    assert other.get_by_role("link", name="Company", exact=True).count() == 0
     page.reload()
     page.locator("#people").get_by_text("Bob Boole").wait_for()
-    page.locator("[data-text=invitations]", has_text="0").wait_for()
+    page.locator("[data-text=invitations]", has_text="0").wait_for(state="hidden")
 
 
 def test_new_password_ends_the_other_session(site_of_ada):
@@ -95,7 +95,7 @@ def test_new_password_ends_the_other_session(site_of_ada):
 
     says(page, "Password changed.")
     heading(page, "Your account")
-    other.get_by_role("link", name="People").click()
+    other.get_by_role("link", name="Company", exact=True).click()
     heading(other, "Sign in")
 
 
@@ -109,7 +109,7 @@ def test_signed_in_person_at_the_limit_waits_and_goes_on(site_of_ada):
     page.reload()
 
     says(page, "it continues automatically in 30 seconds.")
-    assert page.get_by_role("link", name="People").is_visible()
+    assert page.get_by_role("link", name="Company", exact=True).is_visible()
     assert page.locator("main [name=first_name]").is_disabled()
     page.clock.run_for(31_000)
     page.get_by_text("ada@example.com").wait_for()
@@ -141,7 +141,7 @@ def test_language_of_the_account_wins_and_is_changed_only_when_asked(site_of_ada
     says(page, "Dieser Browser zeigt jetzt Deutsch.")
     assert page.locator("#language").input_value() == "en"
 
-    page.get_by_role("button", name="Für mein Konto übernehmen").click()
+    page.get_by_role("button", name="Auch für mein Konto und E-Mails verwenden").click()
 
     says(page, "Gespeichert.")
     page.reload()

@@ -11,7 +11,7 @@ const session = () => ({ access_token: `x.${btoa(JSON.stringify({ iat: 0, exp: 9
 /* An element as far as it is touched: whatever is asked of it besides does nothing. */
 const element = (more = {}) =>
   Object.assign(Object.create(null), {
-    dataset: {},
+    dataset: { scripts: "" },
     style: {},
     textContent: "",
     hidden: false,
@@ -88,6 +88,7 @@ const fresh = () => {
 fresh();
 const { afterLogIn, call, client, goOn, visit } = await import("../../pages/static/pages/navigation.js");
 await import("../../pages/static/pages/factors.js");
+const { initialsOf } = await import("../../pages/static/pages/lists.js");
 const { attempt, problem } = await import("../../pages/static/pages/screen.js");
 
 beforeEach(fresh);
@@ -220,6 +221,10 @@ test("a person's own language is gone on in, by a new document where it is anoth
   assert.deepEqual([assigned, stored.get("said")], [["/profile"], "Sparat."]);
   assert.match(document.cookie, /^django_language=sv;/);
 });
+
+for (const [name, initials] of [["Ada Lovelace", "AL"], ["Ada", "AD"], ["ö", "Ö"], ["🦊 Fox", "🦊F"], ["👩‍💻🚀", "👩‍💻🚀"], ["ada@example.com", "AC"]]) {
+  test(`${name} has the initials ${initials}`, () => assert.equal(initialsOf(name), initials));
+}
 
 for (const [typed, sent] of [["123456", "123456"], ["123 456", "123456"], ["123-456", "123456"], ["12345", null], ["1234567", null], ["ABCD-EFGH", null]]) {
   test(`${typed} is ${sent ? "sent at once" : "waited on"}`, () => {

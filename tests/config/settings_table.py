@@ -33,6 +33,7 @@ VALUES = {
     "env.URL": "http(s) URL",
     "env.WARNINGS": "list of ids",
 }
+NO_VARIABLE = {"stop", "is_own_url", "misspelt_names", "digest_static_files"}
 MADE = {  # defaults that are no values
     "COMMIT": "that of the clone",
     "PASSKEYS_RP_ID": "host of `$FRONTEND_URL`",
@@ -47,7 +48,7 @@ def declared():
         if not isinstance(node, ast.Call) or not ast.unparse(node.func).startswith("env."):
             continue
         kind = ast.unparse(node.func).removeprefix("env.")
-        if kind in {"stop", "is_own_url", "misspelt_names"}:  # read no variable of their own
+        if kind in NO_VARIABLE:
             continue
         name = ast.literal_eval(node.args[0])
         found[name] = values(kind, node), MADE.get(name) or default(node)

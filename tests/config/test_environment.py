@@ -60,6 +60,7 @@ BAD = {
     "SENTRY_DSN": ["sentry.example.com", "https://sentry.example.com/1", "https://key@host/"],
     "METRICS_TOKEN": ["short", "a token\nof two lines", "\u00fc" * 20],
     "ASSISTANT_REDIRECT_SCHEMES": ["https", "cursor,javascript", "Cursor", "a b"],
+    "AFTER_SIGNIN_URL": ["http://example.com", "example.com"],
     "LINKS_TERMS": ["http://example.com", "example.com/terms", "https://", "javascript:alert(1)"],
     "LINKS_PRIVACY": ["https://me@example.com/", "https://example.com/a b", " "],
     "LINKS_IMPRINT": ["https://example.com:port/"],

@@ -1,7 +1,5 @@
 """GET /health."""
 
-import base64
-
 import psycopg
 import pytest
 from django.db import OperationalError, connection
@@ -9,9 +7,7 @@ from django.test.utils import CaptureQueriesContext
 
 from config.views import could_read_users
 from tests import servers
-from tests.conftest import PASSWORD
 from tests.requests import ask
-from tests.signin.factors.conftest import code
 from throttling.limiter import limiter
 
 pytestmark = pytest.mark.django_db
@@ -80,19 +76,8 @@ def test_live_needs_neither_database_nor_store(new_service):
 MINUTES_AHEAD = "import time_machine; time_machine.travel(__import__('time').time() + 90).start()"
 
 
-def test_host_with_a_wrong_clock_is_degraded_and_takes_right_codes(new_service, tmp_path):
+def test_host_with_a_wrong_clock_is_degraded(new_service, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(MINUTES_AHEAD)
-    login = {"email": "ada@example.com", "password": PASSWORD}
-    user = {"DJANGO_SUPERUSER_EMAIL": login["email"], "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
-    service = new_service(PYTHONPATH=str(tmp_path), **user)
-    service.manage("createsuperuser", "--noinput")
-    url = service.start().url
-    bearer = "Bearer " + ask(url, "POST", "/auth/login", login).json()["access_token"]
-    begun = ask(url, "POST", "/auth/factors/totp", login, authorization=bearer).json()
-    secret = base64.b32decode(begun["secret"])
-    first = {"id": begun["id"], "code": code(0, secret)}
-    added = ask(url, "POST", "/auth/factors/totp/confirm", first, authorization=bearer)
-    signed_in = ask(url, "POST", "/auth/login", login | {"code": code(1, secret)})
+    service = new_service(PYTHONPATH=str(tmp_path)).start()
 
-    assert ask(url, "GET", "/health").json()["status"] == "degraded"
-    assert (added.status, signed_in.status) == (200, 200)
+    assert ask(service.url, "GET", "/health").json()["status"] == "degraded"

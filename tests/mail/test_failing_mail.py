@@ -6,9 +6,11 @@ from datetime import timedelta
 
 import pytest
 import time_machine
-from django.db import connection
+from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
 from django.utils import timezone
 
+from accounts.models import User
 from base.origin import Origin
 from invitations.models import Invitation
 from mail import outbox
@@ -89,6 +91,27 @@ def test_mail_that_cannot_be_decided_is_put_off_and_given_up(server, monkeypatch
         assert OutgoingMail.objects.count_given_up() == 1
     broken.refresh_from_db()
     assert broken.state == State.FAILED
+
+
+FAIL_AT_COMMIT = """
+CREATE FUNCTION fail() RETURNS trigger AS $$ BEGIN RAISE 'at commit'; END $$ LANGUAGE plpgsql;
+CREATE CONSTRAINT TRIGGER fail AFTER UPDATE ON mail_outgoingmail DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN (NEW.link_id IS NOT NULL) EXECUTE FUNCTION fail();
+"""
+
+
+def test_mail_whose_decision_fails_at_its_commit_is_decided_again(server):
+    request("good@example.com")
+    with connection.cursor() as cursor:
+        cursor.execute(FAIL_AT_COMMIT)
+    Worker().work_round()
+    with connection.cursor() as cursor:
+        cursor.execute("DROP FUNCTION fail CASCADE")
+    assert server.receivers() == []
+    OutgoingMail.objects.update(due_at=timezone.now())
+    Worker().work_round()
+
+    assert server.receivers() == ["good@example.com"]
 
 
 def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypatch):
@@ -193,6 +216,18 @@ def test_recipient_that_is_refused_for_now_is_put_off(server, answer):
 )
 def test_only_what_is_about_the_mailbox_is_final(error, is_final):
     assert outbox.is_final(error) is is_final
+
+
+def test_mail_of_an_operators_invitation_is_tried_again_by_superusers_alone(operator, new_user):
+    superuser = User.objects.get(is_superuser=True)
+    Invitation.objects.invite(superuser, "new@example.com")
+    sent = OutgoingMail.objects.get()
+    staff = new_user(is_staff=True)
+
+    with pytest.raises(PermissionDenied), transaction.atomic():
+        sent.try_again(staff)
+    with transaction.atomic():
+        sent.try_again(superuser)
 
 
 def test_mail_that_was_refused_can_be_tried_again(server, operator, ada):

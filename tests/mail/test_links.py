@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import transaction
+from django.db.models import F
 
 from mail.errors import InvalidLink
 from mail.links import TOKEN
@@ -31,6 +32,15 @@ def test_link_expiry_is_set_once(signup_link):
     signup_link.mail_was_sent(before)
 
     assert SignupLink.objects.get().expires_at == before
+
+
+def test_link_that_is_sent_anew_meanwhile_cannot_be_used(signup_link):
+    found = SignupLink.objects.find_by_token(signup_link.token)
+    SignupLink.objects.update(generation=F("generation") + 1)
+
+    with pytest.raises(InvalidLink):
+        found.use()
+    SignupLink.objects.get().use()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -31,6 +31,11 @@ class Caller(threading.Thread):
             assert self.released.wait(60)
 
 
+def test_as_many_wait_as_are_served_in_three_seconds():
+    """A process hashes 24 passwords a second on half of two busy cores, 40 on one of its own."""
+    assert 24 * 3 <= hashers.AT_MOST <= 40 * 3
+
+
 def test_next_caller_waits_for_the_first():
     first = Caller()
     assert first.hashes.wait(60)

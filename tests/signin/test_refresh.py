@@ -129,6 +129,16 @@ def test_lowered_greatest_age_applies_to_tokens_that_are_out(api, ada):
     assert refresh(api, old) == REFUSED
 
 
+@pytest.mark.parametrize(("age", "status"), [(99, 200), (100, 401)])
+def test_greatest_age_is_exact(api, ada, settings, time_machine, age, status):
+    time_machine.move_to(timezone.now(), tick=False)
+    with override_settings(SESSION_MAX_SECONDS=2592000):
+        token = str(tokens.issue_pair(ada, int(time.time()) - age)[1])
+    settings.SESSION_MAX_SECONDS = 100
+
+    assert refresh(api, token)[0] == status
+
+
 @pytest.mark.parametrize("change", [{"is_active": False}, {"token_version": 9}])
 def test_user_whose_sessions_ended_cannot_refresh(api, token, ada, change):
     User.objects.filter(pk=ada.pk).update(**change)

@@ -94,7 +94,7 @@ def check_database() -> tuple[State, str]:
     try:
         User.objects.read_one()
     except Error as error:
-        return "down", f"blocked by {blockers}" if blockers else str(error)
+        return "down", f"blocked by {blockers}" if blockers else str(error).partition("\n")[0]
     return ("degraded", f"blocked by {blockers}") if blockers else ("ok", "accepts writes")
 
 

@@ -2,10 +2,10 @@
 sentences. */
 
 import { fillText } from "./forms.js";
-import { ACTS, loadFirstPage } from "./lists.js";
+import { ACTS, clearRows, loadFirstPage } from "./lists.js";
 import { call } from "./navigation.js";
 import { placeInvitation } from "./people.js";
-import { all, announce, one, problem, say, write } from "./screen.js";
+import { all, announce, attempt, one, problem, say, write } from "./screen.js";
 
 /* ---- Figures ---- */
 
@@ -16,6 +16,7 @@ async function overview() {
   if (!place) return;
   const figures = await call("GET", "/pages/overview");
   fillText(place, figures);
+  for (const item of all("li", place)) item.hidden = one("strong", item).textContent === "0";
   place.classList.remove("awaited");
   placeInvitation(figures.people + figures.invitations < 2);
   admins = figures.admins;
@@ -95,22 +96,42 @@ ACTS.history = {
 /* The activity of one person; without facts, of all. */
 async function showEventsOf(facts) {
   const field = one("[data-whom]");
-  field.value = facts?.name ?? "";
+  field.value = facts ? describePerson(facts) : "";
   field.dataset.user = facts?.id ?? "";
+  delete field.dataset.undecided;
+  one("[data-candidates]").hidden = true;
   location.hash = "#activity";
   await loadFirstPage(one("#events"));
 }
 
-/* The person whose name or e-mail address was typed. */
+const describePerson = ({ first_name, last_name, email }) => `${first_name} ${last_name} · ${email}`.replace(/^[ ·]+/, "");
+
+/* The person whose name or e-mail address was typed; of several, the one that is then chosen. */
 async function choosePerson(field) {
   const search = field.value.trim();
   if (!search) return showEventsOf(null);
-  const { items } = await call("GET", `/users?${new URLSearchParams({ search, per_page: 100 })}`);
+  field.dataset.undecided = "";
+  clearRows(one("#events"));
+  const { items, total } = await call("GET", `/users?${new URLSearchParams({ search, per_page: 20 })}`);
   if (!field.isConnected || field.value.trim() !== search) return; // overtaken
-  if (!items.length) return announce(say("nobody found"), "bad");
   // A search for anna@… also finds joanna@….
-  const found = items.find(({ email }) => email.toLowerCase() === search.toLowerCase()) ?? items[0];
-  return showEventsOf({ id: found.id, name: `${found.first_name} ${found.last_name}`.trim() || found.email });
+  const found = items.find(({ email }) => email.toLowerCase() === search.toLowerCase());
+  if (found || total === 1) return showEventsOf(found ?? items[0]);
+  announce(say(total ? "several found" : "nobody found", { count: total }), total ? "wait" : "bad");
+  const place = one("[data-candidates]");
+  place.hidden = !total;
+  place.replaceChildren(...items.map(makeCandidate));
+  one("button", place)?.focus();
+}
+
+function makeCandidate(facts) {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "plain" });
+  button.addEventListener("click", async () => {
+    await attempt(button, () => showEventsOf(facts));
+    one("[data-whom]").focus();
+  });
+  write(button, describePerson(facts));
+  return button;
 }
 
 document.addEventListener("change", ({ target }) => {

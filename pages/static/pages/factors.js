@@ -5,7 +5,7 @@ import { hasPasskeys } from "./client.js";
 import { sender, submit } from "./forms.js";
 import { ACTS } from "./lists.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
-import { all, announce, attempt, confirmed, one, place, say, write } from "./screen.js";
+import { all, anchor, announce, attempt, confirmed, one, place, say, write } from "./screen.js";
 
 /* ---- The second step of a form that takes a password ---- */
 
@@ -73,10 +73,9 @@ function startOver({ form }) {
 }
 
 /* Back to the first step, for a form that stays on the page. */
-document.addEventListener("done", ({ target: form }) => {
-  if (!form.matches("form:has([data-first])")) return;
-  showStep(form, false);
-});
+for (const over of ["done", "cancelled"]) {
+  document.addEventListener(over, ({ target: form }) => form.matches("form:has([data-first])") && showStep(form, false));
+}
 
 function useMethod(button) {
   const { form } = button;
@@ -153,10 +152,12 @@ function open(name) {
   (one("[tabindex='-1']", shown) ?? one("input:enabled", shown) ?? one("main h1")).focus();
 }
 
-/* Back to the list of factors, which may have changed. */
+/* Back to the list of factors, which may have changed; nothing done, the focus goes back to the button. */
 function done(text) {
   for (const form of all("main [data-panel] form")) form.reset();
-  open("list");
+  const dialog = one("main dialog[open]");
+  if (text || !dialog) open("list");
+  else dialog.close();
   announce(text);
   if (text) one("main").dispatchEvent(new CustomEvent("done", { bubbles: true }));
 }
@@ -264,6 +265,11 @@ async function rule(button) {
   const wanted = button.dataset.factorRule;
   const section = button.closest("section");
   const sure = [say("require: sure"), say("require: then")];
+  if (wanted === "required" && !(await call("GET", "/auth/factors")).items.length) {
+    announce(say("set up a second factor yourself first"), "bad");
+    one("#status").append(" ", anchor("/profile", say("set up")));
+    return;
+  }
   if (wanted === "required" && !(await confirmed(button, ...sure))) return;
   const error = await attempt(button, async () => {
     drawRule(section, await call("PATCH", "/account", { second_factor: wanted }));

@@ -38,6 +38,7 @@ async function openLink(form) {
   try {
     const body = { token: linkToken(), page: location.pathname.slice(1) };
     const link = await patiently(() => client.send("POST", "/pages/link", body));
+    form.link = link;
     for (const part of all("[data-link-text]", form.closest("main"))) {
       write(part, say(part.dataset.linkText, link));
     }
@@ -83,7 +84,11 @@ function showOwn() {
   }
 }
 
+let person = null; // the id of the signed-in user
+
 client.addEventListener("change", () => {
+  if (!client.user && person) keepDrafts(person);
+  person = client.user?.id ?? null;
   showOwn();
   all("form[data-call]").forEach(prefillAddress);
   all("[data-somebody-else]").forEach(warn);
@@ -158,6 +163,47 @@ function countDown(field) {
   hint.textContent = left > 0 ? say("more characters", { count: left }) : say("long enough");
 }
 
+/* ---- Rows that are edited ---- */
+
+function cancelEdit(row) {
+  const form = one("form", row);
+  form.reset();
+  if ("fill" in form.dataset) fill(form, client.user);
+  check(form, () => "");
+  announce("");
+  row.open = false;
+  one("summary", row).focus();
+  form.dispatchEvent(new CustomEvent("cancelled", { bubbles: true }));
+}
+
+/* What was typed when the session ended, for the same person after the next sign-in. No secrets. */
+let drafts = null;
+const openForms = () => all("main details.row form[data-call]").map((form, n) => [form, n]);
+const typedFields = (form) => [...form.elements].filter(({ name, type }) => name && type !== "password" && name !== "code");
+
+function keepDrafts(person) {
+  const kept = openForms().filter(([form]) => form.closest("details").open);
+  if (!kept.length) return;
+  const values = kept.map(([form, n]) => [n, typedFields(form).map(({ value }) => value)]);
+  drafts = { person, path: location.pathname, values };
+}
+
+function restoreDrafts() {
+  if (drafts?.person !== client.user?.id || drafts?.path !== location.pathname) return;
+  for (const [n, values] of drafts.values) {
+    const [form] = openForms()[n];
+    typedFields(form).forEach((field, at) => (field.value = values[at]));
+    form.closest("details").open = true;
+  }
+  drafts = null;
+}
+
+document.addEventListener("prepared", restoreDrafts);
+document.addEventListener("keydown", ({ key, target }) => {
+  const row = key === "Escape" && target.closest("details.row[open]");
+  if (row) cancelEdit(row);
+});
+
 /* ---- Sending ---- */
 
 /* A field's name in the API: on a page with several forms some have the prefix "own-". */
@@ -206,7 +252,7 @@ export async function submit(form, button = sender(form), more = () => ({})) {
 function succeed(form, answer) {
   form.closest("details[open]")?.removeAttribute("open");
   if (form.work) return form.reset();
-  const text = form.dataset.say && say(form.dataset.say, body(form));
+  const text = form.dataset.say && say(form.dataset.say, { ...body(form), ...form.link });
   if ("sent" in form.dataset) return showSent(form);
   if ("fill" in form.dataset) {
     client.update(answer);
@@ -216,6 +262,7 @@ function succeed(form, answer) {
   if ("then" in form.dataset) return enter(form, answer, text);
   if ("next" in form.dataset) {
     sessionStorage.removeItem(key(location.pathname)); // used up
+    if (form.link) remember(form.link.email);
     return visit(form.dataset.next, { text });
   }
   form.reset();
@@ -229,7 +276,18 @@ export function enter(form, answer, text) {
   const path = form.dataset.then || afterLogIn();
   form.closest("[data-guests]")?.removeAttribute("data-guests");
   client.signIn(answer);
+  const joined = one("main [data-joined]");
+  if (joined) return showJoined(form, joined, text);
   return goOn(answer.user, path, text);
+}
+
+/* The invitation is accepted: what comes next is another site. */
+function showJoined(form, joined, text) {
+  form.hidden = true;
+  joined.hidden = false;
+  announce("");
+  one("h1", joined).textContent = text;
+  one("h1", joined).focus();
 }
 
 /* ---- "Check your mail" ---- */
@@ -285,6 +343,7 @@ document.addEventListener("click", ({ target }) => {
   if (!button) return;
   if ("again" in button.dataset) sendAgain(button, one("main form"));
   if ("another" in button.dataset) askForAnother(one("main form"));
+  if ("cancelRow" in button.dataset) cancelEdit(button.closest("details"));
 });
 
 addEventListener("hashchange", () => {

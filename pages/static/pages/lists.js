@@ -5,12 +5,38 @@ import { call, client, signOut, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, one, problem, say, withProgress } from "./screen.js";
 
 const ABSENT = 90 * 24 * 60 * 60 * 1000; // milliseconds since the last sign-in
+const USUAL_SIZE = 20; // of a page of a list
 const PAUSE = 250; // milliseconds without a key before a search is asked
 const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium" });
 
 whenShown(async (main) => {
+  for (const list of all("[data-list]", main)) readAddress(list);
   if (one("[data-list]", main)) await loadAll();
 });
+
+/* ---- The address remembers a list's filters, search, order, page and the page's size ---- */
+
+const fieldsOf = (list) => all("[data-filter]", list.closest("section"));
+const usual = (field) => field.options?.[0].value ?? "";
+const named = (list, name) => (list.id === "people" ? name : `${list.id}.${name}`);
+
+function readAddress(list) {
+  const asked = new URLSearchParams(location.search);
+  for (const field of fieldsOf(list)) {
+    field.value = asked.get(named(list, field.dataset.filter)) ?? "";
+    field.value ||= usual(field);
+  }
+  list.dataset.page = Number(asked.get(named(list, "page"))) || 1;
+}
+
+function writeAddress(list) {
+  const asked = new URLSearchParams(location.search);
+  const set = (name, value) => (value ? asked.set(named(list, name), value) : asked.delete(named(list, name)));
+  for (const field of fieldsOf(list)) set(field.dataset.filter, field.value === usual(field) ? "" : field.value);
+  set("page", list.dataset.page === "1" ? "" : list.dataset.page);
+  const query = String(asked);
+  history.replaceState(null, "", location.pathname + (query && `?${query}`) + location.hash);
+}
 
 export const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
 
@@ -18,13 +44,11 @@ export const loadAll = () => Promise.all(all("[data-list]").map((list) => load(l
 function wanted(list) {
   const section = list.closest("section");
   const asked = {};
-  for (const { dataset, value } of all("[data-filter]", section)) if (value) asked[dataset.filter] = value;
+  for (const { dataset, value } of fieldsOf(list)) if (value.trim()) asked[dataset.filter] = value.trim();
   const { seen } = asked;
   delete asked.seen;
   if (seen) asked.signed_in = seen === "absent";
   if (seen === "absent") asked.not_signed_in_since = new Date(Date.now() - ABSENT).toISOString();
-  const search = one("[data-search]", section)?.value.trim();
-  if (search) asked.search = search;
   const person = one("[data-whom]", section)?.dataset.user;
   if (person) asked.user_id = person;
   return asked;
@@ -32,14 +56,23 @@ function wanted(list) {
 
 /* A page of a list, by default the one that is shown. */
 export async function load(list, page = Number(list.dataset.page ?? 1)) {
+  if (one("[data-whom][data-undecided]", list.closest("section"))) return;
   const mine = (list.dataset.asked = String(Math.random())); // a newer search overtakes this one
   const answer = await call("GET", `${list.dataset.list}?${new URLSearchParams({ ...wanted(list), page })}`);
   if (list.dataset.asked !== mine || !list.isConnected) return;
   if (page > 1 && !answer.items.length) return load(list, 1); // the page's last item was removed
   list.dataset.page = page;
+  writeAddress(list);
   list.replaceChildren(...answer.items.map((item) => row(list.dataset.row, item)));
   drawPager(list, answer);
   list.dispatchEvent(new CustomEvent("loaded", { bubbles: true, detail: answer }));
+}
+
+/* No rows, until it is known whose are asked for. */
+export function clearRows(list) {
+  list.dataset.asked = ""; // no earlier question is answered any more
+  list.replaceChildren();
+  for (const part of all("table, .empty, .pager", list.closest("section"))) part.hidden = true;
 }
 
 /* The first page, by other filters: at once, since `load` ignores the answers to earlier ones. */
@@ -56,9 +89,11 @@ function drawPager(list, { items, page, per_page: size, total = items.length }) 
   one(".empty", section).hidden = total > 0;
   const pager = one(".pager", section);
   if (!pager) return; // not all lists come in pages
+  pager.hidden = false;
   const [from, to] = [(page - 1) * size + 1, Math.min(page * size, total)];
   one("[data-range]", pager).textContent = total ? say("range", { from, to, total }) : "";
   one("nav", pager).hidden = total <= size;
+  one("[data-filter=per_page]", pager).hidden = total <= USUAL_SIZE;
   const focused = document.activeElement;
   for (const button of all("[data-step]", pager)) {
     const next = page + Number(button.dataset.step);
@@ -77,7 +112,7 @@ function row(template, item) {
   facts.name = item.name || name || item.client_name || item.email || item.host || say(item.kind ?? "unknown browser");
   fillText(made, facts);
   all("[data-kind]", made).forEach((badge) => (badge.dataset.kind = facts.kind));
-  all("[data-initials]", made).forEach((mark) => initials(mark, facts.name));
+  all("[data-initials]", made).forEach((mark) => (mark.textContent = initialsOf(facts.name)));
   all("[data-you]", made).forEach((badge) => (badge.hidden = item.id !== client.user.id));
   all("[data-for]", made).forEach((act) => (act.hidden = !facts.acts.includes(act.dataset.for)));
   all("summary", made).forEach((menu) => (menu.ariaLabel = say("actions", facts)));
@@ -119,10 +154,15 @@ function standing(item) {
   return { kind: "active", standing: "active", until, acts: [other, "history", ...colleague, "deactivate"] };
 }
 
-function initials(mark, name) {
+const graphemes = new Intl.Segmenter(document.documentElement.lang);
+
+/* Of whole characters: an emoji has several code units. */
+export function initialsOf(name) {
   const parts = name.split(/[\s@.]+/).filter(Boolean);
-  const letters = parts.length > 1 ? parts[0][0] + parts.at(-1)[0] : name.slice(0, 2);
-  mark.textContent = letters.toUpperCase();
+  const [first, second] = (parts.length > 1 ? [parts[0], parts.at(-1)] : [name]).map((part) =>
+    [...graphemes.segment(part)].map(({ segment }) => segment),
+  );
+  return (first[0] + (second?.[0] ?? first[1] ?? "")).toUpperCase();
 }
 
 /* ---- Actions on rows ---- */
@@ -208,5 +248,5 @@ document.addEventListener("input", ({ target }) => {
 const applyFilter = (field) => loadFirstPage(one("[data-list]", field.closest("section")));
 
 document.addEventListener("change", ({ target }) => {
-  if (target.matches("[data-filter]")) applyFilter(target);
+  if (target.matches("[data-filter]:not([data-search])")) applyFilter(target);
 });

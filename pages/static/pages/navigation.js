@@ -18,7 +18,7 @@ let shown = location.pathname;
 let leaving = false; // whether the user ends the session in this tab
 let wanted = null; // the page, with its tab, that required the sign-in
 
-const here = () => location.pathname + location.hash;
+const here = () => location.pathname + location.search + location.hash;
 
 /* Go to a built-in page; with `push` as a new entry of the browser's history, with `replace` in place of
 the current one: a redirect, which must not be in the way of the Back button. */
@@ -88,6 +88,7 @@ async function prepare(main, focus) {
   if (focus && !form) focusHeading(main);
   place();
   for (const setup of setups) await setup(main);
+  document.dispatchEvent(new Event("prepared"));
   all("form > fieldset", main).forEach((fields) => (fields.disabled = false));
   if (form) focusField(form, main, focus);
 }

@@ -2,7 +2,7 @@
 name. */
 
 import { ACTS, loadAll, loadFirstPage, mayStay, perform } from "./lists.js";
-import { call, client, whenShown } from "./navigation.js";
+import { call, client, offer, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, download, one, problem, say } from "./screen.js";
 
 const MOST = 100; // of a page of a list
@@ -27,8 +27,7 @@ addEventListener("hashchange", showTab);
 function setFilters({ hash, dataset }) {
   const section = one(`[data-tab=${hash.slice(1)}]`);
   const wanted = new URLSearchParams(dataset.filters);
-  for (const field of all("[data-filter]", section)) field.value = wanted.get(field.dataset.filter) ?? "";
-  one("[data-search]", section).value = "";
+  for (const field of all(".filters [data-filter]", section)) field.value = wanted.get(field.dataset.filter) ?? "";
   loadFirstPage(one("[data-list]", section));
 }
 
@@ -82,7 +81,8 @@ async function invite(form) {
   } else if (refused.length) {
     const list = document.createElement("ul");
     list.append(...refused.map((item) => line("li", `${item.email}: ${reason(item)}`)));
-    place.append(line("p", say("invited: refused", { count, refused: refused.length })), list);
+    const key = count === 1 ? "invited: one, refused" : "invited: refused";
+    place.append(line("p", say(key, { count, refused: refused.length })), list);
     one("textarea", form).focus();
   } else {
     form.closest("dialog")?.close();
@@ -123,29 +123,40 @@ function concerned(rows, { dataset }) {
   return facts.filter(({ id, acts }) => id !== client.user.id && acts.includes(dataset.bulkAct));
 }
 
+const UNDO = { "make admin": "make member", "make member": "make admin", deactivate: "activate" };
+
 async function actOnPicked(button) {
-  const section = button.closest("section");
-  const [list, people] = [one("[data-list]", section), concerned(picked(section), button)];
-  const names = people.map(({ name }) => name).join(", ");
-  const question = say("several: sure", { what: button.textContent, count: people.length });
-  if (!(await confirmed(button, question, names))) return;
-  const failed = [];
-  list.kept = new Set(); // who stays picked
+  const act = button.dataset.bulkAct;
+  const people = concerned(picked(button.closest("section")), button);
+  const [several, names] = [people.length > 1, people.map(({ name }) => name).join(", ")];
+  const values = several ? { count: people.length } : people[0];
+  const [sure, then] = ["sure", "then"].map((part) => say(`${act}: ${part}${several ? ", several" : ""}`, values));
+  const declined = ACTS[act].ask && !(await confirmed(button, sure, several ? `${names}. ${then}` : then));
+  if (!declined) await actOnAll(button, act, people);
+}
+
+/* Act on these one after another, say what came of it, and offer to undo it. */
+async function actOnAll(button, act, people, said = `${act}: done`) {
+  const failed = new Map();
+  const list = one("[data-list]", button.closest("section") ?? one("[data-tab=everyone]"));
   const error = await attempt(button, async () => {
     for (const facts of people) {
       try {
-        await perform(facts, ACTS[button.dataset.bulkAct].call(facts.id, facts));
+        await perform(facts, ACTS[act].call(facts.id, facts));
       } catch (error) {
-        failed.push(`${facts.name} (${problem(error).replace(/\.$/, "")})`);
-        list.kept.add(facts.id);
+        failed.set(facts.id, `${facts.name} (${problem(error).replace(/\.$/, "")})`);
       }
     }
+    list.kept = new Set(failed.keys()); // who stays picked
     if (mayStay()) await loadAll();
   });
   if (error || !mayStay()) return;
-  const count = people.length - failed.length;
-  if (failed.length) announce(say("several: failed", { count, names: failed.join(", ") }), "bad");
-  else announce(say("several: done", { count }));
+  const done = people.filter(({ id }) => !failed.has(id));
+  if (failed.size) announce(say("several: failed", { count: done.length, names: [...failed.values()].join(", ") }), "bad");
+  else if (done.length > 1) announce(say(`${said}, several`, { count: done.length }));
+  else announce(say(said, done[0]));
+  const undo = UNDO[act] && said !== "undone" && done.length;
+  if (undo) offer(say("undo"), (undoing) => actOnAll(undoing, UNDO[act], done, "undone"));
   one("main h1").focus();
 }
 
@@ -168,6 +179,7 @@ export function cell(value) {
   return `"${text.replaceAll('"', '""')}"`;
 }
 
+export const BOM = "\ufeff"; // by which Excel knows UTF-8
 const COLUMNS = ["email", "first_name", "last_name", "role", "status", "last_sign_in_at", "created_at"];
 
 async function whole(path) {
@@ -184,14 +196,14 @@ async function save() {
   const rows = people.map((item) => ({ ...item, status: item.is_active ? "active" : "deactivated" }));
   rows.push(...(await whole("/invitations")).filter(({ status }) => status !== "accepted"));
   const lines = rows.map((row) => COLUMNS.map((name) => cell(row[name])).join(","));
-  download("people.csv", "text/csv", [COLUMNS.join(","), ...lines].join("\r\n"));
+  download("people.csv", "text/csv", BOM + [COLUMNS.join(","), ...lines].join("\r\n"));
 }
 
 /* ---- The company's name ---- */
 
 async function drawName(form) {
   const { name } = await call("GET", "/account");
-  form.elements.name.value = name;
+  form.elements.name.value = form.elements.name.defaultValue = name;
   sessionStorage.setItem("company", name);
   for (const place of all("[data-company]")) place.textContent = name;
 }
@@ -223,6 +235,7 @@ document.addEventListener("click", ({ target }) => {
   const control = target.closest("button, a[data-filters]");
   if (!control) return;
   if ("filters" in control.dataset) setFilters(control);
+  if ("moreFilters" in control.dataset) control.ariaExpanded = String(control.ariaExpanded !== "true");
   if ("csv" in control.dataset) attempt(control, save);
   if ("invite" in control.dataset) openInvitation();
   if ("close" in control.dataset) control.closest("dialog").close();

@@ -1,0 +1,140 @@
+"""docs/install.md with containers, followed on a fresh machine with Debian's Docker.
+
+In the internet's place are: stand-ins for the images, `certbot`, a mail server on the host, and
+/etc/hosts for DNS. The program `editor` fills in what the operator would.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.machines.conftest import DOMAIN, Site, put_code
+from tests.machines.guide import blocks, section, steps
+from tests.machines.images import build_images
+from tests.machines.machine import Terminal, fresh_debian
+from tests.machines.people import (
+    ACCOUNT,
+    ADA,
+    APT,
+    Load,
+    enter_back_office,
+    is_up,
+    log_in,
+    sign_up,
+)
+from tests.servers import wait_until
+
+pytestmark = pytest.mark.machines
+
+# What a Docker daemon may do, a machine of nspawn may not by default.
+DOCKER = ["--capability=all", "--system-call-filter=@keyring bpf"]
+if Path("/sys/fs/cgroup/memory").exists():
+    DOCKER.append("--bind=/sys/fs/cgroup:/cgroup1")
+# Of version 1, from the host, where those of version 2 limit nothing. The daemon's mounts are its
+# own then, so containerd has to be, too.
+CGROUPS = """[Service]
+BindPaths=-/cgroup1:/sys/fs/cgroup:rbind
+ExecStart=
+ExecStart=/usr/sbin/dockerd -H fd://
+"""
+GUIDE = "One machine with containers"
+EDITOR = """#!/bin/sh
+sed -i "s#^EMAIL_URL=.*#EMAIL_URL={mailbox}#; s#<no-reply@example.com>#<no-reply@{domain}>#" "$1"
+echo RATE_LIMIT_CREDENTIAL=1000 >> "$1"  # the tests log in more often than people do
+"""
+
+
+@pytest.fixture(scope="module")
+def site(new_machine, folder):
+    machine = new_machine("docker1", *DOCKER, release="trixie")
+    machine.write("/etc/systemd/system/docker.service.d/cgroups.conf", CGROUPS)
+    machine.run("systemctl mask containerd")
+    site, root = Site(machine), Terminal(machine)
+    root.type("apt-get update")
+    root.type("apt-get install docker.io docker-compose certbot", APT)
+    build_images(machine, fresh_debian("trixie", folder))
+    put_code(machine, "/srv/consulting")
+    machine.write("/usr/bin/editor", EDITOR.format(mailbox=site.mailbox.url, domain=DOMAIN))
+    machine.run("chmod 755 /usr/bin/editor")
+    root.type("cd /srv/consulting/deploy")
+    guide = steps("install", GUIDE)
+    for number in (1, 2, 3, 4, 5, 6):
+        root.type(guide[number][0])
+    root.type(guide[7][0], *ACCOUNT)
+    site.root = root
+    return site
+
+
+def test_people_sign_up_and_in(site):
+    browser = sign_up(site, ADA)
+
+    assert browser.get("/auth/me").json()["email"] == ADA["email"]
+    assert browser.post("/auth/refresh").status_code == 200
+    enter_back_office(site)
+
+
+def test_status_is_ok(site):
+    said = site.root.type("docker compose run --rm setup python manage.py status")
+
+    assert not re.search("degraded|down", said), said
+
+
+def test_certificate_is_renewed(site):
+    site.machine.run("certbot renew")
+
+    wait_until(lambda: is_up(site), 30)  # with that certificate alone
+
+
+def test_upgrade_refuses_no_client(site):
+    """Until the new processes serve, nginx says so itself."""
+    with (site.machine.root / "srv/consulting/config/__init__.py").open("a") as changed:
+        changed.write("# another image\n")
+    before = site.machine.run("docker inspect deploy-web-1 --format {{.Image}}")
+    browser = site.browser()
+    log_in(browser, ADA)
+
+    with Load(browser) as load:
+        site.root.type(steps("install", GUIDE)[9][0])
+        wait_until(lambda: is_up(site), 30)
+
+    assert site.machine.run("docker inspect deploy-web-1 --format {{.Image}}") != before
+    assert load.answers.keys() <= {200, 503}, load.answers
+
+
+def test_backup_is_restored(site):
+    later = ADA | {"email": "eve@example.com"}
+    site.root.type(steps("install", GUIDE)[8][0])
+    sign_up(site, later)
+    restore = blocks(section("operations", "Restore"))[2]
+
+    site.root.type(re.sub(r"consulting-[\d-]+\.dump", "consulting-$(date +%F).dump", restore))
+    site.root.type("docker compose start web mail")
+
+    wait_until(lambda: is_up(site), 30)
+    assert log_in(site.browser(), ADA).status_code == 200
+    assert log_in(site.browser(), later).status_code == 401
+
+
+LIMITS = """
+from signin.capacity import count_hash_slots, read_cgroups
+limits = [*read_cgroups("memory.max"), *read_cgroups("memory.limit_in_bytes")]
+quotas = [*read_cgroups("cpu.max"), *read_cgroups("cpu.cfs_quota_us", "cpu.cfs_period_us")]
+print(min(limits), [200000, 100000] in quotas, count_hash_slots(1, 32))
+"""
+
+
+def test_container_knows_its_cores_and_memory(site):
+    image = yaml.safe_load(Path("deploy/compose.yaml").read_text())["services"]["web"]["image"]
+    run = f"docker run --rm --memory 384m --cpus 2 {image} python -c '{LIMITS}'"
+
+    assert site.machine.run(run).split() == [f"[{384 * 1024**2}]", "True", "2"]
+
+
+def test_everything_comes_back_after_a_reboot(site):
+    site.machine.stop()
+    site.machine.boot()
+
+    wait_until(lambda: is_up(site), 60)
+    assert log_in(site.browser(), ADA).status_code == 200

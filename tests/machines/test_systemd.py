@@ -1,0 +1,192 @@
+"""docs/install.md with systemd, as an operator follows it on a fresh machine, and what comes after.
+
+The tests follow one another on one machine. In the internet's place are: `certbot`, which makes a
+certificate on the spot; a mail server on the host; and /etc/hosts for DNS.
+"""
+
+import re
+import time
+
+import pytest
+
+from tests.machines.conftest import DOMAIN, Site, put_code
+from tests.machines.guide import blocks, section, steps
+from tests.machines.machine import Terminal
+from tests.machines.people import ACCOUNT, ADA, APT, Load, enter_back_office, is_up, log_in, sign_up
+from tests.servers import wait_until
+
+pytestmark = pytest.mark.machines
+
+OWNER, SERVICE = "the owner's password", "the service's"
+UNITS = "consulting.socket consulting consulting-mail consulting-backup.timer"
+UNITS += " nginx postgresql redis-server"
+# What the operator types where a command asks.
+ROLE = [("new role:", OWNER), ("again:", OWNER), ("new role:", SERVICE), ("again:", SERVICE)]
+MIGRATE = ("Password of the owner:", OWNER)
+CHANGES = {
+    "db.example.com": "127.0.0.1",
+    "redis.example.com": "127.0.0.1",
+    "api.example.com": DOMAIN,
+    "app.example.com": DOMAIN,
+    "no-reply@example.com": f"no-reply@{DOMAIN}",
+    f"CORS_ALLOWED_ORIGINS=https://{DOMAIN}\n": "",
+    "PASSKEYS_RP_ID=example.com": f"PASSKEYS_RP_ID={DOMAIN}",
+}
+
+
+def fill_in(site):
+    """Edit the settings, as step 7 tells the operator to."""
+    path = site.machine.root / "etc/consulting/environment"
+    text = path.read_text()
+    text = text.replace("smtp+tls://user:password@mail.example.com:587", site.mailbox.url)
+    for old, new in CHANGES.items():
+        assert old in text
+        text = text.replace(old, new)
+    while (before := "replace-this-by-what-openssl-rand-base64-48-gives-you") in text:
+        made = site.machine.run("openssl rand -base64 48").strip()
+        text = text.replace(before, made, 1)
+    # The tests log in more often than people do.
+    path.write_text(f"{text}RATE_LIMIT_CREDENTIAL=1000\n")
+
+
+def install(machine):
+    """The service, by the guide's steps."""
+    guide = steps("install", "One machine with systemd")
+    site, root = Site(machine), Terminal(machine)
+    root.type("apt-get update")
+    root.type(guide[1][0], APT)
+    put_code(machine, "/srv/releases/2.0.0")
+    root.type(guide[2][0])
+    root.type(guide[3][0])
+    postgres = Terminal(machine)
+    postgres.type("runuser -u postgres -- bash")
+    postgres.type(guide[4][0], *ROLE)
+    root.type(guide[5][0])
+    root.type(guide[6][0])
+    fill_in(site)
+    pgpass = guide[7][0].replace("service:password", f"service:{SERVICE}")
+    (machine.root / "etc/consulting/pgpass").write_text(pgpass)
+    operator = Terminal(machine)
+    operator.type(guide[8][0])
+    operator.type(guide[8][1], MIGRATE)
+    operator.type(guide[9][0], *ACCOUNT)
+    root.type(guide[10][0])
+    return site
+
+
+@pytest.fixture(scope="module")
+def site(new_machine):
+    return install(new_machine("web1"))
+
+
+def test_it_answers(site):
+    assert site.health().json()["status"] == "ok"
+
+
+def test_user_signs_up_and_in_through_nginx(site):
+    browser = sign_up(site, ADA)
+
+    assert browser.get("/auth/me").json()["email"] == ADA["email"]
+    assert browser.post("/auth/refresh").status_code == 200  # by its cookie
+    assert "text/html" in browser.get("/login").headers["Content-Type"]
+
+
+def test_operator_adds_an_app_and_enters_the_back_office(site):
+    enter_back_office(site)
+
+
+def operators_shell(site):
+    terminal = Terminal(site.machine)
+    terminal.type(steps("install", "One machine with systemd")[8][0])
+    return terminal
+
+
+def test_status_is_ok(site):
+    said = operators_shell(site).type(".venv/bin/python manage.py status")
+
+    assert not re.search("degraded|down", said), said
+
+
+def test_certificate_is_renewed(site):
+    live = site.machine.root / "etc/letsencrypt/live" / DOMAIN / "fullchain.pem"
+    before = live.read_text()
+
+    site.machine.run("certbot renew")
+
+    assert live.read_text() != before
+    wait_until(lambda: is_up(site), 30)  # with that certificate alone
+
+
+def main_pid(site, unit):
+    return site.machine.run(f"systemctl show --property MainPID --value '{unit}'").strip()
+
+
+@pytest.mark.parametrize(
+    "unit", ["consulting", "consulting-mail", "nginx", "postgresql@*", "redis-server"]
+)
+def test_killed_part_comes_back(site, unit):
+    before = main_pid(site, unit)
+
+    site.machine.run(f"systemctl kill --kill-whom main --signal KILL '{unit}'")
+
+    wait_until(lambda: main_pid(site, unit) not in {"0", before}, 30)
+    wait_until(lambda: is_up(site), 30)
+
+
+def test_backup_is_restored(site):
+    """What came after it is gone, and users log in again."""
+    in_backup, later = ADA | {"email": "bob@example.com"}, ADA | {"email": "eve@example.com"}
+    browser = sign_up(site, in_backup)
+    site.machine.run("systemctl start consulting-backup")
+    sign_up(site, later)
+    of_postgres, of_operator = blocks(section("operations", "Restore"))[:2]
+    services = "consulting.socket consulting consulting-mail"
+
+    site.machine.run(f"systemctl stop {services}")
+    postgres, operator = Terminal(site.machine), operators_shell(site)
+    postgres.type("runuser -u postgres -- bash")
+    postgres.type(of_postgres)
+    operator.type("dump=$(ls -d /var/lib/consulting/backups/*.dump | tail -n 1)")
+    operator.type(of_operator, MIGRATE)
+    site.machine.run(f"systemctl start {services}")
+
+    assert browser.get("/auth/me").status_code == 401
+    assert log_in(browser, in_backup).status_code == 200
+    assert log_in(site.browser(), later).status_code == 401
+
+
+def test_upgrade_and_back_lose_no_request(site):
+    """The next release is this code in another folder."""
+    put_code(site.machine, "/srv/releases/2.0.1")
+    root, operator = Terminal(site.machine), operators_shell(site)
+    install_it = steps("install", "One machine with systemd")[2][0].replace("2.0.0", "2.0.1")
+    root.type("".join(install_it.splitlines(keepends=True)[:2]))
+    (upgrade,) = blocks(section("operations", "From 2.0.0 on, host by host, and back"))
+    by_operator, by_root = re.split(r"^(?=ln )", upgrade, flags=re.M)
+    browser = site.browser()
+    log_in(browser, ADA)
+
+    with Load(browser) as load:
+        operator.type(by_operator, MIGRATE)
+        root.type(by_root)
+        wait_until(lambda: running_code(site) == "/srv/releases/2.0.1")
+        time.sleep(2)
+        root.type(by_root.replace("2.0.1", "2.0.0"))
+        time.sleep(2)
+
+    assert running_code(site) == "/srv/releases/2.0.0"
+    assert load.answers.keys() == {200}
+    assert load.answers[200] > 50
+
+
+def running_code(site):
+    return site.machine.run(f"readlink /proc/{main_pid(site, 'consulting')}/cwd").strip()
+
+
+def test_everything_comes_back_after_a_reboot(site):
+    site.machine.stop()
+    site.machine.boot()
+
+    wait_until(lambda: is_up(site), 30)
+    assert site.machine.run(f"systemctl is-active {UNITS}").split() == ["active"] * 7
+    assert log_in(site.browser(), ADA).status_code == 200
