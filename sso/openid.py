@@ -165,7 +165,7 @@ def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: 
             audience=client_id,
             leeway=LEEWAY,
             options={
-                "require": ["iss", "sub", "aud", "exp", "iat", "nonce"],
+                "require": ["sub", "exp", "iat", "nonce"],  # besides `iss` and `aud`
                 "enforce_minimum_key_length": True,  # RSA from 2048 bits
             },
         )

@@ -73,6 +73,9 @@ def test_closed_invitation_lets_nobody_in(browser, ada, new_user, end):
 
     assert browser.visit(email=NEW) == {"error": "not_invited"}
     assert not User.objects.filter(email=NEW).exists()
+    if end != "inviter":
+        Connection.objects.update(creates_users=True)
+        assert browser.sign_in(email=NEW).json()["user"]["role"] == "member"
 
 
 def test_uninvited_person_is_refused_where_the_connection_creates_none(browser):
