@@ -4,10 +4,12 @@ import pytest
 from django.db import IntegrityError
 from django.utils import timezone
 
-from accounts.models import Account, Connection, Identity, User
+from accounts.models import Account, Connection, Domain, Identity, User
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
-from tests.conftest import PASSWORD, bearer
+from privacy.models import Erasure
+from tests.conftest import API, PASSWORD, bearer
+from tests.privacy.conftest import finish
 from tests.sso.provider import CLIENT, SECRET
 
 pytestmark = pytest.mark.django_db
@@ -160,3 +162,14 @@ def test_staffs_company_is_not_for_its_admins(ada, as_ada, provider):
 
     assert put(ada, provider).status_code == 403
     assert as_ada.post("/account/domains", {"name": "example.com"}).status_code == 403
+
+
+def test_company_that_is_deleted_takes_all(ada, connection):
+    Identity.objects.create(connection=connection, user=ada, sub="1")
+
+    Erasure.objects.delete_company(ada.account, None)
+
+    body = {"email": "new@example.com", "challenge": "x" * 43}
+    assert API().post("/auth/sso", body).json()["url"] is None  # from this moment on
+    finish()
+    assert not any(model.objects.exists() for model in (Connection, Domain, Identity))
