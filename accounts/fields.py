@@ -27,7 +27,7 @@ class TextField(serializers.CharField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        # DRF's others look for what REFUSED_CHARACTERS finds, one character at a time.
+        # DRF's own for NUL and surrogates would repeat what REFUSED_CHARACTERS finds.
         lengths = MinLengthValidator, MaxLengthValidator
         self.validators = [rule for rule in self.validators if isinstance(rule, lengths)]
 

@@ -1,12 +1,11 @@
 """Connected apps in the admin site: clients and grants, and ending them."""
 
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from accounts.models import User
 from assistants.models import Client, Grant
 from base.admin import ReadOnlyAdmin
 
@@ -16,11 +15,8 @@ class EndsGrants(ReadOnlyAdmin):
         return request.user.has_perm("assistants.change_grant")
 
     def end_all(self, request: HttpRequest, grants: QuerySet[Grant]) -> None:
-        actor = cast(User, request.user)
         found = grants.select_related("user__account", "client")
-        self.apply_to_each(
-            request, found, lambda grant: grant.end(actor=actor), "Ended access: {}."
-        )
+        self.apply_to_each(request, found, Grant.end, "Ended access: {}.")
 
 
 @admin.register(Grant)

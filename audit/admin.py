@@ -58,7 +58,6 @@ class RecordAdmin(ReadOnlyAdmin):
         headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
         # Excel knows UTF-8 by its BOM.
         response = HttpResponse(codecs.BOM_UTF8, content_type="text/csv", headers=headers)
-        csv.writer(response).writerows(
-            [COLUMNS, *([quote_formula(value) for value in row] for row in rows)]
-        )
+        quoted = (map(quote_formula, row) for row in rows)
+        csv.writer(response).writerows([COLUMNS, *quoted])
         return response

@@ -1,10 +1,9 @@
 """Writing to the audit log: one function, one INSERT, and one log line once it is committed.
 
-Every text in a record is limited in length and made printable here.
+Every text in a record is limited in length and made printable.
 """
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -13,12 +12,10 @@ from uuid import UUID
 from django.db import transaction
 
 from audit.models import Kind, Person, Record
-from base.origin import Origin, current, printable_text
+from base.origin import LONGEST_TEXT, Origin, bounded_texts, current, printable_text
 from metrics import series
 
 logger = logging.getLogger("audit")
-
-LONGEST = 254  # characters of any text in a record
 
 
 class Subject(NamedTuple):
@@ -60,7 +57,7 @@ def record(
     claims = {"claims": origin.claims} if origin.claims else {}
     if account_id is None and not isinstance(subject, str | Subject):
         account_id = subject.account_id if subject else None
-    text = printable_text(about.name, LONGEST)
+    text = printable_text(about.name, LONGEST_TEXT)
     Record.objects.create(
         kind=kind,
         actor_id=actor.pk if actor else None,
@@ -84,18 +81,6 @@ def as_subject(subject: Person | Subject | str | None) -> Subject:
     if isinstance(subject, str) or subject is None:
         return Subject(None, subject or "")
     return Subject(subject.pk, subject.email)
-
-
-def bounded_texts(value: Any) -> Any:
-    """The value, with every text in it on one printable line. Callers validate their input; this is
-    the last line of defence."""
-    if isinstance(value, str):
-        return printable_text(value, LONGEST)
-    if isinstance(value, Mapping):
-        return {name: bounded_texts(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [bounded_texts(part) for part in value]
-    return value
 
 
 def log_event(kind: Kind, user: str, subject: str, origin: Origin) -> None:

@@ -31,7 +31,7 @@ PRIVILEGES = ["is_staff", "is_superuser", "groups", "user_permissions"]
 @admin.register(Account)
 class AccountAdmin(PanelAdmin):
     heading = "Companies"
-    list_display = ["name", "id", "created_at"]
+    list_display = ["name", "created_at"]
     search_fields = ["name"]
     readonly_fields = ["id", "created_at", "is_operators"]
     change_form_template = "backoffice/company.html"
@@ -153,22 +153,20 @@ class UserAdmin(PanelAdmin):
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         actor, users = acting_user(request), list(queryset)
         if actor in users:
-            logout(request)  # first: the message is kept in the session, for the log-in page
-        self.apply_to_each(
-            request, users, lambda user: user.sign_out(actor), "Signed {} out everywhere."
-        )
+            logout(request)  # first: the message is kept in the session, for the sign-in page
+        message = "Signed {} out everywhere."
+        self.apply_to_each(request, users, lambda user, _: user.sign_out(actor), message)
 
     def has_link_permission(self, request: HttpRequest) -> bool:
-        return acting_user(request).has_perms(
-            ["accounts.view_user", "passwords.add_passwordchange"]
-        )
+        needed = ["accounts.view_user", "passwords.add_passwordchange"]
+        return acting_user(request).has_perms(needed)
 
     @admin.action(description="Send a password link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        def send_link(user: User) -> None:
+        def send_link(user: User, actor: User) -> None:
             if not user.is_active:
                 raise APIException("deactivated users can't use a password link")
-            PasswordChange.objects.mail_to(user, actor=acting_user(request))
+            PasswordChange.objects.mail_to(user, actor)
 
         self.apply_to_each(request, queryset, send_link, "A password link is on its way to {}.")
 
@@ -177,9 +175,10 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Unlock", permissions=["change", "unlock"])
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        actor, unlock = acting_user(request), Lockout.objects.unlock
-        message = "{} can sign in again."
-        self.apply_to_each(request, queryset, lambda user: unlock(user.email, actor), message)
+        def unlock_address(user: User, actor: User) -> bool:
+            return Lockout.objects.unlock(user.email, actor)
+
+        self.apply_to_each(request, queryset, unlock_address, "{} can sign in again.")
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return acting_user(request).is_superuser
@@ -187,11 +186,9 @@ class UserAdmin(PanelAdmin):
     @admin.action(description="Remove second factors", permissions=["reset"])
     def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Other users' only: operators remove their own on the account page."""
-        actor, message = acting_user(request), "Removed the second factors of {}."
-        others = queryset.exclude(pk=actor.pk)
-        self.apply_to_each(
-            request, others, lambda user: Factors.objects.reset(user, actor), message
-        )
+        others = queryset.exclude(pk=acting_user(request).pk)
+        message = "Removed the second factors of {}."
+        self.apply_to_each(request, others, Factors.objects.reset, message)
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -203,23 +200,20 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Deactivate", permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self.change_users(
-            request, queryset, "Deactivated {} and ended all sessions.", is_active=False
-        )
+        message = "Deactivated {} and ended all sessions."
+        self.change_users(request, queryset, message, is_active=False)
 
     @admin.action(description="Activate", permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self.change_users(request, queryset, "{} can sign in again.", is_active=True)
 
-    def change_users(
-        self, request: HttpRequest, users: QuerySet[User], message: str, **change: Any
-    ) -> None:
+    def change_users(self, request: HttpRequest, users: Any, message: str, **change: Any) -> None:
         """Change users other than the caller by the API's rule."""
 
-        def change_user(user: User) -> bool:
-            if user == request.user:
+        def change_user(user: User, actor: User) -> bool:
+            if user == actor:
                 raise APIException("you can't change your own role or state here")
-            changed, revoked = user.update_role_or_active(acting_user(request), **change)
+            changed, revoked = user.update_role_or_active(actor, **change)
             if revoked:
                 text = f"Revoked open invitations from {user}: {', '.join(revoked)}."
                 messages.warning(request, text)

@@ -38,10 +38,8 @@ class ConnectionAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Switch off", permissions=["stop"])
     def stop(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
-        actor, said = acting_user(request), "Switched off: {}."
-        self.apply_to_each(request, queryset, lambda connection: connection.stop(actor), said)
+        self.apply_to_each(request, queryset, Connection.stop, "Switched off: {}.")
 
     @admin.action(description="Allow again", permissions=["stop"])
     def allow(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
-        actor, said = acting_user(request), "Allowed again: {}."
-        self.apply_to_each(request, queryset, lambda connection: connection.allow(actor), said)
+        self.apply_to_each(request, queryset, Connection.allow, "Allowed again: {}.")

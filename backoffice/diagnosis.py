@@ -26,15 +26,8 @@ def diagnose_user(user: User, panel: Panel) -> Finding:
 
     Reads at most four tables besides the panel.
     """
-    for check in [
-        check_active,
-        check_provider,
-        check_lockout,
-        check_mail_limit,
-        check_last_mail,
-        check_last_link,
-        check_invitations,
-    ]:
+    account = (check_active, check_provider, check_lockout, check_mail_limit)
+    for check in (*account, check_last_mail, check_last_link, check_invitations):
         if found := check(user, panel):
             return found
     last = user.last_sign_in_at
@@ -84,9 +77,8 @@ def check_mail_limit(user: User, panel: Panel) -> Finding | None:
         limit = kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         if budget.used > limit:
             words = f"Mail limit reached: {budget.used} {kind._meta.verbose_name} mails requested, "
-            words += (
-                f"{limit} an hour allowed. Try again after {format_minute(budget.begun_at + HOUR)}."
-            )
+            over = format_minute(budget.begun_at + HOUR)
+            words += f"{limit} an hour allowed. Try again after {over}."
             return Finding("wait", words)
     return None
 
@@ -107,9 +99,8 @@ def check_last_link(user: User, panel: Panel) -> Finding | None:
         return None
     if user.last_sign_in_at and user.last_sign_in_at > link.created_at:
         return None
-    words = (
-        f"The last password link expired unused on {format_minute(link.expires_at)}. Send another."
-    )
+    expired = format_minute(link.expires_at)
+    words = f"The last password link expired unused on {expired}. Send another."
     return Finding("wait", words, "send_password_link")
 
 

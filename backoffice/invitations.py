@@ -95,10 +95,9 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
     @admin.action(description="Send again", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        actor, message = acting_user(request), "{} will be sent again, with a new link."
-        self.apply_to_each(request, queryset, lambda it: it.resend(actor), message)
+        message = "{} will be sent again, with a new link."
+        self.apply_to_each(request, queryset, Invitation.resend, message)
 
     @admin.action(description="Revoke", permissions=["invite"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:
-        actor = acting_user(request)
-        self.apply_to_each(request, queryset, lambda it: it.revoke(actor), "{} was revoked.")
+        self.apply_to_each(request, queryset, Invitation.revoke, "{} was revoked.")

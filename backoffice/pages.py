@@ -107,6 +107,7 @@ class PanelAdmin(ReachAdmin):
             "dangers": [one for one in offered if one[0] in self.asks_first.keys() - {wanted}],
             "may_erase": self.may_erase(request, row),
             "show_save_and_add_another": False,
+            "show_save_and_continue": False,
         }
         return super().change_view(request, object_id, form_url, context)
 

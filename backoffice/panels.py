@@ -21,6 +21,7 @@ from signin.factors.models import Factors
 from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
+MOST_LISTED = 500  # of a company's users and invitations
 SIGN_INS = [Kind.LOGIN_SUCCEEDED, Kind.LOGIN_FAILED, Kind.LOGIN_LOCKED]
 SIGN_INS += [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
 
@@ -55,13 +56,15 @@ def of_user(user: User, viewer: User) -> dict[str, Any]:
 
 
 def of_account(account: Account, viewer: User) -> dict[str, Any]:
-    """The first of the company's users, open invitations and consultants."""
+    """The company's users and open invitations, MOST_LISTED of each, and the first consultants."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
-        panel["users"] = account.users.order_by("email")[:SHOWN]
+        panel["users"] = account.users.order_by("email")[:MOST_LISTED]
         panel["users_count"] = account.users.count()
     if viewer.has_perm("invitations.view_invitation"):
-        panel["invitations"] = Invitation.objects.open().filter(account=account)[:SHOWN]
+        invitations = Invitation.objects.open().filter(account=account)
+        panel["invitations"] = invitations[:MOST_LISTED]
+        panel["invitations_count"] = invitations.count()
     if viewer.has_perm("accounts.view_consultant"):
         panel["consultants"] = account.consultants.select_related("user", "manager")[:SHOWN]
         panel["consultants_count"] = account.consultants.count()

@@ -163,7 +163,7 @@ class Site(admin.AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """With STAFF_SECOND_FACTOR, only users with a second factor. They have shown it in this
         session, since setting up the first one ends all sessions begun without it."""
-        request.get_host()  # raises DisallowedHost, a 400; the log-in form asks for it itself
+        request.get_host()  # raises DisallowedHost, a 400; the sign-in form asks for it itself
         if not super().has_permission(request):
             return False
         return cast(User, request.user).has_second_factor or not settings.STAFF_SECOND_FACTOR

@@ -24,6 +24,7 @@ SHOWN = 10  # rows listed on a confirmation page
 # Form values that a confirmation page sends again: the action, and its rows.
 REPEATED = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
+Step = Callable[[Any, Any], object]
 
 
 def count_of(rows: QuerySet[Model], most: int = MOST_COUNTED) -> int:
@@ -108,14 +109,12 @@ class OfficeAdmin(admin.ModelAdmin):
         return actions
 
     def with_confirmation(self, action: Action, name: str, words: str) -> Action:
-        def confirm_first(
-            site: Any, request: HttpRequest, rows: QuerySet[Any]
-        ) -> HttpResponse | None:
+        def ask_first(site: Any, request: HttpRequest, rows: QuerySet[Any]) -> Any:
             if request.POST.get("post") == "yes":
                 return action(site, request, rows)
             return self.confirmation_page(request, rows, name, words)
 
-        return confirm_first
+        return ask_first
 
     def confirmation_page(
         self, request: HttpRequest, rows: QuerySet[Any], name: str, words: str
@@ -132,18 +131,18 @@ class OfficeAdmin(admin.ModelAdmin):
         return TemplateResponse(request, "base/confirmation.html", context)
 
     def apply_to_each(
-        self, request: HttpRequest, rows: Iterable[Any], step: Callable[[Any], Any], message: str
+        self, request: HttpRequest, rows: Iterable[Any], step: Step, message: str
     ) -> None:
         """Apply an action's step to each row, in its own transaction, and report the outcome.
 
-        A step returns False if it changed nothing. In `message`, {} stands for the rows' names;
-        each refused row gets a message with the reason.
+        A step takes the row and the acting user, and returns False if it changed nothing. In
+        `message`, {} stands for the rows' names; each refused row gets a message with the reason.
         """
         done, refused = [], []
         for row in rows:
             try:
                 with transaction.atomic():
-                    if step(row) is not False:
+                    if step(row, request.user) is not False:
                         done.append(self.heading_of(row))
             except PermissionDenied:
                 refused.append(f"{self.heading_of(row)}: only a superuser can change operators.")

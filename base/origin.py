@@ -9,12 +9,24 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-LONGEST_CLAIM = 100  # characters
+LONGEST_CLAIM, LONGEST_TEXT = 100, 254  # characters of a client's claim, and of any other text
 
 
 def printable_text(text: str, longest: int) -> str:
     """The text on one line of at most `longest` characters, without control characters."""
     return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
+
+
+def bounded_texts(value: Any) -> Any:
+    """The value, with every text in it on one printable line. Callers validate their input; this is
+    the last line of defence."""
+    if isinstance(value, str):
+        return printable_text(value, LONGEST_TEXT)
+    if isinstance(value, Mapping):
+        return {name: bounded_texts(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [bounded_texts(part) for part in value]
+    return value
 
 
 @dataclass(frozen=True, slots=True)

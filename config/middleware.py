@@ -16,7 +16,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from base.origin import Origin, current
 from metrics import series
 from signin.cookies import drop_untrusted_cookies
-from throttling.addresses import client_address
+from throttling.views import client_address
 
 logger = logging.getLogger("access")
 

@@ -210,7 +210,7 @@ PASSWORD_RULES += ["Breached"] if PASSWORD_BREACH_FILE else []
 AUTH_PASSWORD_VALIDATORS = [{"NAME": f"accounts.passwords.{rule}"} for rule in PASSWORD_RULES]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # instead of a `next` on another site
-SIMPLE_JWT = {"ALGORITHM": "RS256"}  # simplejwt's own classes are not used: see accounts.tokens
+SIMPLE_JWT = {"ALGORITHM": "RS256"}  # accounts.tokens extends simplejwt's Token and TokenBackend
 
 # ---- Cookies, CORS and what a proxy says -------------------------------------------------------
 
@@ -228,7 +228,6 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_C
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["config.parsers.ObjectParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PAGINATION_CLASS": "config.pagination.NumberedPagination",
     "EXCEPTION_HANDLER": "config.errors.exception_handler",

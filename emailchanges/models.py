@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import ClassVar, cast
 from uuid import UUID
 
-from django.conf import settings
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from rest_framework.exceptions import NotAuthenticated
@@ -19,7 +18,7 @@ from audit import trail
 from audit.models import Kind
 from base.emails import CanonicalEmailField, canonical_email
 from mail.errors import InvalidLink, LinkOfAnotherUser
-from mail.links import EmailedLink
+from mail.links import EmailedLink, UserLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from mail.words import harmless_name
@@ -82,7 +81,7 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
             )
 
 
-class EmailChange(EmailedLink):
+class EmailChange(UserLink):
     """A link that changes a user's address to `email`. It ends with the session that requested it:
     a new password also ends links that were requested with the old one."""
 
@@ -90,7 +89,6 @@ class EmailChange(EmailedLink):
     mail_name = "email_change"
     seconds_setting = "PASSWORD_CHANGE_SECONDS"
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
     old_email = CanonicalEmailField("old e-mail address", editable=False)
     token_version = models.PositiveBigIntegerField(
         null=True, editable=False, help_text="The user's at that time; empty for older rows."
@@ -99,10 +97,6 @@ class EmailChange(EmailedLink):
     class Meta:
         ordering = ["-created_at"]
         verbose_name = "e-mail change"
-
-    @property
-    def is_protected(self) -> bool:
-        return self.user.is_protected
 
     @classmethod
     def request_link(cls, user: User, email: str) -> None:
@@ -175,7 +169,7 @@ class EmailChange(EmailedLink):
         return {"old": harmless_name(self.old_email)}
 
 
-class UndoEmailChange(EmailedLink):
+class UndoEmailChange(UserLink):
     """A link that restores the address that it was mailed to. Later changes don't end it, since an
     attacker may change the address twice."""
 
@@ -184,7 +178,6 @@ class UndoEmailChange(EmailedLink):
     is_for_user = True
     ends_with_the_email = False
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
     new_email = CanonicalEmailField("new e-mail address", editable=False)
 
     LIFE: ClassVar[timedelta] = timedelta(days=7)
@@ -197,10 +190,6 @@ class UndoEmailChange(EmailedLink):
     @classmethod
     def lifetime(cls) -> timedelta:
         return cls.LIFE
-
-    @property
-    def is_protected(self) -> bool:
-        return self.user.is_protected
 
     def redeem(self) -> None:
         """Use the link up, restore the address, and end every session and all later links. Raises

@@ -5,14 +5,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailFromProvider, EmailTaken
+from accounts.fields import EmailField
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, validated_body
-from base.openapi import Raises
+from base.openapi import Raises, example
 from emailchanges.models import EmailChange, UndoEmailChange
-from emailchanges.serializers import EmailChangeSerializer
 from mail.errors import InvalidLink, LinkOfAnotherUser
-from signin.generics import PROOF_NEEDED, ProofView
-from signin.serializers import Message, TokenSerializer
+from signin.factors.serializers import ProofSerializer
+from signin.login import PROOF_NEEDED, ProofView
+from signin.serializers import ADA, Message, TokenSerializer
 from throttling.views import CredentialThrottle
+
+
+@example({"email": "ada@example.net", "password": ADA["password"]})
+class EmailChangeSerializer(ProofSerializer):
+    email = EmailField()
 
 
 class EmailChangesView(ProofView):
@@ -71,7 +77,6 @@ class UndoView(CredentialView):
         responses={204: None, 400: Raises(InvalidLink), 409: Raises(EmailFromProvider)},
     )
     def post(self, request: Request) -> Response:
-        UndoEmailChange.objects.find_by_token(
-            validated_body(TokenSerializer, request)["token"]
-        ).redeem()
+        token = validated_body(TokenSerializer, request)["token"]
+        UndoEmailChange.objects.find_by_token(token).redeem()
         return Response(status=204)

@@ -43,10 +43,7 @@ class Status(models.TextChoices):
 class InvitationQuerySet(LinkQuerySet):
     def open(self) -> Self:
         """Neither accepted nor revoked. Expired ones are open, since they can be sent again."""
-        return self.filter(used_at=None, revoked_at=None)
-
-    def live(self) -> Self:
-        return super().live().filter(revoked_at=None)
+        return self.filter(**Invitation.while_open)
 
     def in_status(self, status: str) -> Self:
         """Invitations whose `status` is this one, filtered by the database."""
@@ -161,15 +158,11 @@ def count_mail(account_id: UUID, email: str) -> None:
     Only the company's own mails count, so that admins learn nothing about mails that others asked
     for.
     """
-    to_email = MailBudget.objects.count_one(
-        f"invitations {account_id} {canonical_email(email)}", HOUR
-    )
+    name = f"invitations {account_id}"
+    to_email = MailBudget.objects.count_one(f"{name} {canonical_email(email)}", HOUR)
     if to_email > settings.MAIL_PER_ADDRESS_PER_HOUR:
         raise MailLimitReached
-    if (
-        MailBudget.objects.count_one(f"invitations {account_id}", DAY)
-        > settings.INVITATIONS_PER_DAY
-    ):
+    if MailBudget.objects.count_one(name, DAY) > settings.INVITATIONS_PER_DAY:
         raise InvitationLimitReached
 
 
@@ -190,6 +183,7 @@ class Invitation(EmailedLink):
     mail_name = "invitation"
     seconds_setting = "INVITATION_SECONDS"
     ends_with_the_email = False  # it belongs to the company
+    while_open = {"used_at": None, "revoked_at": None}
 
     account = models.ForeignKey(
         Account,
@@ -277,8 +271,9 @@ class Invitation(EmailedLink):
                 raise InvitationClosed
             self.record_step(Kind.INVITATION_REVOKED, actor)
 
-    def accept(self, first_name: str, last_name: str, password: str, language: str) -> User:
-        """Use the link up and create the user; `password` is a hash. In the caller's transaction.
+    def accept(self, **fields: object) -> User:
+        """Use the link up and create the user, who signs in with it, in the caller's transaction.
+        The fields are `first_name`, `last_name`, `language` and `password`, a hash.
 
         Raises InvalidLink, also if the inviter may no longer invite, or EmailTaken if the address
         belongs to a user of another company. If the consultant has been linked to another user
@@ -290,16 +285,12 @@ class Invitation(EmailedLink):
         if sender and not (sender.may_invite and sender.can_manage(account)):
             raise InvalidLink
         user: User = User.objects.register_user(
-            account_id=self.account_id,
-            email=self.email,
-            first_name=first_name,
-            last_name=last_name,
-            language=language,
-            password=password,
-            role=self.role,
+            account=account, email=self.email, role=self.role, **fields
         )
         if self.consultant_id:
-            free_consultants(self.account_id, self.consultant_id).update(user=user)
+            free = free_consultants(self.account_id, self.consultant_id)
+            user.consultant_id = self.consultant_id if free.update(user=user) else None
+        user.record_sign_in(Kind.INVITATION_ACCEPTED, role=user.role)
         return user
 
     def mail_was_sent(self, now: datetime) -> None:

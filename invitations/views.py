@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
@@ -14,9 +15,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailTaken, SignInAtProvider
-from accounts.generics import AdminView, Data, SignedInRequest, validated_body, validated_query
+from accounts.generics import (
+    AdminView,
+    CredentialView,
+    Data,
+    SignedInRequest,
+    validated_body,
+    validated_query,
+)
 from accounts.models import User
-from audit.models import Kind
 from base.emails import MAX_LENGTH
 from base.openapi import Raises
 from base.origin import printable_text
@@ -38,8 +45,10 @@ from invitations.serializers import (
 )
 from mail.errors import InvalidLink
 from signin.errors import FactorMustBeSetUp
-from signin.generics import LinkSignInView
+from signin.hashers import hash_slot
+from signin.login import hash_new_password, link_response
 from signin.serializers import COOKIE, AuthResponse
+from throttling.models import Lockout
 
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 
@@ -144,12 +153,8 @@ class ResendView(InvitationView):
         return Response(InvitationSerializer(invitation).data)
 
 
-class AcceptView(LinkSignInView):
+class AcceptView(CredentialView):
     """POST /invitations/accept: create the user, and sign in."""
-
-    link_class = Invitation
-    serializer_class = AcceptSerializer
-    kind = Kind.INVITATION_ACCEPTED
 
     @extend_schema(
         operation_id="acceptInvitation",
@@ -165,22 +170,17 @@ class AcceptView(LinkSignInView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        return self.sign_in_by_link(request)
-
-    def person(self, link: Invitation, data: Data) -> User:
+        data = validated_body(AcceptSerializer, request)
         names = {name: data[name] for name in ("first_name", "last_name")}
-        user = User(email=link.email, account_id=link.account_id, **names)
-        if user.must_use_provider:
-            raise SignInAtProvider(link.account.name)
-        return user
-
-    def redeem(self, link: Invitation, data: Data) -> User:
-        return link.accept(**{"language": self.language(link)} | data)
-
-    def language(self, link: Invitation) -> str:
-        """The browser's language, or the invitation's if the browser names none."""
-        asks = "HTTP_ACCEPT_LANGUAGE" in self.request.META
-        return get_language_from_request(self.request) if asks else link.language
-
-    def record(self, link: Invitation, user: User) -> None:
-        user.record_sign_in(self.kind, role=user.role)
+        asks = "HTTP_ACCEPT_LANGUAGE" in request.META
+        language = data.get("language") or (get_language_from_request(request) if asks else None)
+        with hash_slot():
+            link: Invitation = Invitation.objects.find_by_token(data["token"])
+            person = User(email=link.email, account_id=link.account_id, **names)
+            if person.must_use_provider:
+                raise SignInAtProvider(link.account.name)
+            password = hash_new_password(person, data["password"])
+            with transaction.atomic():
+                user = link.accept(password=password, language=language or link.language, **names)
+                Lockout.objects.clear(link.email)
+        return link_response(request, user)

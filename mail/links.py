@@ -27,7 +27,7 @@ class LinkQuerySet(models.QuerySet[Any]):
     def live(self) -> Self:
         """Links that can still be used. A link whose mail is not sent yet has no expiry."""
         alive = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
-        return self.filter(alive, used_at=None)
+        return self.filter(alive, **self.model.while_open)
 
     def end_all(self) -> int:
         """End every usable link; returns their number. Their waiting mails will be dropped."""
@@ -65,6 +65,7 @@ class EmailedLink(models.Model):
     per_hour: ClassVar[int | None] = None  # None: MAIL_PER_ADDRESS_PER_HOUR
     is_for_user: ClassVar[bool] = False  # mailed to a user only; its hourly limit is a separate one
     ends_with_the_email: ClassVar[bool] = True  # when the user gets another address
+    while_open: ClassVar[dict[str, None]] = {"used_at": None}  # the fields before any end
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = CanonicalEmailField("e-mail address")
@@ -84,7 +85,7 @@ class EmailedLink(models.Model):
 
     @property
     def is_protected(self) -> bool:
-        """Whether only a superuser may act on it; overridden by links of a user."""
+        """Whether only a superuser may act on it."""
         return False
 
     @property
@@ -113,7 +114,7 @@ class EmailedLink(models.Model):
         """End every open link of a user, for changes after which access to the mailbox proves
         nothing any more. In the caller's transaction; waits for links that are being used."""
         for model in EmailedLink.models_by_label().values():
-            if any(field.name == "user" for field in model._meta.fields):
+            if issubclass(model, UserLink):
                 links: Any = model._default_manager
                 links.filter(user=user_id).end_all()
 
@@ -151,3 +152,16 @@ class EmailedLink(models.Model):
     def mail_context(self) -> dict[str, object]:
         """The templates' context besides `url`, `days`, `hours` and `minutes`."""
         return {}
+
+
+class UserLink(EmailedLink):
+    """A link that belongs to a user."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_protected(self) -> bool:
+        return bool(self.user.is_protected)

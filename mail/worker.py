@@ -1,4 +1,4 @@
-"""The worker: decides on requested mails, and sends what is due."""
+"""The worker: sends mail, does other waiting work, and deletes old data."""
 
 import contextlib
 import logging
@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
+from django.apps import apps
 from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
+from django.core.management import call_command
 from django.db import DatabaseError, close_old_connections, connection
 
 from mail.heartbeat import Heartbeat
 from mail.outbox import PROBLEMS, OutgoingMail, failure_summary, retry_pause
-from mail.retention import process_backlog, prune_all
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,23 @@ def process_next(server: BaseEmailBackend, by: datetime | None = None) -> bool:
         if mail.lease():
             return mail.process(server)
     return False
+
+
+def prune_all() -> dict[str, int]:
+    """Delete what is no longer kept, in batches; returns the numbers by model."""
+    call_command("clearsessions")  # of the admin site
+    return {
+        str(model._meta.verbose_name_plural): model._default_manager.prune_expired()
+        for model in apps.get_models()
+        if hasattr(model._default_manager, "prune_expired")
+    }
+
+
+def process_backlog() -> int:
+    """Do a batch of the waiting work of each model with a `process_backlog`, besides mails; returns
+    the number of processed rows."""
+    managers = [model._default_manager for model in apps.get_models()]
+    return sum(one.process_backlog() for one in managers if hasattr(one, "process_backlog"))
 
 
 class Worker:

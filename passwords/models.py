@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import ClassVar, cast
 
-from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
 
@@ -12,7 +11,7 @@ from audit import trail
 from audit.models import Kind
 from base.origin import Origin
 from mail.errors import InvalidLink
-from mail.links import EmailedLink, LinkQuerySet
+from mail.links import LinkQuerySet, UserLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
@@ -60,7 +59,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
         return link
 
 
-class PasswordChange(EmailedLink):
+class PasswordChange(UserLink):
     """A link that sets a user's password. Only the one in the last sent mail works."""
 
     page = "change-password"
@@ -68,17 +67,11 @@ class PasswordChange(EmailedLink):
     seconds_setting = "PASSWORD_CHANGE_SECONDS"
     is_for_user = True
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
-
     objects: ClassVar = PasswordChangeQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]
         verbose_name = "password change"
-
-    @property
-    def is_protected(self) -> bool:
-        return self.user.is_protected
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
@@ -114,6 +107,7 @@ class PasswordChange(EmailedLink):
         if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink
         self.use()
-        user = User.objects.with_profile().get(pk=self.user_id)
+        user = User.objects.with_profile().select_related("account").get(pk=self.user_id)
+        user.record_sign_in(Kind.PASSWORD_CHANGED)
         OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))
         return user

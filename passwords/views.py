@@ -2,22 +2,26 @@
 
 from uuid import UUID
 
+from django.db import transaction
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.generics import AdminView, CredentialView, Data, SignedInRequest, validated_body
-from accounts.models import User
-from audit.models import Kind
-from base.openapi import Raises
+from accounts.fields import NewPasswordField, TextField
+from accounts.generics import AdminView, CredentialView, SignedInRequest, validated_body
+from base.openapi import Raises, example
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from passwords.serializers import RedeemSerializer
-from signin.errors import FACTOR_ERRORS
-from signin.generics import LinkSignInView
-from signin.serializers import COOKIE, AuthResponse, EmailSerializer, Message
+from signin.devices import device_of
+from signin.errors import FACTOR_ERRORS, SecondFactorRequired
+from signin.factors.proof import Method, Proof
+from signin.factors.serializers import ProofFields
+from signin.hashers import hash_slot
+from signin.login import check_factor, hash_new_password, link_response
+from signin.serializers import ADA, COOKIE, LINK, AuthResponse, EmailSerializer, Message
+from throttling.models import Lockout
 
 
 class PasswordChangesView(CredentialView):
@@ -56,12 +60,14 @@ class SendPasswordLinkView(AdminView):
         return Response(status=204)
 
 
-class RedeemView(LinkSignInView):
-    """POST /password-changes/redeem: set the new password, end every session, sign in."""
+@example({"token": LINK, "password": ADA["password"]})
+class RedeemSerializer(ProofFields):
+    token = TextField(max_length=512)
+    password = NewPasswordField()
 
-    link_class = PasswordChange
-    serializer_class = RedeemSerializer
-    kind = Kind.PASSWORD_CHANGED
+
+class RedeemView(CredentialView):
+    """POST /password-changes/redeem: set the new password, end every session, sign in."""
 
     @extend_schema(
         operation_id="redeemPasswordChange",
@@ -72,10 +78,17 @@ class RedeemView(LinkSignInView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        return self.sign_in_by_link(request)
-
-    def person(self, link: PasswordChange, data: Data) -> User:
-        return link.user
-
-    def redeem(self, link: PasswordChange, data: Data) -> User:
-        return link.redeem(data["password"])
+        data = validated_body(RedeemSerializer, request)
+        proof = Proof(data.get("code", ""), data.get("passkey"))
+        with hash_slot():
+            link: PasswordChange = PasswordChange.objects.find_by_token(data["token"])
+            device, has_factor = device_of(request, link.user), link.user.has_second_factor
+            password = hash_new_password(link.user, data["password"], device)
+            # Access to a mailbox is not enough for users with a second factor.
+            method = check_factor(link.user, proof, device) if has_factor else Method.PASSWORD
+            with transaction.atomic():
+                user = link.redeem(password)
+                if user.has_second_factor and not has_factor:  # set up during the hash
+                    raise SecondFactorRequired(methods=user.factors.method_names())
+                Lockout.objects.clear(link.email, device)
+        return link_response(request, user, method)

@@ -17,7 +17,7 @@ from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
 from throttling.models import Lockout
 
-# The exported fields of each row. A test checks that none that refers to a user is missing.
+# The exported fields of each row. A test names each field about a user that is left out, and why.
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
 PROFILE += ["is_superuser", "keeps_password", "created_at", "last_sign_in_at", "account_id"]
 PROFILE += ["account__name"]

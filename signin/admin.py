@@ -9,7 +9,7 @@ from signin.models import SignupLink, UnlockLink
 @admin.register(SignupLink)
 class SignupLinkAdmin(ReadOnlyAdmin):
     list_display = ["email", "created_at", "expires_at", "used_at"]
-    search_fields = ["email__startswith"]
+    search_fields = ["email"]
     exclude = ["generation"]
 
 
@@ -17,5 +17,5 @@ class SignupLinkAdmin(ReadOnlyAdmin):
 class UnlockLinkAdmin(ReadOnlyAdmin):
     list_display = ["email", "user", "locked_at", "created_at", "expires_at", "used_at"]
     list_select_related = ["user"]
-    search_fields = ["email__startswith"]
+    search_fields = ["email"]
     exclude = ["generation"]

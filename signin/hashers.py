@@ -4,7 +4,7 @@ A hash takes a core and 19 MiB for 20 ms, so many sign-ins at once would leave n
 other calls. A process computes as many hashes at a time as `signin.capacity` says, and lets some
 callers wait: with 96 threads, about as many as it serves in PATIENCE. A quarter of its threads
 stays free for other calls. Fewer than eight threads cannot spare one: all of them may wait, or a
-handful of log-ins at once would be refused.
+handful of sign-ins at once would be refused.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     """Argon2id with 19 MiB, 2 passes and 1 lane, computed by libsodium.
 
     The parameters are the first choice of OWASP's Password Storage Cheat Sheet; Django's own take
-    100 MiB and eight lanes for each log-in. The hashes have Django's form, and Django's hasher
+    100 MiB and eight lanes for each sign-in. The hashes have Django's form, and Django's hasher
     reads those that libsodium does not: Argon2i and 2d, older versions, longer salts and outputs.
     """
 

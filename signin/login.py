@@ -1,12 +1,14 @@
-"""Signing in: `POST /auth/login`, and the check that all ways to sign in with a password share.
+"""Signing in: `POST /auth/login`, and what all ways to sign in with a password share.
 
 REST, the consent page, the admin site and re-authentication call `check_credentials`. Neither the
-bytes, the headers nor the time of its refusals tell whether an address is registered.
+bytes, the headers nor the time of its refusals tell whether an address is registered. Calls that
+take an e-mailed link hash a new password by `hash_new_password`, within a `hash_slot` and before
+they use the link in a transaction, and answer with `link_response`.
 """
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
@@ -14,12 +16,15 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 
 from accounts import tokens
-from accounts.generics import CredentialView, Data, validated_body
+from accounts.generics import CredentialView, Data, ProtectedView, validated_body
 from accounts.models import User
+from accounts.passwords import check_new_password
 from accounts.serializers import USER_SERIALIZER
 from audit import trail
 from audit.models import Kind
@@ -31,17 +36,22 @@ from signin.devices import UNKNOWN_DEVICE, device_of, remember_device
 from signin.errors import (
     FACTOR_ERRORS,
     FactorMustBeSetUp,
+    FactorNeeded,
     SecondFactorRequired,
     WrongCode,
     WrongCredentials,
+    WrongPasskey,
+    WrongPassword,
 )
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from signin.factors.proof import AMR, Method, Proof
+from signin.factors.serializers import ProofSerializer
 from signin.hashers import hash_slot
 from signin.models import UnlockLink
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
+from throttling.views import CredentialThrottle
 
 
 class LoginView(CredentialView):
@@ -160,6 +170,27 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     raise WrongCode(cause=cause)
 
 
+def hash_new_password(user: User, password: str, device: str = UNKNOWN_DEVICE) -> str:
+    """The hash of a new password for the user of an e-mailed link, who may not exist yet. Raises
+    TooManyAttempts while the address is locked, and ValidationError for a password that the user
+    may not have."""
+    Lockout.objects.require_unlocked(user.email, device)
+    try:
+        check_new_password(password, user)
+    except ValidationError as error:
+        raise ValidationError({"password": error.detail}) from None
+    return make_password(password)
+
+
+def link_response(request: Request, user: User, method: Method = Method.PASSWORD) -> Response:
+    """As `session_response`, for a user who has just used an e-mailed link. Raises
+    FactorMustBeSetUp if they lack the second factor that their company requires. The link is used
+    up even so: the set-up cannot sign anyone in unnoticed."""
+    if user.factor_required and not user.has_second_factor:
+        raise FactorMustBeSetUp(enrolment=enrolment_for(user))
+    return session_response(request, user, method)
+
+
 def session_response(
     request: Request, user: User, method: Method, auth_time: int | None = None
 ) -> Response:
@@ -182,3 +213,33 @@ def token_response(
     if cookie:
         set_refresh_cookie(response, pair["refresh_token"], refresh["exp"] - refresh["iat"])
     return response
+
+
+PROOF_NEEDED = Raises(WrongPassword, *FACTOR_ERRORS)
+
+
+class ProofView(ProtectedView):
+    """A call that needs re-authentication: the password again, and the second factor if the user
+    has one. Counted in the credential tier."""
+
+    throttle_classes = [CredentialThrottle]
+    serializer_class: ClassVar[type[Serializer]] = ProofSerializer
+
+    def reauthenticate_caller(self, serializer: type[Serializer] | None = None) -> Data:
+        """Check the caller's password and factor as for a sign-in, lockout included; the body, by
+        another serializer where a view has several. Raises WrongPassword, SecondFactorRequired,
+        WrongCode or TooManyAttempts."""
+        data = validated_body(serializer or self.serializer_class, self.request)
+        shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
+        try:
+            check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
+        except WrongCredentials:
+            raise WrongPassword from None
+        return data
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer 403 instead of the 401 of a sign-in, after which the client would refresh its
+        token and send the guess again."""
+        if isinstance(exc, (FactorNeeded, WrongPasskey)):
+            exc.status_code = 403
+        return super().handle_exception(exc)

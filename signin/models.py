@@ -8,10 +8,10 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import Account, Role, User
 from audit.models import PREFIX_OPCLASS, Kind
 from mail.errors import InvalidLink
-from mail.links import EmailedLink
+from mail.links import EmailedLink, UserLink
 from mail.outbox import OutgoingMail
 from signin import devices  # noqa: F401  (a model of this app, as those of factors)
 from signin.factors import models as factors  # noqa: F401
@@ -38,8 +38,23 @@ class SignupLink(EmailedLink):
             return None
         return cls.objects.create(email=mail.email, language=mail.language)
 
+    def redeem(self, account_name: str, **fields: object) -> User:
+        """Use the link up and create the company and its admin, in the caller's transaction;
+        `password` in the fields is a hash. Raises InvalidLink or EmailTaken."""
+        self.use()
+        account = Account.objects.create(name=account_name)
+        user: User = User.objects.register_user(
+            account=account,
+            email=self.email,
+            language=self.language,
+            role=Role.ADMIN,
+            **fields,
+        )
+        user.record_sign_in(Kind.SIGNUP_COMPLETED)
+        return user
 
-class UnlockLink(EmailedLink):
+
+class UnlockLink(UserLink):
     """An unlock link, mailed to the owner of an address that unknown devices have locked."""
 
     page = "unlock"
@@ -48,17 +63,12 @@ class UnlockLink(EmailedLink):
     per_hour = 1
     is_for_user = True
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
     network = models.CharField(max_length=60, blank=True, editable=False)
     locked_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ["-created_at"]
         verbose_name = "unlock link"
-
-    @property
-    def is_protected(self) -> bool:
-        return self.user.is_protected
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":

@@ -15,9 +15,8 @@ from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
 from accounts.errors import EmailTaken
-from accounts.generics import CredentialView, Data, ProtectedView, SignedInRequest, validated_body
-from accounts.models import Account, Role, User
-from audit.models import Kind
+from accounts.generics import CredentialView, ProtectedView, SignedInRequest, validated_body
+from accounts.models import Account, User
 from base.openapi import Raises, sets_cookie
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
@@ -25,8 +24,8 @@ from signin.cookies import NAME, clear_refresh_cookie
 from signin.devices import Device, device_of, remember_device
 from signin.errors import InvalidRefreshToken
 from signin.factors.proof import amr_still
-from signin.generics import LinkSignInView
-from signin.login import token_response
+from signin.hashers import hash_slot
+from signin.login import hash_new_password, link_response, token_response
 from signin.models import SignupLink, UnlockLink
 from signin.serializers import (
     CLEARED,
@@ -62,12 +61,8 @@ class SignupView(CredentialView):
         return Response(Message({"message": message}).data)
 
 
-class CompleteSignupView(LinkSignInView):
+class CompleteSignupView(CredentialView):
     """POST /auth/complete-signup and /auth/register: create the company and its admin."""
-
-    link_class = SignupLink
-    serializer_class = CompleteSignupSerializer
-    kind = Kind.SIGNUP_COMPLETED
 
     @extend_schema(
         summary="Complete a sign-up",
@@ -78,23 +73,17 @@ class CompleteSignupView(LinkSignInView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        return self.sign_in_by_link(request)
-
-    def person(self, link: SignupLink, data: Data) -> User:
-        company = Account(name=data["account_name"])
+        data = validated_body(CompleteSignupSerializer, request)
         names = {name: data[name] for name in ("first_name", "last_name")}
-        return User(email=link.email, account=company, **names)
-
-    def redeem(self, link: SignupLink, data: Data) -> User:
-        link.use()
-        user: User = User.objects.register_user(
-            account=Account.objects.create(name=data.pop("account_name")),
-            email=link.email,
-            language=link.language,
-            role=Role.ADMIN,
-            **data,
-        )
-        return user
+        with hash_slot():
+            link: SignupLink = SignupLink.objects.find_by_token(data["token"])
+            company = Account(name=data["account_name"])
+            person = User(email=link.email, account=company, **names)
+            password = hash_new_password(person, data["password"])
+            with transaction.atomic():
+                user = link.redeem(company.name, password=password, **names)
+                Lockout.objects.clear(link.email)
+        return link_response(request, user)
 
 
 class RefreshView(CredentialView):
@@ -158,9 +147,8 @@ class UnlockView(CredentialView):
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
     )
     def post(self, request: Request) -> Response:
-        link: UnlockLink = UnlockLink.objects.find_by_token(
-            validated_body(TokenSerializer, request)["token"]
-        )
+        token = validated_body(TokenSerializer, request)["token"]
+        link: UnlockLink = UnlockLink.objects.find_by_token(token)
         with transaction.atomic():
             user = link.redeem()
         response = Response(status=204)

@@ -36,7 +36,7 @@ from accounts.serializers import ADA_RESPONSE
 from base.openapi import Raises, example
 from signin.errors import FACTOR_ERRORS, WrongPassword
 from signin.factors.serializers import ProofSerializer
-from signin.generics import ProofView
+from signin.login import ProofView
 from signin.serializers import ADA
 from sso import openid
 from sso.errors import RecordNotFound, UnusableProvider

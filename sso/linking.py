@@ -77,7 +77,6 @@ def add_user(connection: Connection, person: Person, language: str) -> User:
     try:
         if invitation:
             user: User = invitation.accept(**fields)
-            trail.record(Kind.INVITATION_ACCEPTED, actor=user, role=user.role)
             return user
         if not connection.creates_users:
             raise NotInvited

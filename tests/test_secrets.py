@@ -72,7 +72,7 @@ def code(ada):
 
 def refresh_token(ada):
     client = assistant()
-    token = redeem(API(), client, grant_of(ada, client).code).json()["refresh_token"]
+    token = redeem(API(), client, grant_of(ada, client).authorization_code).json()["refresh_token"]
     return lambda: refresh(API(), client, token).status_code == 200
 
 

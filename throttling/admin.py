@@ -1,12 +1,11 @@
 """Lockouts in the admin site."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
-from audit import trail
 from base.admin import ReadOnlyAdmin
 from throttling.models import Lockout
 
@@ -55,8 +54,4 @@ class LockoutAdmin(ReadOnlyAdmin):
     @admin.action(description="Unlock", permissions=["clear"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:
         emails = dict.fromkeys(queryset.values_list("email", flat=True))
-        actor = cast(trail.Actor, request.user)
-        message = "{} can sign in again."
-        self.apply_to_each(
-            request, emails, lambda email: Lockout.objects.unlock(email, actor), message
-        )
+        self.apply_to_each(request, emails, Lockout.objects.unlock, "{} can sign in again.")

@@ -87,7 +87,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         locked = self.locked().filter(email=email, device=device)
         with transaction.atomic():
             locked.update(refusals=F("refusals") + 1)
-            if locked.filter(met=False).update(met=True):
+            if locked.filter(refusal_recorded=False).update(refusal_recorded=True):
                 trail.record(Kind.LOGIN_LOCKED, subject=email)
         raise TooManyAttempts
 
@@ -124,7 +124,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return self.locked()[:MOST_LOCKS_COUNTED].count()
 
     def prune_expired(self) -> int:
-        """Delete the records without meaning: no failure for 24 hours, and no lock. How many."""
+        """Delete records without a lock, and without a failure for 24 hours; their number."""
         now = timezone.now()
         return delete_in_batches(self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER))
 
@@ -137,8 +137,8 @@ class Lockout(models.Model):
     failures = models.PositiveIntegerField()
     failed_at = models.DateTimeField(db_index=True)
     locked_until = models.DateTimeField(null=True)
-    met = models.BooleanField(
-        default=False, help_text="Whether a call was refused during this lockout."
+    refusal_recorded = models.BooleanField(
+        default=False, db_column="met", help_text="In the audit log, during this lockout."
     )
     refusals = models.PositiveIntegerField(
         default=0, help_text="Calls refused by lockouts since the user last signed in."

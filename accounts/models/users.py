@@ -165,10 +165,8 @@ class UserFinder:
             cursor.execute(self.sql, values)
             row = cursor.fetchone()
         # Also built for an unknown address, so that it takes as long as a registered one.
-        found, count = (
-            row or [None] * (len(self.column_names) + len(self.more)),
-            len(self.column_names),
-        )
+        count = len(self.column_names)
+        found = row or [None] * (count + len(self.more))
         user = User.from_db(DEFAULT_DB_ALIAS, self.column_names, found[:count])
         vars(user).update(zip(self.more, found[count:], strict=True))
         return user if row else None
@@ -201,12 +199,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
     # The user of a canonical address.
-    find_by_email = UserFinder(
-        "person.email = %(email)s",
-        factor_required="""(SELECT second_factor = 'required' FROM accounts_account
-            WHERE id = person.account_id)""",
-        must_use_provider=MUST_USE_PROVIDER,
-    )
+    find_by_email = UserFinder("person.email = %(email)s", must_use_provider=MUST_USE_PROVIDER)
     # The active user of a valid token; None if their sessions were ended since it was issued.
     find_by_token = UserFinder(OF_SESSION, must_use_provider=MUST_USE_PROVIDER)
     # The same, and whether their address is `is_locked` at the time `now`.
@@ -236,9 +229,11 @@ class UserManager(BaseUserManager["User"], QueryManager):
         In the caller's transaction. Raises EmailTaken; the unique index decides races.
         """
         try:
-            return self.create(**fields)
+            user: User = self.create(**fields)
         except IntegrityError:
             raise EmailTaken from None
+        user.consultant_id, user.is_manager = None, False
+        return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
         """An operator, in the operators' company unless another one is given."""
@@ -340,12 +335,10 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Whether the user manages at least one consultant."""
         return Consultant.objects.filter(manager=self.pk).exists()
 
-    @cached_property
+    @property
     def factor_required(self) -> bool:
         """Whether the user's company requires a second factor."""
-        return Account.objects.filter(
-            pk=self.account_id, second_factor=SecondFactor.REQUIRED
-        ).exists()
+        return bool(self.account.second_factor == SecondFactor.REQUIRED)
 
     @cached_property
     def must_use_provider(self) -> bool:

@@ -1,4 +1,4 @@
-"""Second factors on pages with plain forms: the consent page and the admin site's log-in.
+"""Second factors on pages with plain forms: the consent page and the admin site's sign-in.
 
 The first page takes address and password, the second one the code. Nothing is stored in between:
 the second page sends both again, encrypted, and everything is checked at once.

@@ -41,7 +41,7 @@ from signin.errors import (
 )
 from signin.factors import totp
 from signin.factors.enrolment import ENROLMENT, EnrolmentAuthentication
-from signin.factors.models import AuthenticatorApp, Factors, Passkey, RecoveryCode
+from signin.factors.models import Factors, RecoveryCode
 from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import (
@@ -57,8 +57,7 @@ from signin.factors.serializers import (
     RenameSerializer,
     TotpResponse,
 )
-from signin.generics import PROOF_NEEDED, ProofView
-from signin.login import session_response
+from signin.login import PROOF_NEEDED, ProofView, session_response
 from signin.serializers import COOKIE, AuthResponse
 from throttling.models import Lockout
 from throttling.views import CountedView
@@ -94,7 +93,7 @@ class PasskeysOnly:
 
 class PasskeyOptionsView(PasskeysOnly, CountedView):
     """POST /auth/passkeys/options: a challenge for the user's authenticator. Public, since there is
-    nothing to guess and each log-in page asks for one."""
+    nothing to guess and each sign-in page asks for one."""
 
     @extend_schema(
         operation_id="passkeyOptions",
@@ -130,9 +129,6 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         return session_response(request, user, Method.PASSKEY_ALONE)
 
 
-Added = AuthenticatorApp | Passkey
-
-
 class AddFactorView(ProofView):
     """Base of the four calls that add a factor. They also accept an enrolment token."""
 
@@ -144,7 +140,7 @@ class AddFactorView(ProofView):
         """An enrolment token replaces the proof."""
         return {} if self.request.auth == ENROLMENT else super().reauthenticate_caller(serializer)
 
-    def add_factor(self, add: Callable[[Factors], Added], method: Method) -> Response:
+    def add_factor(self, add: Callable[[Factors], Any], method: Method) -> Response:
         """AddedResponse with the item that `add` returns. The first factor ends all sessions, so
         the answer has a new one. An enrolment completes a sign-in: it clears the failed attempts,
         or raises TooManyAttempts."""
@@ -285,8 +281,7 @@ class RemoveView(ProofView):
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
         self.reauthenticate_caller()
-        factors = Factors(user=request.user)  # its row is read while the session is checked
-        factors.remove_factor(factor_id)
+        Factors(user=request.user).remove_factor(factor_id)
         return Response(status=204)
 
 

@@ -28,7 +28,7 @@ by_email = User.objects.find_by_email(email="ada@example.com")
 for user in (by_token, by_email):
     shown = [USER_SERIALIZER.to_representation(one) for one in (user, ada)]
     print(user == ada, user.created_at == ada.created_at, shown[0] == shown[1])
-print(bool(by_token.is_locked), bool(vars(by_email)["factor_required"]))
+print(bool(by_token.is_locked), by_email.factor_required)
 Connection.objects.create(account=ada.account, tested_at=timezone.now(), active=True, required=True)
 for email in ("ada@elsewhere.org", "ada@example.com"):
     User.objects.update(email=email)
@@ -67,8 +67,8 @@ def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
         id=str(ada.pk), token_version=ada.token_version, now=timezone.now()
     )
 
-    assert vars(before)["locked"] is False
-    assert vars(after)["locked"] is True
+    assert before.is_locked is False
+    assert after.is_locked is True
 
 
 def test_sqlite_finds_the_same(tmp_path):

@@ -9,9 +9,11 @@ from django.core.exceptions import SuspiciousOperation
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from accounts.models import User
+from accounts.models import Account, User
 from audit.models import Record
+from invitations.models import Invitation
 from mail.outbox import OutgoingMail
+from signin.models import SignupLink
 
 pytestmark = pytest.mark.django_db
 
@@ -119,3 +121,36 @@ def test_autocomplete_filters_by_no_column(operator, ada):
 
     assert ada.account.name in plain.content.decode()
     assert operator.get(f"{url}&name__startswith=x").content == plain.content
+
+
+@pytest.mark.parametrize("model", [SignupLink, OutgoingMail])
+def test_links_and_mails_are_found_by_any_part_of_the_address(model, client):
+    client.force_login(User.objects.create_superuser("boss@example.com", None))
+    kind = {"kind": "signin.signuplink"} if model is OutgoingMail else {}
+    row = model.objects.create(email="grace@hopper.example", **kind)
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+
+    found = client.get(reverse(f"{name}_changelist"), {"q": "hopper"})
+    page = client.get(reverse(f"{name}_change", args=[row.pk]))
+
+    assert "grace@hopper.example" in found.content.decode()
+    if model is OutgoingMail:
+        assert "Sign-up link" in page.content.decode()
+        assert "/admin/accounts/user/?q=grace%40hopper.example" in page.content.decode()
+
+
+def test_company_page_lists_everybody(client):
+    boss = User.objects.create_superuser("boss@example.com", None)
+    client.force_login(boss)
+    company = Account.objects.create(name="Analytical Engines")
+    for number in range(12):
+        User.objects.create_user(f"user{number}@example.com", account=company)
+        Invitation.objects.invite(boss, f"invited{number}@example.com")
+
+    page = client.get(reverse("admin:accounts_account_change", args=[company.pk])).content.decode()
+    own = client.get(reverse("admin:accounts_account_change", args=[boss.account_id]))
+
+    assert all(f"user{number}@example.com" in page for number in range(12))
+    assert all(f"invited{number}@example.com" in own.content.decode() for number in range(12))
+    assert "12 in total" in own.content.decode()
+    assert "Save and continue editing" not in page

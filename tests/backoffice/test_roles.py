@@ -9,14 +9,14 @@ from django.urls import reverse
 
 from accounts.models import User
 from audit.models import Record
-from backoffice.management.commands.roles import FIRST_LINE, LOOKING
+from backoffice.management.commands.roles import FIRST_LINE, READ_ONLY
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 
 MODELS = list(admin.site._registry)
 ACTIONS = {  # what each may do beside looking, and taking the trail home
-    LOOKING: set(),
+    READ_ONLY: set(),
     FIRST_LINE: {
         ("User", "unlock"),
         ("User", "send_password_link"),
@@ -50,7 +50,7 @@ def page(model, what, *args):
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{what}", args=args)
 
 
-@pytest.mark.parametrize("group", [LOOKING, FIRST_LINE])
+@pytest.mark.parametrize("group", [READ_ONLY, FIRST_LINE])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_support_groups_see_everything_and_save_nothing(groups, bob, group, model):
     request = RequestFactory().get("/")
@@ -64,7 +64,7 @@ def test_support_groups_see_everything_and_save_nothing(groups, bob, group, mode
         assert not site.has_change_permission(request, model())
 
 
-@pytest.mark.parametrize("group", [LOOKING, FIRST_LINE])
+@pytest.mark.parametrize("group", [READ_ONLY, FIRST_LINE])
 def test_user_actions_depend_on_the_role(groups, bob, group):
     request = RequestFactory().get("/")
     request.user = one_of(group, bob)
@@ -91,7 +91,7 @@ def test_first_line_unlocks_on_the_person_s_page(groups, ada, bob):
 def test_support_groups_cannot_unlock_an_operator(groups, bob, operator):
     Lockout.objects.record_failure("op@example.com")
     root = User.objects.get(email="op@example.com")
-    for group in (LOOKING, FIRST_LINE):
+    for group in (READ_ONLY, FIRST_LINE):
         browser = browser_of(one_of(group, bob))
         shown = browser.get(page(User, "change", root.pk)).content
         browser.post(page(User, "change", root.pk), {"_do": "unlock"})
@@ -110,10 +110,10 @@ def test_second_run_of_roles_changes_nothing(groups):
 
 
 def test_added_permission_of_a_support_group_is_removed(groups):
-    group = Group.objects.get(name=LOOKING)
+    group = Group.objects.get(name=READ_ONLY)
     before = set(group.permissions.values_list("pk", flat=True))
     group.permissions.add(Group.objects.get(name=FIRST_LINE).permissions.exclude(pk__in=before)[0])
     call_command("roles")
 
     assert set(group.permissions.values_list("pk", flat=True)) == before
-    assert Record.objects.filter(kind="admin.changed", subject=LOOKING).count() == 1
+    assert Record.objects.filter(kind="admin.changed", subject=READ_ONLY).count() == 1

@@ -230,6 +230,40 @@ def test_activity_is_filtered_by_person_and_group(people):
     people.locator("[data-tab=activity] .empty:visible").wait_for()
 
 
+def test_activity_wants_a_choice_among_several(people):
+    """Of two Booles neither is taken silently, and a name that nobody has leaves no rows."""
+    query(
+        people.site.service.environment["DATABASE_URL"],
+        "INSERT INTO accounts_user SELECT (json_populate_record(u, %s)).* FROM accounts_user u"
+        " WHERE first_name = 'Bob'",
+        json.dumps({"id": str(uuid.uuid4()), "email": "carl@example.com", "first_name": "Carl"}),
+    )
+    bob = {"email": "bob@example.com", "password": PASSWORD}
+    assert ask(people.site.service.url, "POST", "/auth/login", bob).status == 200
+    open_tab(people, "activity")
+    people.locator("#events tr").first.wait_for()
+    field = people.get_by_label("Person", exact=True)
+
+    field.fill("boole")
+    people.keyboard.press("Enter")
+    says(people, "2 people match. Choose one.")
+    assert people.locator("#events tr").count() == 0
+    assert look(people, "candidates") == []
+    people.get_by_label("What").select_option("sign_in")  # is for nobody as yet
+    settled(people)
+    assert people.locator("#events tr").count() == 0
+    people.get_by_role("button", name="Bob Boole · bob@example.com").click()
+
+    people.locator("#events").get_by_text("Bob Boole signed in.").wait_for()
+    assert people.locator("#events").get_by_text("Ada Lovelace").count() == 0
+    assert field.input_value() == "Bob Boole · bob@example.com"
+    assert not people.locator("[data-candidates]").is_visible()
+    field.fill("nobody at all")
+    people.keyboard.press("Enter")
+    says(people, "No people match your search.")
+    assert people.locator("#events tr").count() == 0
+
+
 WORDS = {"Member", "Admin", "Active", "Deactivated", "Never", "signed", "in", "Role", "Status"}
 
 

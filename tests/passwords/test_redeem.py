@@ -147,7 +147,7 @@ def test_lock_that_falls_meanwhile_undoes_all(api, bob, token, monkeypatch):
         for _ in range(5):
             Lockout.objects.record_failure(bob.email)
 
-    monkeypatch.setattr("signin.generics.check_new_password", lock)
+    monkeypatch.setattr("signin.login.check_new_password", lock)
 
     assert redeem(api, token).status_code == 429
     assert User.objects.get(pk=bob.pk).password == bob.password

@@ -8,8 +8,7 @@ from assistants.models import Client, Grant
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
-from mail.retention import process_backlog
-from mail.worker import Worker
+from mail.worker import Worker, process_backlog
 from passwords.models import PasswordChange
 from privacy.models import SETTLED, Erasure
 from signin.models import SignupLink, UnlockLink

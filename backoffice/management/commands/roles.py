@@ -13,7 +13,7 @@ from django.db import transaction
 from audit import trail
 from audit.models import Kind
 
-LOOKING = "Support: look at everything, change nothing"
+READ_ONLY = "Support (read-only)"
 FIRST_LINE = "First line"
 HELPS = {
     "throttling.change_lockout",  # unlock
@@ -27,7 +27,7 @@ def wanted_permissions() -> dict[str, set[str]]:
     """Each group's permissions, by its name: to view what the back office shows, and HELPS."""
     metas = [m._meta for m in apps.get_models() if admin.site.is_registered(m)]
     views = {f"{meta.app_label}.view_{meta.model_name}" for meta in metas}
-    return {LOOKING: views, FIRST_LINE: views | HELPS}
+    return {READ_ONLY: views, FIRST_LINE: views | HELPS}
 
 
 class Command(BaseCommand):

@@ -40,9 +40,7 @@ class Command(BaseCommand):
             account.full_clean()
             invitation.clean_fields(exclude=["account"])
         except ValidationError as error:
-            words = (
-                f"{field}: {' '.join(problems)}" for field, problems in error.message_dict.items()
-            )
+            words = (f"{field}: {' '.join(found)}" for field, found in error.message_dict.items())
             raise CommandError(" ".join(words)) from None
         if User.objects.filter(email=invitation.email).exists():
             raise CommandError(f"{invitation.email} is already registered.")

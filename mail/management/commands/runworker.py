@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from mail.heartbeat import SILENT_AFTER, Heartbeat
 from mail.outbox import SPREAD
-from mail.retention import process_backlog
-from mail.worker import Worker
+from mail.worker import Worker, process_backlog
 
 
 class Command(BaseCommand):

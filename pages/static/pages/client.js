@@ -9,7 +9,7 @@ them refreshes at a time, which saves requests. */
 const EARLY = 30_000; // milliseconds before its end at which an access token counts as old,
 const SHARE = 0.2; // or this share of its life, if that is less
 const PATIENCE = 100; // milliseconds in which another tab may hand over its session
-const BUSY = 3; // seconds: a 503 that names more is an outage, and not a burst of log-ins
+const BUSY = 3; // seconds: a 503 that names more is an outage, and not a burst of sign-ins
 const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waited for
 
 /**
@@ -294,7 +294,7 @@ export class Client extends EventTarget {
    * @param {string} path
    * @param {unknown} body
    * @param {string} [access]
-   * @param {boolean} [again] whether a burst of log-ins is waited for
+   * @param {boolean} [again] whether a burst of sign-ins is waited for
    */
   async #send(method, path, body, access, again = true) {
     const response = await fetch(this.#baseUrl + path, {
