@@ -329,6 +329,7 @@ export class Client extends EventTarget {
    * @param {unknown} body
    * @param {string} [access]
    * @param {boolean} [again] whether a burst of sign-ins is waited for
+   * @returns {Promise<any>}
    */
   async #send(method, path, body, access, again = true) {
     const response = await fetch(this.#baseUrl + path, {
