@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 OPEN = ["", "signup", "complete-signup", "login", "login/", "accept-invitation"]
-OPEN += ["forgot-password", "change-password", "docs"]
+OPEN += ["forgot-password", "change-password", "sso", "docs"]
 CONTRAST = ["color-contrast"]  # all that a dark scheme changes
 TOP = """(({y}) => -1 < y && y < 100)(
     document.getElementById("operations-auth-signUp").getBoundingClientRect())"""

@@ -12,17 +12,17 @@ const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: 
 whenShown((main) => {
   if (!one("[data-connection]", main)) return;
   one("[data-switches]", main).work = saveSwitches;
-  load().catch((error) => one("[data-connection]", main)?.isConnected && announce(problem(error), "bad"));
+  loadSetUp().catch((error) => one("[data-connection]", main)?.isConnected && announce(problem(error), "bad"));
 });
 
-async function load() {
+async function loadSetUp() {
   const place = one("[data-connection]");
   const asked = ["/account/domains?per_page=50", "/account/connection"].map((path) => call("GET", path));
   const [{ items }, connection] = await Promise.all(asked);
-  if (place.isConnected) draw(place, items, connection);
+  if (place.isConnected) drawSetUp(place, items, connection);
 }
 
-function draw(place, domains, connection) {
+function drawSetUp(place, domains, connection) {
   const done = [domains.some((domain) => domain.proved_at), connection.issuer, connection.tested_at, connection.active];
   const now = done.findIndex((step) => !step);
   all("[data-step]", place).forEach((body, n) => {
@@ -41,6 +41,7 @@ function draw(place, domains, connection) {
   const text = state ?? (begun ? "step" : "none");
   one("[data-provider-state]").textContent = say(`sso: ${text}`, { step: now + 1 });
   one("main").toggleAttribute("data-tested", Boolean(connection.tested_at));
+  for (const button of all("[data-copy-text]", place)) button.hidden = !navigator.clipboard; // without TLS
   one(".steps", place).classList.remove("awaited");
 }
 
@@ -75,17 +76,17 @@ async function saveSwitches(values) {
   const form = one("[data-switches]");
   for (const name of SWITCHES) values[name] = name in values;
   await call("PATCH", "/account/connection", values);
-  await load();
+  await loadSetUp();
   form.dispatchEvent(new CustomEvent("cancelled", { bubbles: true })); // its second step
   announce(say("saved"));
 }
 
 /* ---- Buttons ---- */
 
-async function prove(button, { id, name }) {
+async function proveDomain(button, { id, name }) {
   const error = await attempt(button, async () => {
     await call("POST", `/account/domains/${id}/prove`);
-    await load();
+    await loadSetUp();
   });
   if (error) return;
   announce(say("sso: domain proved", { name }));
@@ -96,18 +97,18 @@ async function removeDomain(button, { id, name }) {
   if (!(await confirmed(button, say("sso: remove domain", { name }), say("sso: remove domain: then")))) return;
   const error = await attempt(button, async () => {
     await call("DELETE", `/account/domains/${id}`);
-    await load();
+    await loadSetUp();
   });
   if (!error) one("[data-connection] h2").focus();
 }
 
-const test = (button) =>
+const testProvider = (button) =>
   attempt(button, async () => {
     const { url } = await call("POST", "/account/connection/test", { challenge: await makeChallenge() });
     leaveFor(url);
   });
 
-async function copy(button) {
+async function copyText(button) {
   const text = one("code", button.parentElement).textContent;
   if (!(await attempt(button, () => navigator.clipboard.writeText(text)))) announce(say("copied"));
 }
@@ -116,13 +117,13 @@ document.addEventListener("click", ({ target }) => {
   const button = target.closest("[data-connection] button");
   if (!button) return;
   const domain = button.closest("li")?.dataset;
-  if ("prove" in button.dataset) prove(button, domain);
+  if ("prove" in button.dataset) proveDomain(button, domain);
   if ("removeDomain" in button.dataset) removeDomain(button, domain);
-  if ("test" in button.dataset) test(button);
-  if ("copyText" in button.dataset) copy(button);
+  if ("test" in button.dataset) testProvider(button);
+  if ("copyText" in button.dataset) copyText(button);
 });
 document.addEventListener("done", ({ target }) => {
-  if (target.matches("[data-connection] form")) load().catch((error) => announce(problem(error), "bad"));
+  if (target.matches("[data-connection] form")) loadSetUp().catch((error) => announce(problem(error), "bad"));
 });
 addEventListener("hashchange", () => {
   if (location.hash === "#sign-in") one("[data-connection] h2")?.focus();

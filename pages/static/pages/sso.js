@@ -40,7 +40,7 @@ function showOnly(form, only) {
   if (only && focused.closest(".away")) button.focus();
 }
 
-async function leave(button) {
+async function goToProvider(button) {
   const { form } = button;
   await attempt(button, async () => {
     const found = await client.findProvider(form.elements.email.value);
@@ -54,7 +54,7 @@ document.addEventListener("change", ({ target }) => {
 });
 document.addEventListener("click", ({ target }) => {
   const button = target.closest("button");
-  if (button && "provider" in button.dataset) leave(button);
+  if (button && "provider" in button.dataset) goToProvider(button);
   if (!button || !("withPassword" in button.dataset)) return;
   showOnly(button.form, false);
   button.form.elements.password.focus();
@@ -64,7 +64,7 @@ document.addEventListener("submit", (event) => {
   if (!event.target.matches("form[data-only]")) return;
   event.preventDefault();
   event.stopPropagation();
-  leave(one("[data-provider]", event.target));
+  goToProvider(one("[data-provider]", event.target));
 }, true);
 
 /* ---- /sso: what the provider has answered ---- */
