@@ -18,8 +18,9 @@ TOP = """(({y}) => -1 < y && y < 100)(
 WIDE = "document.documentElement.scrollWidth > innerWidth"
 # A range of a word's letters is of one line alone where the word does not break. A soft hyphen ends
 # a part of one; where it is drawn, it belongs to the letter after it, which is left out.
-BROKEN = """() => [...document.querySelectorAll("main *, footer *")].flatMap((element) =>
-    [...element.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
+# What is to be copied may break anywhere.
+BROKEN = """() => [...document.querySelectorAll(":is(main, footer) :not(code)")].flatMap((one) =>
+    [...one.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
         [...text.data.matchAll(/\\p{L}+/gu)].filter((word) => {
             const range = document.createRange();
             range.setStart(text, word.index + 1);

@@ -57,7 +57,7 @@ class Company(Site):
         """Ada, an admin, and the provider, which knows her company's redirect URI."""
         self.operator()
         self.ask("UPDATE accounts_user SET is_staff = false, is_superuser = false")
-        self.ask("UPDATE accounts_account SET name = 'Nordwind'")
+        self.ask("UPDATE accounts_account SET name = 'Nordwind', is_operators = false")
         ((company,),) = self.ask("SELECT id FROM accounts_account")
         command = ["node", "provider.mjs", str(self.folder), str(self.provider_port)]
         command.append(f"{self.url}/auth/sso/{company}/callback")
