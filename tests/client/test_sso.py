@@ -61,7 +61,8 @@ class Company(Site):
         ((company,),) = self.ask("SELECT id FROM accounts_account")
         command = ["node", "provider.mjs", str(self.folder), str(self.provider_port)]
         command.append(f"{self.url}/auth/sso/{company}/callback")
-        with subprocess.Popen(command, cwd=FOLDER, stderr=subprocess.DEVNULL) as provider:
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen(command, cwd=FOLDER, **silent) as provider:
             wait_for_port(self.provider_port)
             yield self
             provider.terminate()
@@ -176,7 +177,7 @@ def test_company_sets_its_provider_up_uses_it_and_requires_it(company):
     let_bob_keep_his_password(company, page)
     page.goto("/people#sign-in")
     switch(page, "required")
-    page.goto("/login")
+    heading(page, "Sign in")  # her session began by a password
     button = offered(page, "ada@example.com")
     until(page, "document.activeElement.matches('[data-provider]')")  # the password has gone
     assert not page.locator("[name=password]").is_visible()
