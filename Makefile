@@ -1,11 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-<<<<<<< HEAD
-.PHONY: on-linux run test test-browser test-client test-deploy test-failover test-hosts lint schema settings messages texts lock wheels bench
-=======
-.PHONY: on-linux run test test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock bench
->>>>>>> 0bcd48b (Test the systemd guide on a real machine, as it stands in the file)
+.PHONY: on-linux run test test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock wheels bench
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE

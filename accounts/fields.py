@@ -1,7 +1,7 @@
 """Serializer fields: strict JSON strings, addresses, passwords, names and flags."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.conf import settings
@@ -41,16 +41,17 @@ class TextField(serializers.CharField):
 
 @extend_schema_field({"type": "string", "format": "email"})
 class EmailField(TextField):
-    """An e-mail address, as its canonical form."""
+    """An e-mail address, as its canonical form. One that no user has yet takes `new_email`."""
 
     default_error_messages = {"address": "Enter a valid email address."}
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, rule: Callable[[str], str] = canonical_email, **options: Any) -> None:
         super().__init__(min_length=3, max_length=254, **options)
+        self.rule = rule
 
     def to_internal_value(self, data: object) -> str:
         try:
-            return canonical_email(super().to_internal_value(data))
+            return self.rule(super().to_internal_value(data))
         except ValidationError:
             self.fail("address")
 

@@ -33,7 +33,7 @@ class AccountAdmin(PanelAdmin):
     heading = "Companies"
     list_display = ["name", "created_at"]
     search_fields = ["name"]
-    readonly_fields = ["id", "created_at", "is_operators"]
+    readonly_fields = ["created_at", "is_operators"]
     change_form_template = "backoffice/company.html"
 
     def panel_facts(self, request: HttpRequest, row: Account) -> dict[str, Any]:
@@ -70,9 +70,9 @@ class UserAdmin(PanelAdmin):
     list_filter = ["role", "is_active", "is_staff"]
     search_fields = ["email", "first_name", "last_name", "=account__name"]
     search_help_text = "Part of an address or name, or a company's full name."
-    fields = ["id", "email", "first_name", "last_name", "language", "account", "role"]
+    fields = ["email", "first_name", "last_name", "language", "account", "role"]
     fields += ["is_active", "created_at", *PRIVILEGES]
-    readonly_fields = ["id", "email", "account", "role", "is_active", "created_at"]
+    readonly_fields = ["email", "account", "role", "is_active", "created_at"]
     filter_horizontal = ["groups", "user_permissions"]
     actions = ["unlock", "send_password_link", "activate", "sign_out", "make_admin", "make_member"]
     actions += ["deactivate", "reset_factors"]

@@ -1,5 +1,6 @@
 """The canonical form of e-mail addresses, which is stored, compared, locked and mailed."""
 
+import re
 import unicodedata
 from typing import Any
 
@@ -12,6 +13,11 @@ MAX_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
 # Mails and pages put these into addresses to prevent links and line breaks: word joiner, zero-width
 # space, soft hyphen. An address that is copied from there contains them.
 INVISIBLE = dict.fromkeys(map(ord, "\u2060\u200b\u00ad"))
+
+# Neither a bare host nor an IP address, which may lead into our own network, nor `%` and `!`,
+# which some mail servers take for a route.
+MAILABLE = re.compile(r"[^%!]+@[^\[]+\..+")
+GMAIL = {"gmail.com", "googlemail.com"}  # ignores dots before the @
 
 validate = EmailValidator()
 
@@ -44,10 +50,19 @@ def canonical_email(value: str) -> str:
     return value
 
 
+def new_email(value: str) -> str:
+    """The canonical form of an address that no user has yet. Raises ValidationError also unless it
+    is MAILABLE; users whose address is not keep it."""
+    email = canonical_email(value)
+    if not MAILABLE.fullmatch(email):
+        raise ValidationError(validate.message, code="invalid")
+    return email
+
+
 class CanonicalEmailField(models.EmailField):
     """An EmailField that stores and looks up the canonical form, bulk operations included."""
 
-    default_validators: list[Any] = [canonical_email]  # it raises ValidationError
+    default_validators: list[Any] = [new_email]  # it raises ValidationError
 
     def get_prep_value(self, value: str | None) -> str | None:
         value = super().get_prep_value(value)
@@ -65,6 +80,8 @@ class CanonicalEmailField(models.EmailField):
 
 
 def mailbox_of(email: str) -> str:
-    """A canonical address without its tag (RFC 5233): what comes before the `+`."""
+    """A canonical address without its tag (RFC 5233): what comes before the `+`; one of Gmail's
+    without dots."""
     local, _, domain = email.rpartition("@")
-    return f"{local.partition('+')[0]}@{domain}"
+    local = local.partition("+")[0]
+    return f"{local.replace('.', '')}@gmail.com" if domain in GMAIL else f"{local}@{domain}"

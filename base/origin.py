@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Self
 
@@ -58,6 +59,14 @@ class Origin:
             name: printable_text(text, LONGEST_CLAIM) for name, text in self.claims.items() if text
         }
         return replace(self, agent=printable_text(self.agent, LONGEST_CLAIM), claims=claims)
+
+
+def network_of(address: str) -> str:
+    """The network to name to people: the /24 of an IPv4 address; IPv6 is already a /64."""
+    try:
+        return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
+    except ValueError:
+        return ""
 
 
 def command_origin() -> Origin:

@@ -142,7 +142,7 @@ def cast() -> list[Call]:
     user("redeemer@example.com")
     for tier in ("public", "credential"):
         exhaust(tier, EXHAUSTED)
-    exhaust("authenticated", f"user:{refused.pk}")
+    exhaust("authenticated", f"user:{refused.pk}:{refused.token_version}")
     access = str(tokens.issue_pair(ada)[0])
     greedy, _ = tokens.issue_pair(refused)
     login = {"email": ada.email, "password": PASSWORD}

@@ -16,7 +16,7 @@ from accounts.errors import EmailFromProvider, EmailTaken
 from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind
-from base.emails import CanonicalEmailField, canonical_email
+from base.emails import CanonicalEmailField, new_email
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from mail.links import EmailedLink, UserLink
 from mail.notices import Notice
@@ -65,7 +65,7 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
     Ends the user's sessions and all links, including those that undo an earlier change, since the
     user may have lost the old mailbox. Raises EmailTaken, or ValidationError for a bad address.
     """
-    email = canonical_email(email)
+    email = new_email(email)
     with transaction.atomic():
         user = lock_user(user.pk)
         old = str(user.email)

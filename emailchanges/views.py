@@ -7,6 +7,7 @@ from rest_framework.response import Response
 from accounts.errors import EmailFromProvider, EmailTaken
 from accounts.fields import EmailField
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, validated_body
+from base.emails import new_email
 from base.openapi import Raises, example
 from emailchanges.models import EmailChange, UndoEmailChange
 from mail.errors import InvalidLink, LinkOfAnotherUser
@@ -18,7 +19,7 @@ from throttling.views import CredentialThrottle
 
 @example({"email": "ada@example.net", "password": ADA["password"]})
 class EmailChangeSerializer(ProofSerializer):
-    email = EmailField()
+    email = EmailField(new_email)
 
 
 class EmailChangesView(ProofView):

@@ -299,7 +299,8 @@ class Invitation(EmailedLink):
     def mail_context(self) -> dict[str, object]:
         by = self.invited_by
         return {
-            "welcome": not User.objects.filter(account=self.account_id).exists(),
+            "welcome": self.role == Role.ADMIN
+            and not User.objects.filter(account=self.account_id).exists(),
             "company": harmless_name(self.account.name),
             "inviter": harmless_name(by.get_full_name() or by.email) if by else "",
         }

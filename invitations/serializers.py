@@ -15,6 +15,7 @@ from accounts.fields import (
     TextField,
 )
 from accounts.models import Role
+from base.emails import new_email
 from base.openapi import example
 from invitations.models import Status
 from signin.serializers import ADA, LINK, TokenSerializer
@@ -60,7 +61,7 @@ class InviteItemField(serializers.Field[Any, Any, Any, Any]):
 
 @example({"email": "bob@example.com", "role": "member"})
 class InviteSerializer(serializers.Serializer):
-    email = EmailField()
+    email = EmailField(new_email)
     role = OneOfField(Role.values, required=False, help_text="`member` by default.")
     consultant_id = IdField(required=False, allow_null=True)
     language = OneOfField(

@@ -1,8 +1,10 @@
 """The /invitations calls."""
 
+import re
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
@@ -172,8 +174,7 @@ class AcceptView(CredentialView):
     def post(self, request: Request) -> Response:
         data = validated_body(AcceptSerializer, request)
         names = {name: data[name] for name in ("first_name", "last_name")}
-        asks = "HTTP_ACCEPT_LANGUAGE" in request.META
-        language = data.get("language") or (get_language_from_request(request) if asks else None)
+        language = data.get("language") or language_of_browser(request)
         with hash_slot():
             link: Invitation = Invitation.objects.find_by_token(data["token"])
             person = User(email=link.email, account_id=link.account_id, **names)
@@ -184,3 +185,11 @@ class AcceptView(CredentialView):
                 user = link.accept(password=password, language=language or link.language, **names)
                 Lockout.objects.clear(link.email)
         return link_response(request, user)
+
+
+def language_of_browser(request: Request) -> str | None:
+    """The language of ours that the browser names, or None."""
+    language = get_language_from_request(request)  # the default if it names none
+    cookie = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
+    named = f"{cookie},{request.headers.get('Accept-Language', '')}"
+    return language if re.search(rf"\b{language}\b", named, re.IGNORECASE) else None

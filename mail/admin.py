@@ -1,18 +1,23 @@
 """The mail outbox in the admin site."""
 
+import contextlib
+import re
 from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.template import TemplateDoesNotExist
 from django.urls import reverse
+from django.utils import translation
 from django.utils.html import format_html
 
 from base.admin import ReadOnlyAdmin
 from mail.links import EmailedLink
+from mail.message import compose_subject
 from mail.notices import PREFIX
-from mail.outbox import OutgoingMail, State
+from mail.outbox import OutgoingMail, State, UnknownKind
 
 
 @admin.register(OutgoingMail)
@@ -21,14 +26,29 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     list_display = ["created_at", "email", "kind_label", "state", "attempts", "problem", "sent_at"]
     list_filter = ["state"]
     search_fields = ["email"]
-    fields = ["kind_label", "recipient", "state", "problem", "attempts", "language"]
-    fields += ["created_at", "due_at", "sent_at", "origin"]
-    readonly_fields = ["kind_label", "recipient"]
+    fields = ["kind_label", "subject", "recipient", "state", "reply", "problem", "attempts"]
+    fields += ["language", "created_at", "due_at", "sent_at", "origin"]
+    readonly_fields = ["kind_label", "subject", "recipient", "reply"]
     actions = ["try_again"]
 
     @admin.display(description="kind")
     def kind_label(self, mail: OutgoingMail) -> str:
         return mail.kind_name.capitalize()
+
+    def subject(self, mail: OutgoingMail) -> str:
+        """As at sending; "" once what it is made of is gone."""
+        is_notice = mail.kind.startswith(PREFIX)
+        with contextlib.suppress(UnknownKind, TemplateDoesNotExist):
+            content = mail.content_to_send() if is_notice else mail.find_link()
+            if content and (mail.context is not None or not is_notice):
+                with translation.override(mail.language):
+                    return compose_subject(content, content.mail_context())
+        return ""
+
+    @admin.display(description="mail server's reply")
+    def reply(self, mail: OutgoingMail) -> str:
+        code = re.search(r"\d{3}$", mail.problem)
+        return "accepted" if mail.state == State.SENT else code[0] if code else ""
 
     @admin.display(description="to")
     def recipient(self, mail: OutgoingMail) -> str:

@@ -62,6 +62,10 @@ def render_layout(content: EmailedLink | Notice, layout: str, context: Mapping[s
     return render_to_string(f"emails/{content.mail_name}.txt", {**context, "layout": layout})
 
 
+def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]) -> str:
+    return " ".join(render_layout(content, "subject.txt", context).split())
+
+
 def compose_mail(
     mail_id: UUID, content: EmailedLink | Notice, language: str, origin: Mapping[str, object]
 ) -> EmailMultiAlternatives:
@@ -69,7 +73,7 @@ def compose_mail(
     context = {**origin, **(link_context(content) if isinstance(content, EmailedLink) else {})}
     context |= {"links": settings.LINKS} | content.mail_context()
     with translation.override(language):
-        subject = " ".join(render_layout(content, "subject.txt", context).split())
+        subject = compose_subject(content, context)
         text = BLANK_LINES.sub("\n\n", render_layout(content, "mail.txt", context))
         context |= {"language": language, "title": subject, "preheader": inbox_preview(text)}
         html = render_layout(content, "mail.html", context)

@@ -67,7 +67,9 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
         "invitations_sent": values_of(Invitation.objects.filter(invited_by=user), INVITATION),
         "identities": values_of(identities, ["connection__issuer", "sub", "created_at"]),
         "mails": values_of(mails, MAIL),
-        "devices": values_of(Device.objects.filter(**own), ["name", "created_at", "used_at"]),
+        "devices": values_of(
+            Device.objects.filter(**own), ["name", "network", "created_at", "used_at"]
+        ),
         "locks_and_devices": values_of(Lockout.objects.filter(**mailed), LOCKOUT),
     }
 

@@ -24,7 +24,7 @@ from accounts.models import User
 from audit import trail
 from audit.models import Kind
 from base.batches import delete_in_batches
-from base.origin import current
+from base.origin import current, network_of
 from mail.message import browser_and_system
 
 NAME = "service_device"
@@ -62,6 +62,7 @@ class Device(models.Model):
     digest = models.CharField(max_length=64, unique=True, editable=False)
     token_version = models.PositiveBigIntegerField(editable=False)
     name = models.CharField(max_length=40, editable=False)  # "Firefox, Windows"
+    network = models.CharField(max_length=60, editable=False, db_default="")  # of the last sign-in
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     used_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -99,13 +100,15 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     secret, since an attacker may have planted the one that it sends ("cookie tossing")."""
     if not settings.DEVICE_LOCKOUT:
         return
-    known = read_secrets(request)
-    if not known or not Device.objects.of_browser(user, known).update(used_at=timezone.now()):
+    known, network = read_secrets(request), network_of(current.get().address)
+    sign_in = {"used_at": timezone.now(), "network": network}
+    if not known or not Device.objects.of_browser(user, known).update(**sign_in):
         known = [secrets.token_urlsafe(16), *known][:MOST_SECRETS]
         Device.objects.create(
             user=user,
             digest=hash_of_secret(known[0]),
             token_version=user.token_version,
+            network=network,
             name=", ".join(filter(None, browser_and_system(current.get().agent))),
         )
         trail.record(Kind.DEVICE_KNOWN, actor=user)

@@ -2,7 +2,6 @@
 in `factors.models`."""
 
 from datetime import timedelta
-from ipaddress import ip_network
 
 from django.conf import settings
 from django.db import models
@@ -10,6 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Account, Role, User
 from audit.models import PREFIX_OPCLASS, Kind
+from base.origin import network_of
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, UserLink
 from mail.outbox import OutgoingMail
@@ -103,11 +103,3 @@ class UnlockLink(UserLink):
             "locked_at": self.locked_at,
             "until": self.locked_at + timedelta(seconds=settings.LOCKOUT_SECONDS),
         }
-
-
-def network_of(address: str) -> str:
-    """The network to name in a mail: the /24 of an IPv4 address; IPv6 is already a /64."""
-    try:
-        return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
-    except ValueError:
-        return ""

@@ -11,6 +11,7 @@ from accounts.fields import (
     TextField,
 )
 from accounts.serializers import ADA_RESPONSE, UserResponse
+from base.emails import new_email
 from base.openapi import example, sets_cookie
 from signin.devices import Device, hash_of_secret, read_secrets
 from signin.factors.serializers import ProofFields
@@ -31,6 +32,10 @@ CLEARED = sets_cookie("`service_refresh`, emptied.", 204)
 @example({"email": "ada@example.com"})
 class EmailSerializer(serializers.Serializer):
     email = EmailField()
+
+
+class NewEmailSerializer(EmailSerializer):
+    email = EmailField(new_email)
 
 
 @example({"email": "ada@example.com", "password": ADA["password"]})
@@ -74,6 +79,7 @@ class Message(serializers.Serializer):
     {
         "id": "5d3b2a10-7f64-4a0e-9a3c-2f6f1c0d8e77",
         "name": "Firefox, Windows",
+        "network": "203.0.113.0/24",
         "created_at": "2026-03-02T08:45:00.500000Z",
         "used_at": "2026-03-03T07:10:30.120000Z",
         "current": True,
@@ -82,6 +88,7 @@ class Message(serializers.Serializer):
 class DeviceSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     name = serializers.CharField(help_text="Browser and system, as far as they are known.")
+    network = serializers.CharField(help_text="The network of the last sign-in, if known.")
     created_at = serializers.DateTimeField()
     used_at = serializers.DateTimeField(help_text="When the user last signed in with it.")
     current = serializers.SerializerMethodField(help_text="Whether this request came from it.")

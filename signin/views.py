@@ -35,6 +35,7 @@ from signin.serializers import (
     DeviceSerializer,
     EmailSerializer,
     Message,
+    NewEmailSerializer,
     RefreshSerializer,
     TokenSerializer,
 )
@@ -54,7 +55,7 @@ class SignupView(CredentialView):
         responses={200: Message},
     )
     def post(self, request: Request) -> Response:
-        email = validated_body(EmailSerializer, request)["email"]
+        email = validated_body(NewEmailSerializer, request)["email"]
         language = get_language_from_request(request)
         OutgoingMail.objects.request_mail(SignupLink, email, language)
         message = "If the address is available, a sign-up link is on its way."

@@ -114,7 +114,7 @@ class CredentialThrottle(TierThrottle):
 
 
 class AuthenticatedThrottle(TierThrottle):
-    """Protected calls, by the user of the token if the view's `bearer_token(request)` finds it
+    """Protected calls, by user and token version if the view's `bearer_token(request)` finds it
     valid, otherwise by address."""
 
     tier = "authenticated"
@@ -122,8 +122,9 @@ class AuthenticatedThrottle(TierThrottle):
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
         read = getattr(view, "bearer_token", None)
         token = read(request) if read else None
-        # No address begins with "user".
-        return f"user:{token['sub']}" if token else super().caller_key(request, view)
+        # No address begins with "user". An ended session has a count of its own.
+        name = f"user:{token['sub']}:{token['token_version']}" if token else ""
+        return name or super().caller_key(request, view)
 
 
 class CountedRequest(Request):

@@ -6,6 +6,8 @@ from django.db import IntegrityError, connection, transaction
 
 from accounts.models import Account, Consultant, User
 from base.emails import canonical_email
+from mail.outbox import OutgoingMail
+from tests.conftest import PASSWORD, bearer, mailed
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +44,28 @@ def test_address_is_stored_in_canonical_form(typed, stored):
 def test_look_alike_and_broken_addresses_are_refused(typed):
     with pytest.raises(ValidationError):
         canonical_email(typed)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["root@localhost", "a@[10.0.0.5]", "a%b@corp.test", "a!b@corp.test"],
+)
+def test_nothing_is_mailed_to_hosts_routes_and_address_literals(api, new_user, typed):
+    admin, body = bearer(new_user(role="admin")), {"email": typed, "password": PASSWORD}
+    answers = [api.post("/auth/signup", body)]
+    answers += [admin.post(path, body) for path in ("/invitations", "/auth/email-changes")]
+
+    assert [answer.status_code for answer in answers] == [400] * 3
+    assert not OutgoingMail.objects.exists()
+
+
+def test_user_with_such_an_address_still_signs_in_and_gets_links(api, new_user):
+    new_user("root@localhost")
+    body = {"email": "root@localhost", "password": PASSWORD}
+
+    assert api.post("/auth/login", body).status_code == 200
+    assert api.post("/password-changes", body).status_code == 200
+    assert mailed().to == ["root@localhost"]
 
 
 def test_addresses_are_unique_without_regard_to_case(ada):

@@ -1,6 +1,8 @@
 """Query strings of the admin site: a list is filtered by what it offers and by no other column, and
 an odd value is never a 500."""
 
+from uuid import uuid4
+
 import pytest
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -12,6 +14,7 @@ from django.urls import reverse
 from accounts.models import Account, User
 from audit.models import Record
 from invitations.models import Invitation
+from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 
@@ -126,7 +129,11 @@ def test_autocomplete_filters_by_no_column(operator, ada):
 @pytest.mark.parametrize("model", [SignupLink, OutgoingMail])
 def test_links_and_mails_are_found_by_any_part_of_the_address(model, client):
     client.force_login(User.objects.create_superuser("boss@example.com", None))
-    kind = {"kind": "signin.signuplink"} if model is OutgoingMail else {}
+    kind = (
+        {"kind": "signin.signuplink", "problem": "SMTPRecipientsRefused 550"}
+        if model is OutgoingMail
+        else {}
+    )
     row = model.objects.create(email="grace@hopper.example", **kind)
     name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
 
@@ -136,7 +143,25 @@ def test_links_and_mails_are_found_by_any_part_of_the_address(model, client):
     assert "grace@hopper.example" in found.content.decode()
     if model is OutgoingMail:
         assert "Sign-up link" in page.content.decode()
+        assert "550" in page.content.decode()
         assert "/admin/accounts/user/?q=grace%40hopper.example" in page.content.decode()
+
+
+def test_mail_page_shows_the_subject_while_it_is_known(client):
+    boss = User.objects.create_superuser("boss@example.com", None)
+    client.force_login(boss)
+    Invitation.objects.invite(boss, "grace@example.com")
+    OutgoingMail.objects.queue_notice(Notice("role_changed", boss.email, "sv", {"role": "admin"}))
+    OutgoingMail.objects.create(kind="notice.of_a_later_release", email=boss.email, context={})
+    OutgoingMail.objects.create(kind="later.link", email=boss.email, link_id=uuid4())
+
+    pages = [
+        client.get(reverse("admin:mail_outgoingmail_change", args=[mail.pk])).content.decode()
+        for mail in OutgoingMail.objects.all()
+    ]
+
+    assert [f"join {boss.account}" in page for page in pages].count(True) == 1
+    assert ["Du är nu administratör" in page for page in pages].count(True) == 1
 
 
 def test_company_page_lists_everybody(client):

@@ -56,6 +56,7 @@ def test_sign_out_everywhere_is_asked_and_ends_the_other_browser(site_of_ada):
     heading(other, "Your account")
     page = site_of_ada.log_in(site_of_ada.tab())
     heading(page, "Your account")
+    page.locator("#data .row", has_text="Ask an admin of your company").wait_for()
 
     page.get_by_role("button", name="Sign out everywhere").click()
     page.get_by_role("heading", name="Sign out everywhere?").wait_for()

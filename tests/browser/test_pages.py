@@ -89,6 +89,9 @@ def test_documentation_opens_at_its_top_lists_its_calls_and_leads_back(site):
     listed = page.locator("#calls a", has_text="/auth/signup")
     listed.wait_for(timeout=30_000)
     assert page.evaluate("scrollY") == 0
+    order = page.locator("#calls a").all_inner_texts()
+    assert "/auth/login" in order[0]
+    assert "/.well-known/jwks.json" in order[-1]
 
     listed.click()
     page.locator("#operations-auth-signUp.is-open").wait_for()
@@ -99,6 +102,8 @@ def test_documentation_opens_at_its_top_lists_its_calls_and_leads_back(site):
 
     page.get_by_role("link", name="Consulting management").click()
     page.wait_for_url(f"{site.url}/")
+    assert page.locator("img").count() == 1
+    assert page.locator("main a[href='/docs']").count() == 0
 
 
 def test_documentation_can_be_tried(site):

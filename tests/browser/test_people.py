@@ -230,6 +230,27 @@ def test_activity_is_filtered_by_person_and_group(people):
     people.locator("[data-tab=activity] .empty:visible").wait_for()
 
 
+def test_activity_of_a_day_is_saved_with_a_new_device_in_its_sign_in(people, tmp_path):
+    open_tab(people, "activity")
+    events = people.locator("#events")
+    events.locator("tr:visible", has_text="Ada Lovelace signed in. New device.").first.wait_for()
+    assert not events.get_by_text("Ada Lovelace signed in on a new device.").first.is_visible()
+    with people.expect_download() as started:
+        people.get_by_role("button", name="Download as CSV").click()
+    started.value.save_as(tmp_path / "activity.csv")
+    content = (tmp_path / "activity.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbfat,kind,actor,actor_name,subject")
+    assert '"login.succeeded","ada@example.com","Ada Lovelace"' in content.decode()
+
+    people.get_by_label("From", exact=True).fill("2020-01-01")
+    people.get_by_label("To", exact=True).fill("2020-01-02")
+
+    people.locator("[data-tab=activity] .empty:visible").wait_for()
+    assert "events.since=2020-01-01" in people.url
+    people.get_by_label("To", exact=True).fill("2999-01-02")
+    events.locator("tr:visible").first.wait_for()
+
+
 def test_activity_wants_a_choice_among_several(people):
     """Of two Booles neither is taken silently, and a name that nobody has leaves no rows."""
     query(
@@ -355,7 +376,7 @@ def test_address_remembers_what_the_list_shows(people):
         " gen_random_uuid(), 'email', n || '@example.com', 'last_name', 'Z' || n))).*"
         " FROM accounts_user u, generate_series(10, 130) n WHERE first_name = 'Bob'",
     )
-    people.reload()
+    people.reload()  # what is chosen before the script is there stays
     people.get_by_label("Role").first.select_option("member")
     people.get_by_label("Search by name or e-mail").fill("z")
     people.locator("[data-range]", has_text="of 121").wait_for()

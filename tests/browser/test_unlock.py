@@ -24,7 +24,8 @@ def test_owner_of_a_locked_address_gets_in_by_the_mailed_link(new_site):
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Your account").wait_for()
 
-    device = page.locator("#devices tr", has_text="This device")
+    device = page.locator("#devices tr", has_text="This device · Last used on")
+    device.get_by_text("From the network 127.0.0.0/24").wait_for()
     device.get_by_label("Actions for Chrome, Linux").click()
     device.get_by_role("button", name="Remove").click()
     page.get_by_role("heading", name="Remove Chrome, Linux?").wait_for()

@@ -52,7 +52,8 @@ function session(life = HOUR) {
 
 const asked = (path) => calls.filter((call) => call.path === path);
 const refreshes = () => asked("POST /auth/refresh");
-const refusal = (status) => (error) => error instanceof Refused && error.status === status;
+const refusal = (status) => (error) =>
+  error instanceof Refused && error.name === "Refused" && error.status === status;
 
 beforeEach(() => {
   [calls, ahead, locked] = [[], 0, Promise.resolve()];

@@ -5,9 +5,11 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 
 from tests import servers
 from tests.browser.conftest import Site, serve
@@ -123,3 +125,31 @@ def test_old_token_is_refreshed_by_the_cookie_of_the_other_origin(site):
 
     assert refreshed.value.ok
     page.get_by_text("You are ada@example.com").wait_for()
+
+
+def test_plain_page_signs_in_asks_and_signs_out(new_service, browser, tmp_path):
+    """One HTML file beside a copy of the client, without TypeScript or a build."""
+    origin = f"http://127.0.0.1:{free_port()}"
+    service = new_service(FRONTEND_URL=origin, CORS_ALLOWED_ORIGINS=origin)
+    site = Site(serve(service), browser)
+    site.operator()
+    text = (FOLDER / "frontend/plain.html").read_text(encoding="utf-8")
+    text = text.replace("http://localhost:8000", service.url)
+    (tmp_path / "index.html").write_text(text, encoding="utf-8")
+    shutil.copy(settings.BASE_DIR / "pages/static/pages/client.js", tmp_path)
+    command = [sys.executable, "-m", "http.server", origin.rpartition(":")[2], "-b", "127.0.0.1"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as server:
+        wait_for_port(int(origin.rpartition(":")[2]))
+        page = site.tab(origin)
+        fill(page, "form", email="ada@example.com", password="wrong guess")
+        page.get_by_text("wrong e-mail or password").wait_for()
+        fill(page, "form", password=PASSWORD)
+        page.get_by_text("Signed in as ada@example.com").wait_for()
+        page.reload()
+        page.get_by_role("button", name="Ask who I am").click()
+        page.get_by_text("You are ada@example.com").wait_for()
+        page.get_by_role("button", name="Sign out").click()
+        page.locator("form").wait_for()
+        server.terminate()
+    for context in site.contexts:
+        context.close()

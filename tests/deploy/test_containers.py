@@ -187,8 +187,8 @@ def test_sockets_and_ports_meet():
     [web] = PODS["consulting-web"]["containers"]
 
     assert upstream[1] in OURS["web"]["command"]
-    for name in ("web", "nginx"):
-        assert f"socket:{upstream[2]}" in COMPOSE["services"][name]["volumes"]
+    assert f"socket:{upstream[2]}" in COMPOSE["services"]["web"]["volumes"]
+    assert f"socket:{upstream[2]}:nocopy" in COMPOSE["services"]["nginx"]["volumes"]
     assert f"/{upstream[2].strip('/')}\n" in CONTAINERFILE
     assert f"EXPOSE {web['ports'][0]['containerPort']}\n" in CONTAINERFILE
     assert web["ports"][0]["containerPort"] == 8000  # PORT's default

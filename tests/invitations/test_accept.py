@@ -53,6 +53,22 @@ def test_role_language_and_profile_come_from_the_invitation(api, ada):
     assert user["consultant_id"] == str(profile.pk)
 
 
+@pytest.mark.parametrize(
+    ("accept_language", "cookie", "language"),
+    [("fr", "", "sv"), ("*", "", "sv"), ("fr,en;q=0.5", "", "en"), ("de-AT,fr", "", "de"),
+     ("fr", "de", "de")],
+)  # fmt: skip
+def test_language_that_is_not_ours_leaves_the_invitations(
+    api, ada, accept_language, cookie, language
+):
+    invitation = Invitation.objects.invite(ada, "c@example.com", language="sv")
+    new = {"token": invitation.token, "first_name": "C", "last_name": "B", "password": PASSWORD}
+    headers = {"accept-language": accept_language, "cookie": f"django_language={cookie}"}
+    answer = api.post("/invitations/accept", new, headers=headers)
+
+    assert answer.json()["user"]["settings"]["language"] == language
+
+
 def test_profile_that_has_got_a_user_meanwhile_stays_theirs(api, ada, bob):
     profile = Consultant.objects.create(account=ada.account)
     invitation = Invitation.objects.invite(ada, "c@example.com", consultant_id=profile.pk)

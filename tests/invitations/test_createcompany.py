@@ -44,9 +44,17 @@ def test_mail_welcomes(db, language, words, life):
     assert life in mailed().body
 
 
+def test_member_of_a_company_without_users_is_told_of_no_admin_account(db):
+    call_command("createcompany", "Engines", "charles@example.com")
+    call_command("invite", "Engines", "bob@example.com")
+
+    assert "You've been invited to join “Engines”." in mailed().body
+
+
 @pytest.mark.parametrize(
     ("name", "email", "problem"),
     [
+        ("Engines", "root@localhost", "valid email"),
         ("", "ada@example.com", "cannot be blank"),
         ("See www.evil.test", "ada@example.com", "contain links"),
         ("Engines", "ada", "valid email"),

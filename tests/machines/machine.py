@@ -80,7 +80,7 @@ class Machine:
         """Lay a cable to the host, in a subnet that no other machine has."""
         for number in range(1, 255):
             self.network, self.cable = f"machine-{number}", f"machine{number}"
-            if not Path("/run/netns", self.network).exists():
+            if not Path("/sys/class/net", self.cable).exists():
                 break
         self.gateway, self.address = f"10.78.{number}.1", f"10.78.{number}.2"
         do("ip", "netns", "add", self.network)
@@ -108,11 +108,13 @@ class Machine:
         command += ["--directory", str(self.root), "--machine", self.name, "--console=pipe"]
         command += ["--register=no", "--keep-unit", "--resolv-conf=off", "--timezone=off"]
         command += [f"--network-namespace-path=/run/netns/{self.network}", *self.options]
-        unified = {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
+        more = {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
+        if self.options:  # a Docker daemon routes
+            more["SYSTEMD_NSPAWN_API_VFS_WRITABLE"] = "yes"
         with self.console.open("ab") as console:
             self.nspawn = subprocess.Popen(
                 command,
-                env=os.environ | unified,
+                env=os.environ | more,
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=console,
@@ -142,7 +144,8 @@ class Machine:
             self.nspawn.wait()
         for rule in self.rules:
             do("iptables", "-w", "-D", *rule)
-        do("ip", "netns", "delete", self.network)  # and the cable
+        do("ip", "link", "delete", self.cable)
+        do("ip", "netns", "delete", self.network)
         shutil.rmtree(self.root)
 
     def command(self, *words):

@@ -42,7 +42,7 @@ ExecStart=/usr/sbin/dockerd -H fd://
 GUIDE = "One machine with containers"
 EDITOR = """#!/bin/sh
 sed -i "s#^EMAIL_URL=.*#EMAIL_URL={mailbox}#; s#<no-reply@example.com>#<no-reply@{domain}>#" "$1"
-echo RATE_LIMIT_CREDENTIAL=1000 >> "$1"  # the tests log in more often than people do
+echo RATE_LIMIT_CREDENTIAL=300 >> "$1"  # the tests log in more often than people do
 """
 
 

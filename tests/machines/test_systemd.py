@@ -46,7 +46,7 @@ def fill_in(site):
         made = site.machine.run("openssl rand -base64 48").strip()
         text = text.replace(before, made, 1)
     # The tests log in more often than people do.
-    path.write_text(f"{text}RATE_LIMIT_CREDENTIAL=1000\n")
+    path.write_text(f"{text}RATE_LIMIT_CREDENTIAL=300\n")
 
 
 def install(machine):

@@ -36,6 +36,16 @@ def test_spellings_of_an_address_share_an_hour(api):
     assert sent() == 15
 
 
+def test_dots_and_domains_of_gmail_share_an_hour(api):
+    spellings = ["victim", "vic.tim", "v.i.c.t.i.m+x"]
+    domains = ["gmail.com", "googlemail.com"]
+    for email in [f"{local}@{domain}" for local in spellings for domain in domains] * 2:
+        api.post("/auth/signup", {"email": email})
+    Worker().work_round()
+
+    assert sent() == LIMIT
+
+
 def test_flood_does_not_delay_links_for_the_user_and_is_given_up(ada, api):
     for number in range(15):
         api.post("/auth/signup", {"email": f"ada+{number}@example.com"})

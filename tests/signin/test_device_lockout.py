@@ -213,7 +213,8 @@ class TestForgetting:
             ("", False),
             ("Firefox, Windows", True),
         ]
-        assert {*items[0]} == {"id", "name", "created_at", "used_at", "current"}
+        assert {*items[0]} == {"id", "name", "network", "created_at", "used_at", "current"}
+        assert {item["network"] for item in items} == {"127.0.0.0/24"}
 
     def test_forgotten_device_is_a_strangers(self, known, ada, as_ada):
         [item] = as_ada.get("/auth/devices").json()["items"]

@@ -55,6 +55,16 @@ def test_refused_user_is_refused_everywhere_and_alone(ada, bob, settings):
     assert me().status_code == 401  # the address itself has a count of its own
 
 
+def test_ended_session_uses_up_nothing_of_the_new_one(ada, settings):
+    settings.RATE_LIMIT_AUTHENTICATED = 2
+    ended = access_token(ada)
+    User.objects.filter(pk=ada.pk).sign_out()
+    ada.refresh_from_db()
+
+    assert [me(ended).status_code for _ in range(3)] == [401, 401, 429]
+    assert left(me(access_token(ada))) == 1
+
+
 @pytest.mark.parametrize("change", [{"is_active": False}, {"token_version": 9}])
 def test_valid_token_of_an_inactive_user_counts_for_the_user(ada, change):
     token = access_token(ada)

@@ -28,6 +28,13 @@ def test_command_unlocks_an_address(locked, capsys):
     assert not Lockout.objects.exists()
 
 
+def test_command_unlocks_an_address_as_it_is_written(db, capsys):
+    Lockout.objects.record_failure("ada@xn--bcher-kva.example")
+    call_command("unlock", "ada@bücher.example")
+
+    assert capsys.readouterr().out == "ada@xn--bcher-kva.example can sign in again.\n"
+
+
 @pytest.fixture
 def site(client, ada):
     """The admin site as a superuser sees it."""

@@ -88,6 +88,7 @@ export class Refused extends Error {
    */
   constructor(status, body, wait) {
     super(body.error);
+    this.name = "Refused";
     this.status = status;
     this.body = body;
     /** Seconds to wait after a 429, or a 503 that names them; otherwise 0. */

@@ -41,6 +41,8 @@ document.addEventListener("loaded", ({ target }) => {
 
 /* ---- Activity ---- */
 
+const SIGN_INS = ["login.succeeded", "signup.completed", "invitation.accepted"];
+const SAME_CALL = 2000; // milliseconds
 const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
 const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
 
@@ -83,8 +85,22 @@ function tellEvent(row, event) {
 }
 
 document.addEventListener("loaded", ({ target, detail }) => {
-  if (target.id === "events") detail.items.forEach((event, n) => tellEvent(target.rows[n], event));
+  if (target.id !== "events") return;
+  const { items } = detail;
+  items.forEach((event, n) => tellEvent(target.rows[n], event));
+  items.forEach((event, n) => {
+    const signIn = items.findIndex((other) => isSignInOf(event, other));
+    if (event.kind !== "device.known" || signIn < 0) return;
+    one("[data-sentence]", target.rows[signIn]).append(" ", say("new device"));
+    target.rows[n].hidden = true;
+  });
 });
+
+/* A device becomes known in the same call as its sign-in. */
+function isSignInOf(device, { kind, actor, subject, at }) {
+  const near = Math.abs(new Date(device.at) - new Date(at)) < SAME_CALL;
+  return SIGN_INS.includes(kind) && [actor, subject].includes(device.actor) && near;
+}
 
 ACTS.history = {
   async open(facts) {

@@ -4,10 +4,16 @@ const follow = () => document.documentElement.classList.toggle("dark-mode", dark
 dark.addEventListener("change", follow);
 follow();
 
+const rankOfTag = (tag) => ({ auth: 0, ".well-known": 2 })[tag] ?? 1;
+const isLogIn = (call) => call.get("path") === "/auth/login";
+
 const ui = SwaggerUIBundle({
   url: "/schema",
   dom_id: "#docs",
   validatorUrl: null,
+  // By path, but the log-in comes first, and `/.well-known` last.
+  tagsSorter: (one, other) => rankOfTag(one) - rankOfTag(other),
+  operationsSorter: (one, other) => isLogIn(other) - isLogIn(one),
   // Calls go to the origin of this page.
   requestInterceptor(request) {
     const { pathname, search } = new URL(request.url, location.href);

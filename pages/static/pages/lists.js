@@ -23,7 +23,7 @@ const named = (list, name) => (list.id === "people" ? name : `${list.id}.${name}
 function readAddress(list) {
   const asked = new URLSearchParams(location.search);
   for (const field of fieldsOf(list)) {
-    field.value = asked.get(named(list, field.dataset.filter)) ?? "";
+    field.value = asked.get(named(list, field.dataset.filter)) ?? field.value; // which may be typed already
     field.value ||= usual(field);
   }
   list.dataset.page = Number(asked.get(named(list, "page"))) || 1;
@@ -41,7 +41,7 @@ function writeAddress(list) {
 export const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
 
 /* The query of a list's search field and filters. */
-function wanted(list) {
+export function wanted(list) {
   const section = list.closest("section");
   const asked = {};
   for (const { dataset, value } of fieldsOf(list)) if (value.trim()) asked[dataset.filter] = value.trim();
@@ -49,9 +49,17 @@ function wanted(list) {
   delete asked.seen;
   if (seen) asked.signed_in = seen === "absent";
   if (seen === "absent") asked.not_signed_in_since = new Date(Date.now() - ABSENT).toISOString();
+  if (asked.since) asked.since = midnight(asked.since);
+  if (asked.until) asked.until = midnight(asked.until, 1);
   const person = one("[data-whom]", section)?.dataset.user;
   if (person) asked.user_id = person;
   return asked;
+}
+
+/* The begin of a day here, or of one some days later. */
+function midnight(date, later = 0) {
+  const [year, month, day] = date.split("-").map(Number);
+  return new Date(year, month - 1, day + later).toISOString();
 }
 
 /* A page of a list, by default the one that is shown. */
@@ -126,7 +134,8 @@ function standing(item) {
   if ("at" in item) return { acts: [] };
   if ("current" in item) {
     const used = say("last used on", { date: day.format(new Date(item.used_at)) });
-    return { until: item.current ? say("this device") : used, acts: ["forget"] };
+    const until = item.current ? `${say("this device")} · ${used}` : used;
+    return { until, from: item.network && say("network", item), acts: ["forget"] };
   }
   if ("client_name" in item) {
     const until = say("last used on", { date: day.format(new Date(item.used_at)) });

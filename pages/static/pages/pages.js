@@ -25,8 +25,7 @@ function choose(language) {
 /* Offer to store the language for the account, which mails and other browsers use. */
 function offerToKeep() {
   const language = document.documentElement.lang;
-  const differs = client.user && client.user.settings.language !== language;
-  if (sessionStorage.getItem(OFFERED) === null || !differs) return;
+  if (!client.user || client.user.settings.language === language) return;
   const name = one(`[data-language=${language}]`).textContent;
   announce(say("keep language", { language: name }), "wait");
   offer(say("keep language: yes"), async (button) => {
@@ -43,6 +42,7 @@ document.addEventListener("click", ({ target }) => {
 
 takeToken();
 announceKept();
+const switched = sessionStorage.getItem(OFFERED) !== null;
+sessionStorage.removeItem(OFFERED); // now, since a click while the page is made sets it for the next one
 await show();
-offerToKeep();
-sessionStorage.removeItem(OFFERED);
+if (switched) offerToKeep();

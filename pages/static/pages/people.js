@@ -1,7 +1,7 @@
 /* The people page besides its lists: tabs, invitations, bulk actions, the download and the company's
 name. */
 
-import { ACTS, loadAll, loadFirstPage, mayStay, perform } from "./lists.js";
+import { ACTS, loadAll, loadFirstPage, mayStay, perform, wanted } from "./lists.js";
 import { call, client, offer, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, download, one, problem, say } from "./screen.js";
 
@@ -181,22 +181,33 @@ export function cell(value) {
 
 export const BOM = "\ufeff"; // by which Excel knows UTF-8
 const COLUMNS = ["email", "first_name", "last_name", "role", "status", "last_sign_in_at", "created_at"];
+const EVENT_COLUMNS = ["at", "kind", "actor", "actor_name", "subject", "subject_name", "address", "via"];
 
-async function whole(path) {
+async function whole(path, asked = {}) {
   const found = [];
   for (let page = 1; ; page += 1) {
-    const { items, total } = await call("GET", `${path}?page=${page}&per_page=${MOST}`);
+    const { items, total } = await call("GET", `${path}?${new URLSearchParams({ ...asked, page, per_page: MOST })}`);
     found.push(...items);
     if (!items.length || page * MOST >= total) return found;
   }
 }
 
-async function save() {
+function saveTable(name, columns, rows) {
+  const lines = rows.map((row) => columns.map((column) => cell(row[column])).join(","));
+  download(name, "text/csv", BOM + [columns.join(","), ...lines].join("\r\n"));
+}
+
+/* The events that the filters select, up to now: later ones would move the pages. */
+async function saveEvents(list) {
+  const asked = { until: new Date().toISOString(), ...wanted(list) };
+  saveTable("activity.csv", EVENT_COLUMNS, await whole("/audit", asked));
+}
+
+async function savePeople() {
   const people = await whole("/users");
   const rows = people.map((item) => ({ ...item, status: item.is_active ? "active" : "deactivated" }));
   rows.push(...(await whole("/invitations")).filter(({ status }) => status !== "accepted"));
-  const lines = rows.map((row) => COLUMNS.map((name) => cell(row[name])).join(","));
-  download("people.csv", "text/csv", BOM + [COLUMNS.join(","), ...lines].join("\r\n"));
+  saveTable("people.csv", COLUMNS, rows);
 }
 
 /* ---- The company's name ---- */
@@ -236,7 +247,10 @@ document.addEventListener("click", ({ target }) => {
   if (!control) return;
   if ("filters" in control.dataset) setFilters(control);
   if ("moreFilters" in control.dataset) control.ariaExpanded = String(control.ariaExpanded !== "true");
-  if ("csv" in control.dataset) attempt(control, save);
+  if ("csv" in control.dataset) {
+    const events = one("#events", control.closest("section"));
+    attempt(control, () => (events ? saveEvents(events) : savePeople()));
+  }
   if ("invite" in control.dataset) openInvitation();
   if ("close" in control.dataset) control.closest("dialog").close();
   if ("bulkAct" in control.dataset) actOnPicked(control);

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from base.emails import CanonicalEmailField
 from throttling.models import Lockout
 
 
@@ -14,7 +15,7 @@ class Command(BaseCommand):
         parser.add_argument("email", help="the e-mail address to unlock")
 
     def handle(self, *args: object, **options: Any) -> None:
-        email = options["email"].strip().lower()
+        email = CanonicalEmailField().get_prep_value(options["email"]) or ""
         if Lockout.objects.unlock(email):
             self.stdout.write(f"{email} can sign in again.")
         else:
