@@ -109,6 +109,7 @@ def set_up(company, page):
     page.locator("#domain").fill("example.com")
     press(page, "Add domain")
     says(page, "Domain added.")
+    page.locator("[data-domains] code").nth(1).wait_for()
     name, value = page.locator("[data-domains] code").all_inner_texts()
     press(page, "Check now")
     says(page, "The TXT record wasn't found.")
