@@ -4,6 +4,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
@@ -137,13 +138,11 @@ class ConnectionView(ProofView):
         except UnusableProvider as error:
             problem = PROBLEMS.get(error.reason, UNREACHABLE)
             raise serializers.ValidationError({"issuer": [problem]}) from None
-        connection = Connection.objects.configure(
-            request.user,
-            issuer=data["issuer"],
-            client_id=data["client_id"],
-            secret=data["client_secret"],
-        )
-        Provider.objects.keep(connection, found)
+        names = {"issuer": "issuer", "client_id": "client_id", "secret": "client_secret"}
+        given = {name: data[field] for name, field in names.items()}
+        with transaction.atomic():  # else a call that removes it could come between
+            connection = Connection.objects.configure(request.user, **given)
+            Provider.objects.keep(connection, found)
         return Response(ConnectionSerializer(connection).data)
 
     @extend_schema(

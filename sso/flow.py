@@ -120,7 +120,7 @@ def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
     ProviderFailed."""
     require_usable(connection, ticket)
     provider = Provider.objects.of(connection)
-    provider.renew_metadata()
+    provider.renew()
     attempt = Attempt(
         connection=ticket.connection, challenge=ticket.challenge, tester=ticket.tester
     )

@@ -10,18 +10,24 @@ from audit import trail
 from audit.models import Kind
 from invitations.models import Invitation
 from mail.errors import InvalidLink
-from sso.errors import ForeignDomain, NotInvited, UnusableAccount
+from sso.errors import ForeignDomain, NotInvited, SwitchedOff, UnusableAccount
 from sso.openid import Person
 
 
 def find_or_create_user(connection: Connection, person: Person, language: str) -> User:
-    """The person's user, who may sign in. Raises ForeignDomain, UnusableAccount or NotInvited."""
+    """The person's user, who may sign in. Raises ForeignDomain, UnusableAccount or NotInvited, or
+    SwitchedOff if the connection was switched off or replaced while the provider was asked: the
+    `sub` of the provider before must not be linked."""
     require_domain(connection, person)
     user = find_linked(connection, person)
     if user is None:
         with transaction.atomic():
             # Of several first sign-ins one at a time links.
-            Account.objects.lock(connection.account_id)
+            company = Account.objects.filter(pk=connection.account_id)
+            company.select_for_update(no_key=True).first()
+            same = {"configured_at": connection.configured_at, "active": True}
+            if not Connection.objects.filter(pk=connection.pk, **same).exists():
+                raise SwitchedOff
             user = find_linked(connection, person) or link_user(connection, person, language)
     require_usable(connection, user)
     return user

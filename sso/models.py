@@ -1,5 +1,6 @@
 """What providers say about themselves, kept so that a sign-in need not ask for it."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -54,16 +55,12 @@ class Provider(models.Model):
     def __str__(self) -> str:
         return str(self.metadata.get("issuer", ""))
 
-    def renew_metadata(self) -> None:
-        """Read the metadata again once a day; one request does. If that fails they stay."""
-        now = timezone.now()
-        if not self.claim(metadata_read_at=now - METADATA_LIFE):
-            return
-        try:
-            self.metadata = openid.read_metadata(self.metadata["issuer"])
-        except UnusableProvider:
-            return
-        self.save(update_fields=["metadata"])
+    def renew(self) -> None:
+        """Read metadata and keys again once a day, since a provider may have withdrawn a key; one
+        request does. If that fails they stay."""
+        if self.claim(metadata_read_at=timezone.now() - METADATA_LIFE):
+            with suppress(UnusableProvider):
+                self.store(**openid.discover(self.metadata["issuer"]))
 
     def find_key(self, kid: str, algorithm: str) -> jwt.PyJWK:
         """The key with this `kid`. For an unknown one the keys are read again, at most once in
@@ -71,14 +68,19 @@ class Provider(models.Model):
         key = openid.find_key(self.keys, kid, algorithm)
         if key is None and self.claim(keys_read_at=timezone.now() - BETWEEN_READINGS):
             try:
-                self.keys = openid.read_keys(self.metadata["jwks_uri"])
+                self.store(keys=openid.read_keys(self.metadata["jwks_uri"]))
             except UnusableProvider as error:
                 raise ProviderFailed(f"keys: {error.reason}") from None
-            self.save(update_fields=["keys"])
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise ProviderFailed("unknown key")
         return key
+
+    def store(self, **found: Any) -> None:
+        """Keep what was read, unless the connection has another provider meanwhile, or is gone."""
+        same = Provider.objects.filter(pk=self.pk, metadata__issuer=self.metadata["issuer"])
+        same.update(**found)
+        vars(self).update(found)
 
     def claim(self, **before: Any) -> bool:
         """Whether this request reads what was last read before that time; one UPDATE decides."""

@@ -26,6 +26,7 @@ from sso.errors import ProviderFailed, UnusableProvider, Unverified
 ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
 LEEWAY = 30  # seconds, between the provider's clock and ours
 OLDEST = 600  # seconds since `iat`
+MEMBERS = ["kty", "kid", "alg", "n", "e", "crv", "x", "y"]  # of a key
 ENDPOINTS = ["authorization_endpoint", "token_endpoint", "jwks_uri"]
 GOOGLE = "https://accounts.google.com"
 # PyJWT accepts a NUL, which PostgreSQL refuses, and halves of surrogate pairs.
@@ -81,14 +82,27 @@ def is_endpoint(url: object) -> bool:
 
 
 def read_keys(url: str) -> list[JSON]:
-    """The keys at a `jwks_uri`. Raises UnusableProvider."""
+    """The keys at a `jwks_uri` that verify signatures. Raises UnusableProvider."""
     try:
-        keys = fetch(url).get("keys")
+        found = fetch(url).get("keys")
     except CallFailed as error:
         raise UnusableProvider(error.reason) from None
-    if not isinstance(keys, list) or not keys:
+    keys = [*filter(None, map(members_of, found))] if isinstance(found, list) else []
+    if not keys:
         raise UnusableProvider("keys")
-    return [key for key in keys if isinstance(key, dict)]
+    return keys
+
+
+def members_of(key: object) -> JSON:
+    """The members of a JWK that verifying takes; none of one that doesn't verify signatures (RFC
+    7517 §4). JSON has texts and numbers that PostgreSQL can't store."""
+    if not isinstance(key, dict) or key.get("use", "sig") != "sig":
+        return {}
+    uses = key.get("key_ops", ["verify"])
+    if not isinstance(uses, list) or "verify" not in uses:
+        return {}
+    texts = ((name, key.get(name)) for name in MEMBERS)
+    return {name: text for name, text in texts if isinstance(text, str) and text.isprintable()}
 
 
 def challenge_of(verifier: str) -> str:
@@ -143,11 +157,10 @@ def key_named(token: str) -> tuple[str, str]:
 
 
 def find_key(keys: list[JSON], kid: str, algorithm: str) -> jwt.PyJWK | None:
-    """The key that may verify signatures by this algorithm (RFC 7517 §4)."""
+    """The key that may verify signatures by this algorithm."""
     for key in keys:
         try:
-            signs = key.get("use", "sig") == "sig" and "verify" in key.get("key_ops", ["verify"])
-            if key.get("kid") == kid and signs and key.get("alg", algorithm) == algorithm:
+            if key.get("kid") == kid and key.get("alg", algorithm) == algorithm:
                 return jwt.PyJWK(key, algorithm)
         except INVALID:
             continue

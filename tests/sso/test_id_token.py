@@ -37,6 +37,8 @@ CLAIMS = {
     "expiry as text": {"exp": "tomorrow"},
     "no expiry": {"exp": ...},
     "of yesterday": {"iat": int(NOW) - 86400},
+    "of no time": {"iat": float("inf")},
+    "expiry without end": {"exp": float("inf")},
     "of tomorrow": {"iat": int(NOW) + 86400},
     "not valid yet": {"nbf": int(NOW) + 86400},
     "no time": {"iat": ...},
@@ -97,12 +99,15 @@ KEYS = {
     "of another type": ("RS256", "RSA2048", {"kty": "oct", "k": "c2VjcmV0"}),
     "broken": ("RS256", "RSA2048", {"n": 7}),
     "of another curve": ("ES256", "EC", {"crv": "P-384"}),
+    "with a NUL": ("RS256", "RSA2048", {"kid": "\0"}),
+    "with half a character": ("RS256", "RSA2048", {"n": "\ud800"}),
 }
 
 
 @pytest.mark.parametrize(("algorithm", "kind", "members"), KEYS.values(), ids=KEYS)
 def test_unfit_key_verifies_nothing(browser, provider, algorithm, kind, members):
-    Provider.objects.update(keys=[jwk(kind, **members)])
+    provider.keys = [jwk(kind, **members)]
+    Provider.objects.update(keys=[], keys_read_at=timezone.now() - timedelta(hours=1))
     provider.sign = lambda claims: signed(claims, algorithm, kind)
 
     refused(browser)

@@ -9,7 +9,7 @@ from sso.errors import ForeignDomain, UnusableProvider
 from sso.linking import require_domain
 from sso.models import Provider
 from tests.sso.conftest import Browser
-from tests.sso.provider import ANSWERS
+from tests.sso.provider import ANSWERS, jwk
 
 pytestmark = pytest.mark.django_db
 PATH = "/.well-known/openid-configuration"
@@ -82,6 +82,31 @@ def test_issuer_may_end_with_a_slash(provider):
     provider.metadata = {"issuer": f"{provider.issuer}/"}
 
     assert openid.discover(f"{provider.issuer}/")["metadata"]["issuer"] == f"{provider.issuer}/"
+
+
+def test_keys_keep_what_can_be_stored(browser, provider, connection, ada):
+    odd = {"x5t": "\0", "\ud800": 1, "exp": float("inf")}
+    provider.keys = [7, jwk("RSA2048", **odd), jwk("RSA2048", kid="\0")]
+    Provider.objects.keep(connection, openid.discover(provider.issuer))
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+
+
+def test_withdrawn_key_counts_for_a_day_at_most(browser, provider, ada, time_machine):
+    provider.keys = [jwk("RSA2048 of another", kid="k2")]
+    time_machine.move_to(time.time() + 86400 + 60)
+
+    assert browser.visit(email=ada.email) == {"error": "provider"}
+
+
+def test_what_was_read_of_the_provider_before_is_not_kept(provider, connection):
+    before = Provider.objects.get()
+    other = {"issuer": "https://login.example.org"}
+    Provider.objects.update(metadata=before.metadata | other, keys=[])
+    before.store(keys=[jwk("RSA2048")])
+    assert Provider.objects.get().keys == []
+    Provider.objects.all().delete()
+    before.store(keys=[])  # the connection was removed
 
 
 def test_metadata_are_read_again_once_a_day(browser, provider, ada, time_machine):

@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import connection as database
+from django.utils import timezone
 
 from accounts.models import Connection, Consultant, Identity, Role, User
 from audit.models import Record
@@ -119,6 +120,23 @@ def test_address_that_was_given_to_someone_else_is_refused(browser, bob):
 
     assert browser.visit(sub="another bob", email=bob.email) == {"error": "account"}
     assert Identity.objects.get().sub == "bob"
+
+
+@pytest.mark.parametrize("change", [
+    {"configured_at": timezone.now()}, {"active": False}, None,
+])  # fmt: skip
+def test_connection_that_changes_meanwhile_links_nobody(browser, ada, monkeypatch, change):
+    check = openid.check_token
+
+    def meanwhile(*args):
+        rows = Connection.objects.all()
+        rows.update(**change) if change else rows.delete()
+        return check(*args)
+
+    monkeypatch.setattr(openid, "check_token", meanwhile)
+
+    assert browser.visit(email=ada.email) == {"error": "switched_off"}
+    assert not Identity.objects.exists()
 
 
 def test_subjects_of_two_companies_are_kept_apart(browser, provider, ada, connection, eve):
