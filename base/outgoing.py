@@ -54,10 +54,6 @@ class Answer:
         """The JSON object in an answer with status 200. Raises CallFailed."""
         if self.status != 200:
             raise CallFailed("status")
-        return self.error_document()
-
-    def error_document(self) -> dict[str, Any]:
-        """The JSON object, whatever the status. Raises CallFailed."""
         try:
             found = json.loads(self.body)
         except (ValueError, RecursionError):
@@ -102,13 +98,9 @@ class Calls:
             raise CallFailed("url")
         release_database()
         self.take_slot(origin)
-        call = Call(parts, form, {**HEADERS, **(headers or {})}, is_private, authority)
+        call = Call(parts, form, HEADERS | dict(headers or {}), is_private, authority)
         deadline = time.monotonic() + self.seconds
-        try:
-            running = self.threads.submit(call.run, deadline, self.most_bytes)
-        except BaseException:
-            self.free_slot(origin)
-            raise
+        running = self.threads.submit(call.run, deadline, self.most_bytes)
         running.add_done_callback(lambda _: self.free_slot(origin))
         try:
             return running.result(self.seconds)
@@ -160,7 +152,7 @@ def split_url(url: str) -> SplitResult | None:
 class Call:
     parts: SplitResult
     form: Mapping[str, str] | None
-    headers: Mapping[str, str]
+    headers: dict[str, str]
     is_private: bool
     authority: str | None
 
@@ -212,11 +204,10 @@ class Call:
     def send(self, to_server: http.client.HTTPSConnection) -> None:
         target = (self.parts.path or "/") + (f"?{self.parts.query}" if self.parts.query else "")
         if self.form is None:
-            to_server.request("GET", target, headers=dict(self.headers))
+            to_server.request("GET", target, headers=self.headers)
         else:
             kind = {"Content-Type": "application/x-www-form-urlencoded"}
-            body = urlencode(self.form)
-            to_server.request("POST", target, body, {**self.headers, **kind})
+            to_server.request("POST", target, urlencode(self.form), self.headers | kind)
 
 
 def is_public(address: str) -> bool:

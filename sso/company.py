@@ -1,6 +1,5 @@
 """The calls with which a company's admins set up its provider and prove its domains."""
 
-from typing import Any, cast
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -11,7 +10,6 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
@@ -27,13 +25,9 @@ from accounts.errors import (
 from accounts.fields import FlagField, TextField
 from accounts.generics import AdminView, IsAdmin, SignedInRequest, validated_body
 from accounts.models import Connection, Domain
-from accounts.models.connections import (
-    LONGEST_CLIENT,
-    LONGEST_DOMAIN,
-    LONGEST_ISSUER,
-    canonical_domain,
-)
+from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
 from accounts.serializers import ADA_RESPONSE
+from base.emails import canonical_email
 from base.openapi import Raises, example
 from signin.errors import FACTOR_ERRORS, WrongPassword
 from signin.factors.serializers import ProofSerializer
@@ -138,8 +132,7 @@ class ConnectionView(ProofView):
         except UnusableProvider as error:
             problem = PROBLEMS.get(error.reason, UNREACHABLE)
             raise serializers.ValidationError({"issuer": [problem]}) from None
-        names = {"issuer": "issuer", "client_id": "client_id", "secret": "client_secret"}
-        given = {name: data[field] for name, field in names.items()}
+        given = {name: data[name] for name in ("issuer", "client_id", "client_secret")}
         with transaction.atomic():  # else a call that removes it could come between
             connection = Connection.objects.configure(request.user, **given)
             Provider.objects.keep(connection, found)
@@ -187,11 +180,13 @@ class ConnectionView(ProofView):
 class DomainField(TextField):
     """A mail domain, as its canonical form."""
 
+    default_error_messages = {"domain": "Enter a domain such as example.com."}
+
     def to_internal_value(self, data: object) -> str:
         try:
-            return canonical_domain(super().to_internal_value(data))
-        except ValidationError as error:
-            raise serializers.ValidationError(error.messages) from None
+            return canonical_email(f"x@{super().to_internal_value(data)}").partition("@")[2]
+        except ValidationError:
+            self.fail("domain")
 
 
 @example({"name": "example.com"})
@@ -250,10 +245,9 @@ class DomainsView(AdminView, ListAPIView):
 class DomainView(AdminView):
     """A mail domain of the caller's company; 404 for any other."""
 
-    def find_domain(self, request: Request, domain_id: UUID) -> Domain:
-        user = cast(Any, request.user)
+    def find_domain(self, request: SignedInRequest, domain_id: UUID) -> Domain:
         domains = Domain.objects.select_related("account")
-        return get_object_or_404(domains, pk=domain_id, account=user.account_id)
+        return get_object_or_404(domains, pk=domain_id, account=request.user.account_id)
 
     @extend_schema(
         operation_id="removeDomain",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Lower
@@ -26,7 +25,6 @@ from accounts.errors import (
 from accounts.models.companies import Account
 from audit import trail
 from audit.models import Kind
-from base.emails import canonical_email
 from base.secret_key import fernet_for
 
 if TYPE_CHECKING:
@@ -35,14 +33,6 @@ if TYPE_CHECKING:
 PURPOSE = "sso.secret"
 LONGEST_ISSUER, LONGEST_CLIENT, LONGEST_SUB, LONGEST_DOMAIN = 500, 255, 255, 253
 MOST_DOMAINS = 50  # of a company
-
-
-def canonical_domain(name: str) -> str:
-    """A mail domain in lower case and ASCII. Raises ValidationError."""
-    try:
-        return canonical_email(f"x@{name}").partition("@")[2]
-    except ValidationError:
-        raise ValidationError("Enter a domain such as example.com.") from None
 
 
 def domain_of(email: str) -> str:
@@ -137,7 +127,9 @@ class Domain(models.Model):
 
 
 class ConnectionQuerySet(models.QuerySet["Connection"]):
-    def configure(self, actor: "User", *, issuer: str, client_id: str, secret: str) -> "Connection":
+    def configure(
+        self, actor: "User", *, issuer: str, client_id: str, client_secret: str
+    ) -> "Connection":
         """Set the provider of the actor's company up, or replace it. Unless nothing changes, it
         must be tested and switched on again. Another issuer or client ends the identities, since a
         `sub` may be of one client only. Raises PermissionDenied."""
@@ -146,12 +138,12 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
             actor.require_can_manage(account)
             found = self.filter(account=account).first()
             new = found or Connection(pk=account.pk, account=account)
-            given = (issuer, client_id, secret)
+            given = (issuer, client_id, client_secret)
             if found and (found.issuer, found.client_id, found.secret) == given:
                 return found
             if (new.issuer, new.client_id) != (issuer, client_id):
                 new.identities.all().delete()
-            new.issuer, new.client_id, new.secret = issuer, client_id, secret
+            new.issuer, new.client_id, new.secret = given
             new.active = new.required = False
             new.configured_at, new.tested_at = timezone.now(), None
             new.last_problem, new.last_problem_at, new.failing_since = "", None, None

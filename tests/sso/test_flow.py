@@ -329,11 +329,3 @@ def test_test_counts_for_the_settings_that_it_was_made_with(browser, connection,
     assert browser.visit(url_of_test(ada), email=ada.email) == EXPIRED
     connection.refresh_from_db()
     assert connection.tested_at is None
-
-
-def test_only_admins_test(as_bob, as_eve, connection, browser):
-    body = {"challenge": browser.challenge}
-
-    assert as_bob.post("/account/connection/test", body).status_code == 403
-    assert as_eve.post("/account/connection/test", body).status_code == 404
-    assert API().post("/account/connection/test", body).status_code == 401

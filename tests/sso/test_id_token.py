@@ -210,12 +210,3 @@ def test_userinfo_is_checked_like_the_token(browser, provider, userinfo, claims,
     provider.userinfo = {"email": "new@example.com"} | userinfo
 
     refused(browser, word, email=..., **claims)
-
-
-def test_problem_is_kept_for_admins(browser, provider, connection):
-    provider.claims = {"nonce": "0"}
-    refused(browser)
-
-    connection.refresh_from_db()
-    assert connection.last_problem == "ID token: nonce"
-    assert connection.last_problem_at is not None

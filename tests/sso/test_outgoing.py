@@ -6,9 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cryptography import x509
-from django.db import connection
 
-from accounts.models import Account
 from base.outgoing import PER_ORIGIN, CallFailed, Calls
 from tests.certificates import self_signed
 from tests.sso.provider import Provider
@@ -65,20 +63,6 @@ def test_slow_server_stops_no_other(fetch, slow):
         assert {one.result() for one in tries} == {"timeout"}
 
 
-@pytest.mark.django_db(transaction=True)
-def test_no_database_connection_is_held(fetch, provider):
-    assert not Account.objects.exists()
-    held = []
-    provider.described = lambda: held.append(connection.connection) or {}
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: None).result()
-        assert connection.connection is not None
-        fetch()
-
-    assert connection.connection is None
-    del provider.described
-
-
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
@@ -96,11 +80,6 @@ def test_unusable_address_has_a_reason(fetch, provider, monkeypatch, url, reason
 
     assert failing(fetch, url.format(port=provider.server_port)) == reason
     assert provider.asked.total() == 0
-
-
-def test_addresses_inside_are_called_only_where_operators_allow_it(fetch):
-    assert failing(fetch, private_origins=[]) == "url"
-    assert failing(fetch, "https://localhost/", private_origins=[]) == "private"
 
 
 @pytest.mark.parametrize(
