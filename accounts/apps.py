@@ -1,4 +1,7 @@
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+
+from accounts.names import extend_sqlite
 
 
 class AccountsConfig(AppConfig):
@@ -7,3 +10,5 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import checks  # noqa: F401  (registers them)
+
+        connection_created.connect(extend_sqlite)

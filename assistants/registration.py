@@ -4,6 +4,7 @@ Registration is lenient: unsupported values are replaced or left out, as the ans
 Null counts as absent, since serializers of many languages write it.
 """
 
+import re
 from typing import Any
 
 from assistants import redirects
@@ -19,6 +20,10 @@ PUBLIC_CLIENT = {
     "scope": SCOPE,
 }
 MOST_URIS, LONGEST_NAME = 10, 100
+# Letters and marks that show nothing, which Python counts as printable.
+BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 LONGEST_URI = 1994  # a Grant holds 2,000 characters: the URI with any port, such as `:65535`
 
 
@@ -40,6 +45,7 @@ def read_metadata(metadata: object) -> dict[str, Any]:
 
 def clean_name(name: str) -> str:
     """The name as users see it: shortened, without invisible or direction-changing characters."""
+    name = BLANK.sub("", name)
     shown = "".join(character if character.isprintable() else " " for character in name)
     return " ".join(shown.split())[:LONGEST_NAME].strip()
 

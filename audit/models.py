@@ -109,7 +109,7 @@ class RecordQuerySet(models.QuerySet["Record"]):
 
     def prune_before(self, before: datetime) -> int:
         """Delete the records older than `before`; returns their number. PostgreSQL refuses every
-        other DELETE (migration 0002)."""
+        other DELETE, and any of events younger than 30 days (migration 0010)."""
         old = self.filter(at__lt=before)
         return delete_in_batches(old, self.allow_deleting)
 

@@ -100,7 +100,7 @@ class UserAdmin(PanelAdmin):
 
     def erase_row(self, request: HttpRequest, row: User) -> str:
         erasure = Erasure.objects.erase_user(row, acting_user(request))
-        return f"Deleted {self.heading_of(row)}. The audit log will soon show {erasure} instead."
+        return f"Deleted the user. The audit log will soon show {erasure} instead."
 
     def erasure_counts(self, row: User) -> dict[str, str]:
         return panels.erasure_of_user(row)

@@ -88,12 +88,13 @@ INVITATION_SECONDS = env.read_integer("INVITATION_SECONDS", 604800)
 PASSWORD_CHANGE_SECONDS = env.read_integer("PASSWORD_CHANGE_SECONDS", 3600)
 MAIL_PER_ADDRESS_PER_HOUR = env.read_integer("MAIL_PER_ADDRESS_PER_HOUR", 5)
 INVITATIONS_PER_DAY = env.read_integer("INVITATIONS_PER_DAY", 200)
-AUDIT_KEEP_DAYS = env.read_integer("AUDIT_KEEP_DAYS", 400, high=36500)
+AUDIT_KEEP_DAYS = env.read_integer("AUDIT_KEEP_DAYS", 400, low=31, high=36500)
 MISSPELT_NAMES = env.misspelt_names()
 
 # ---- Django ----------------------------------------------------------------------------------
 
 ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"  # `runserver` loads the keys by it
 INSTALLED_APPS = [
     "pages",  # before the admin, whose translations would take precedence
     "backoffice",  # before the admin, whose templates it extends

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -35,12 +36,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 collect_static_files()
 django_application = get_wsgi_application()
+CHARSET = re.compile(r";\s*charset[^;]*", re.IGNORECASE)
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Django's application, for UTF-8 only (RFC 8259 §8.1). Django would decode bodies and queries
     with any codec that a Content-Type names, even `zlib`, or fail outside `config.errors`."""
-    environ["CONTENT_TYPE"] = environ.get("CONTENT_TYPE", "").partition(";")[0]
+    environ["CONTENT_TYPE"] = CHARSET.sub("", environ.get("CONTENT_TYPE", ""))
     return django_application(environ, start_response)
 
 

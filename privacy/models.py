@@ -1,8 +1,11 @@
 """Erasure: an erased user or company whose events are being pseudonymised."""
 
+import logging
 from collections.abc import Iterable
 from datetime import timedelta
 
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
@@ -15,11 +18,13 @@ from audit.models import Kind, Record
 from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise_batch
 from base.batches import delete_in_batches
 from emailchanges.models import EmailChange
-from invitations.models import Invitation
+from invitations.models import Invitation, Status
 from mail.links import KEPT_FOR, EmailedLink
 from mail.notices import FORGOTTEN, PREFIX, Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
+
+logger = logging.getLogger(__name__)
 
 # A request that was under way at the erasure, such as a sign-in that waits to hash a password, may
 # still write about the user. After this time it has ended.
@@ -33,11 +38,13 @@ def without_users(emails: Iterable[str]) -> set[str]:
 
 
 def forget_emails(emails: set[str]) -> None:
-    """Delete lockouts, links and mails."""
+    """Delete lockouts, links and mails, except pending invitations, which are other companies'."""
+    invited = Invitation.objects.in_status(Status.PENDING).filter(email__in=emails).values("pk")
     for model in EmailedLink.models_by_label().values():
-        model._default_manager.filter(email__in=emails).delete()
+        model._default_manager.filter(email__in=emails).exclude(pk__in=invited).delete()
     Lockout.objects.filter(email__in=emails).delete()
-    OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=FORGOTTEN).delete()
+    mails = OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=FORGOTTEN)
+    mails.exclude(link_id__in=invited).delete()
 
 
 def forget_late_emails(emails: set[str]) -> None:
@@ -48,6 +55,18 @@ def forget_late_emails(emails: set[str]) -> None:
     for_users = Q(kind__in=[label for label, model in links if model.is_for_user])
     mails = OutgoingMail.objects.filter(for_users | Q(kind__startswith=PREFIX), email__in=emails)
     mails.exclude(kind__in=FORGOTTEN).delete()
+
+
+def forget_in_sessions(users: list[str]) -> None:
+    """End these users' sessions of the back office. Messages that wait there for other operators go
+    too, since they may name the users."""
+    for session in Session.objects.all():
+        data = session.get_decoded()
+        if data.get(SESSION_KEY) in users:
+            session.delete()
+        elif data.pop("_messages", None):
+            session.session_data = Session.objects.encode(data)
+            session.save(update_fields=["session_data"])
 
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
@@ -103,7 +122,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         with transaction.atomic():
             pending = self.filter(done_at=None).order_by("erased_at")
             free = pending.select_for_update(skip_locked=not wait)
-            return next((count for one in free if (count := one.process_backlog())), 0)
+            return next((count for one in free if (count := one.process_safely())), 0)
 
     def prune_expired(self) -> int:
         """Delete erasures that were done 30 days ago; returns their number."""
@@ -148,6 +167,7 @@ class Erasure(models.Model):
         profiles.update(name="")
         EmailChange.delete_mails_of(users)
         User.objects.filter(pk__in=keys).delete()
+        forget_in_sessions(keys)
         forget_emails(without_users(emails))
         notices = (Notice("erased", user.email, user.language) for user in users)
         OutgoingMail.objects.queue_notices(notices)
@@ -162,6 +182,15 @@ class Erasure(models.Model):
             self.done_at, self.ids, self.emails = timezone.now(), [], []
             self.save()
         return count
+
+    def process_safely(self) -> int:
+        """Do a batch. An error is logged, and holds up no other erasure."""
+        try:
+            with transaction.atomic():
+                return self.process_backlog()
+        except Exception:
+            logger.exception("erasure %s failed", self)
+            return 0
 
     def delete_of_company(self) -> int:
         """Delete the next users of the company, then the company itself; returns the number."""

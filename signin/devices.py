@@ -26,6 +26,7 @@ from audit.models import Kind
 from base.batches import delete_in_batches
 from base.origin import current, network_of
 from mail.message import browser_and_system
+from throttling.models import Lockout
 
 NAME = "service_device"
 LIFE = timedelta(days=180)  # without a sign-in
@@ -89,10 +90,13 @@ def read_secrets(request: HttpRequest | Request | None) -> list[str]:
 
 
 def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
-    """The id of the browser's device if it is known for the user, else UNKNOWN_DEVICE."""
+    """The id of the browser's device if it is known for the user and may have its own lockout, else
+    UNKNOWN_DEVICE."""
     known = read_secrets(request) if settings.DEVICE_LOCKOUT else []
     device = Device.objects.of_browser(user, known).first() if known else None
-    return device.pk.hex if device else UNKNOWN_DEVICE
+    if user and device and Lockout.objects.has_room(user.email, device.pk.hex):
+        return device.pk.hex
+    return UNKNOWN_DEVICE
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:

@@ -134,8 +134,6 @@ def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> No
     finds out whether there is an owner, so that the queries are the same for every address. For the
     same reason the audit log gets only the address.
     """
-    if device and not Lockout.objects.has_room(email, device):
-        device = UNKNOWN_DEVICE
     with transaction.atomic():
         counted = Lockout.objects.record_failure(email, device)
         if counted:

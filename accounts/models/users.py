@@ -24,6 +24,7 @@ from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, SecondFactor
 from accounts.models.connections import Connection, Domain, domain_of
 from accounts.models.consultants import Consultant
+from accounts.names import SortKey
 from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind, Record
@@ -81,7 +82,7 @@ class UserQuerySet(models.QuerySet["User"]):
         """Users sorted by `name` or `last_sign_in`; `-` reverses the order. Users who have never
         signed in come last."""
         if order.endswith("name"):
-            users = self.order_by("last_name", "first_name", "id")
+            users = self.order_by(SortKey("last_name"), SortKey("first_name"), "id")
             return users if order == "name" else users.reverse()
         at = F("last_sign_in_at")
         by = at.desc(nulls_last=True) if order[0] == "-" else at.asc(nulls_last=True)

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('accounts', '0007_connections'),
+        ('accounts', '0008_connections'),
     ]
 
     operations = [

@@ -118,6 +118,7 @@ def test_longest_redirect_uri_can_be_used_with_any_port(api, ada):
         ("two\n lines\x00", "two lines"),
         ("n" * 5000, "n" * 100),
         ("Zo\u00eb", "Zo\u00eb"),
+        ("A\u3164d\u115fm\u2800i\u034fn\ufe0f\U000e0100", "Admin"),
         ("\t", ""),
     ],
 )

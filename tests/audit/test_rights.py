@@ -99,6 +99,7 @@ REFUSED = [
     f"UPDATE audit_record SET kind = 'y' {OF_GONE}",
     f"UPDATE audit_record SET at = now() - interval '1 day' {OF_GONE}",
     "DELETE FROM audit_record",
+    "SET audit.pruning = 'on'; DELETE FROM audit_record",
     # A table of the role's own, in which nobody is there.
     "CREATE TEMPORARY TABLE accounts_user (id uuid, email text);"
     f"{TAKEN} WHERE actor_id = '{THERE}'",

@@ -110,6 +110,13 @@ test("a link to a page of ours is followed by the script, and any other by the b
   assert.deepEqual([calls, pushed], [["/signup"], ["/signup"]]);
 });
 
+test("a path that begins with two slashes leads to no other host", async () => {
+  await visit("//evil.test/login");
+  goOn({ settings: { language: "sv" } }, "//evil.test/login", "");
+
+  assert.deepEqual([...calls, ...pushed, ...assigned], Array(3).fill("/evil.test/login"));
+});
+
 test("of two pages the one asked for last is shown, whichever comes first", async () => {
   let come;
   const late = new Promise((resolve) => (come = resolve));

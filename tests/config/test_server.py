@@ -46,6 +46,27 @@ def test_charset_of_a_request_is_ignored(new_service):
         assert ask(service.url, "POST", "/oauth/token?x=1", b"grant_type=x_", **forms).status == 400
 
 
+def test_boundary_of_a_form_reaches_the_application(new_service):
+    service = new_service().start()
+    token = ask(service.url, "GET", "/admin/login/").headers["Set-Cookie"].split(";")[0]
+    part = b'--x\r\nContent-Disposition: form-data; name="username"\r\n\r\nbob@example.com'
+    headers = {"Cookie": token, "X-CSRFToken": token.partition("=")[2], "Origin": service.url}
+    headers["Content-Type"] = "multipart/form-data; boundary=x; Charset*=utf-8''zlib"
+    answer = ask(service.url, "POST", "/admin/login/", part + b"\r\n--x--\r\n", **headers)
+
+    assert (answer.status, b"bob@example.com" in answer.body) == (200, True)
+
+
+def test_runserver_signs_in(new_service):
+    email, password = LOG_IN.values()
+    service = new_service(DJANGO_SUPERUSER_EMAIL=email, DJANGO_SUPERUSER_PASSWORD=password)
+    service.manage("createsuperuser", "--noinput")
+    service.spawn("manage.py", "runserver", "--noreload", str(service.port))
+    servers.wait_for_port(service.port)
+
+    assert ask(service.url, "POST", "/auth/login", LOG_IN).status == 200
+
+
 def test_others_are_answered_while_a_crowd_logs_in(new_service):
     service = new_service(WEB_THREADS="8", RATE_LIMIT_CREDENTIAL="1000").start()
 

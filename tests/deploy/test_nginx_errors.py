@@ -50,6 +50,7 @@ LINES = {
     "NUL in the path": ("GET /auth\0/me HTTP/1.1\r\n", 400, "bad request"),
     "broken escape": ("GET /%zz HTTP/1.1\r\n", 400, "bad request"),
     "out of the root": ("GET /../../etc/passwd HTTP/1.1\r\n", 400, "bad request"),
+    "two slashes": ("GET //evil.test/login HTTP/1.1\r\n", 400, "bad request"),
     "no method": ("/health HTTP/1.1\r\n", 400, "bad request"),
     "TRACE": ("TRACE /health HTTP/1.1\r\n", 405, "method not allowed"),
     "unknown transfer coding": (

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import ssl
 import tempfile
 from email import message_from_bytes, policy
@@ -27,6 +28,7 @@ def folder():
         pytest.fail(f"missing: {missing} (debootstrap systemd-container iproute2 iptables zstd)")
     if os.geteuid():
         pytest.fail("only root can boot machines")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leaves nothing behind then, too
     kept = os.environ.get("MACHINES")
     folder = Path(kept or tempfile.mkdtemp(prefix="machines-", dir="/var/tmp"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,6 +44,7 @@ def new_machine(folder):
 
     def make(name, *options, release=DEBIAN):
         made.append(Machine(folder, name, fresh_debian(release, folder), *options))
+        made[-1].make()
         return made[-1].boot()
 
     yield make
@@ -105,7 +108,7 @@ class Site:
     """The service at DOMAIN, on a machine, as its clients see it."""
 
     def __init__(self, machine):
-        self.machine, self.mailbox = machine, Mailbox(machine)
+        self.machine, self.mailbox, self.browsers = machine, Mailbox(machine), []
         machine.write("/etc/hosts", f"127.0.0.1 localhost {machine.name} {DOMAIN}\n")
         machine.write("/usr/local/bin/certbot", Path(__file__).with_name("certbot").read_text())
         machine.run("chmod 755 /usr/local/bin/certbot")
@@ -113,8 +116,15 @@ class Site:
     def browser(self):
         certificate = self.machine.root / "etc/letsencrypt/live" / DOMAIN / "fullchain.pem"
         transport = There(self.machine.address, certificate)
-        return httpx.Client(base_url=f"https://{DOMAIN}", transport=transport, timeout=30)
+        browser = httpx.Client(base_url=f"https://{DOMAIN}", transport=transport, timeout=30)
+        self.browsers.append(browser)
+        return browser
 
     def health(self):
         with self.browser() as browser:
             return browser.get("/health")
+
+    def close(self):
+        self.mailbox.controller.stop()
+        for browser in self.browsers:
+            browser.close()

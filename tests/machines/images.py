@@ -91,4 +91,4 @@ def build_images(machine, archive):
     base = f"FROM debian:fresh\nCOPY ca-certificates.crt {CERTIFICATES}\n{pip}{BASE}"
     for name, recipe in IMAGES.items():
         machine.write("/images/Dockerfile", base + recipe)
-        machine.run(f"docker build -q -t {name} /images")
+        machine.run(f"docker build --progress plain -t {name} /images")

@@ -6,12 +6,22 @@ import os
 import pty
 import re
 import select
-import shutil
+import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
-PROGRAMS = ["debootstrap", "systemd-nspawn", "nsenter", "setpriv", "ip", "iptables", "zstd"]
+PROGRAMS = [
+    "debootstrap",
+    "systemd-nspawn",
+    "nsenter",
+    "setpriv",
+    "unshare",
+    "ip",
+    "iptables",
+    "zstd",
+]
 # Less than an installer leaves: what a guide needs beside it, the guide has to name.
 PACKAGES = "ca-certificates,dbus,init"
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
@@ -20,6 +30,9 @@ TERMINAL = ["HOME=/root", "USER=root", "LOGNAME=root", "LANG=C.UTF-8", "TERM=dum
 TERMINAL += ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
 UP = {"running", "degraded"}
 PATIENCE = 300  # seconds for a command
+# What is started so ends with these tests, however they end, and so do its children and mounts.
+ALONE = ["setpriv", "--pdeathsig", "KILL"]
+ALONE += ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def do(*words):
@@ -27,6 +40,11 @@ def do(*words):
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(words)}: {(done.stdout + done.stderr)[-3000:]}"
     return done.stdout
+
+
+def children(pid):
+    """The numbers of its child processes, the oldest first."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def pack(folder, archive):
@@ -42,14 +60,14 @@ def fresh_debian(release, folder):
     """The packed root of a Debian, which is made in this folder if it is not there."""
     archive = folder / f"{release}.tar.zst"
     if not archive.exists():
-        root, part = folder / f"{release}.new", folder / f"{release}.part"
         targets = do("apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)")
         mirror = re.search(r"^Debian (\S+)$", targets, re.MULTILINE)[1]
         options = ["--variant=minbase", f"--include={PACKAGES}"]
-        do("debootstrap", *options, release, str(root), mirror)
-        pack(root, part)
-        part.rename(archive)
-        shutil.rmtree(root)
+        with tempfile.TemporaryDirectory(dir=folder) as new:
+            root, part = Path(new, "root"), Path(new, "packed")
+            do(*ALONE, "debootstrap", *options, release, str(root), mirror)
+            pack(root, part)
+            part.rename(archive)
     return archive
 
 
@@ -58,10 +76,13 @@ class Machine:
 
     def __init__(self, folder, name, archive, *options):
         self.name, self.root, self.console = name, folder / name, folder / f"{name}.console"
-        self.options, self.nspawn, self.terminals = options, None, []
-        unpack(archive, self.root)
-        self.write("/etc/hostname", f"{name}\n")
-        self.write("/etc/hosts", f"127.0.0.1 localhost {name}\n::1 localhost\n")
+        self.options, self.nspawn, self.terminals, self.undo = options, None, [], []
+        self.archive = archive
+
+    def make(self):
+        unpack(self.archive, self.root)
+        self.write("/etc/hostname", f"{self.name}\n")
+        self.write("/etc/hosts", f"127.0.0.1 localhost {self.name}\n::1 localhost\n")
         self.write("/etc/machine-id", "")
         for path in ("/etc/resolv.conf", CERTIFICATES, "/etc/pip.conf"):
             if Path(path).exists():
@@ -83,6 +104,7 @@ class Machine:
             if not Path("/sys/class/net", self.cable).exists():
                 break
         self.gateway, self.address = f"10.78.{number}.1", f"10.78.{number}.2"
+        self.undo.append(["ip", "netns", "delete", self.network])  # and with it the cable
         do("ip", "netns", "add", self.network)
         do("ip", "link", "add", self.cable, "type", "veth", "peer", "host0", "netns", self.network)
         do("ip", "address", "add", f"{self.gateway}/30", "dev", self.cable)
@@ -94,19 +116,22 @@ class Machine:
         do(*there, "route", "add", "default", "via", self.gateway)
         Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
         outwards = ["-s", self.address, "!", "-o", "machine+"]
-        self.rules = [
+        rules = [
             ["POSTROUTING", "-t", "nat", *outwards, "-j", "MASQUERADE"],
             ["FORWARD", "-i", self.cable, "-j", "ACCEPT"],
             ["FORWARD", "-o", self.cable, "-j", "ACCEPT"],
         ]
-        for rule in self.rules:
+        for rule in rules:
+            self.undo.append(["iptables", "-w", "-D", *rule])
             do("iptables", "-w", "-I", *rule)
 
     def boot(self):
         """Start it, and wait until systemd has started its units."""
-        command = ["setpriv", "--pdeathsig", "KILL", "systemd-nspawn", "--boot", "--quiet"]
+        command = [*ALONE, "systemd-nspawn", "--boot", "--quiet"]
         command += ["--directory", str(self.root), "--machine", self.name, "--console=pipe"]
         command += ["--register=no", "--keep-unit", "--resolv-conf=off", "--timezone=off"]
+        if not self.options:  # with it, programs like Docker may not open files with O_SYNC
+            command += ["--suppress-sync=yes"]
         command += [f"--network-namespace-path=/run/netns/{self.network}", *self.options]
         more = {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
         if self.options:  # a Docker daemon routes
@@ -137,22 +162,23 @@ class Machine:
             self.nspawn.wait(90)
 
     def remove(self):
+        """All of it, or what there is: it may be half made."""
+        if self.nspawn and self.nspawn.poll() is None:
+            for nspawn in children(self.nspawn.pid):
+                os.kill(nspawn, signal.SIGKILL)  # which is over when all that runs there is gone
+            self.nspawn.wait()
         while self.terminals:
             self.terminals.pop().close()
-        if self.nspawn:
-            self.nspawn.kill()  # and with it all that runs there
-            self.nspawn.wait()
-        for rule in self.rules:
-            do("iptables", "-w", "-D", *rule)
-        do("ip", "link", "delete", self.cable)
-        do("ip", "netns", "delete", self.network)
-        shutil.rmtree(self.root)
+        while self.undo:
+            subprocess.run(self.undo.pop(), capture_output=True, check=False)
+        if self.root.exists():
+            do("rm", "-rf", "--one-file-system", str(self.root))
+        self.console.unlink(missing_ok=True)
 
     def command(self, *words):
         """The words of a command on the host that runs this one in the machine, as root."""
-        children = Path(f"/proc/{self.nspawn.pid}/task/{self.nspawn.pid}/children")
-        init = children.read_text().split()[0]
-        return ["nsenter", "-t", init, "-a", "--", "env", "-i", *TERMINAL, *words]
+        init = children(children(self.nspawn.pid)[0])[0]
+        return ["nsenter", "-t", str(init), "-a", "--", "env", "-i", *TERMINAL, *words]
 
     def run(self, script, check=True):
         """What the script says, for what a test wants to know; guides are typed at a Terminal."""

@@ -64,7 +64,8 @@ def site(new_machine, folder):
         root.type(guide[number][0])
     root.type(guide[7][0], *ACCOUNT)
     site.root = root
-    return site
+    yield site
+    site.close()
 
 
 def test_people_sign_up_and_in(site):
@@ -84,7 +85,7 @@ def test_status_is_ok(site):
 def test_certificate_is_renewed(site):
     site.machine.run("certbot renew")
 
-    wait_until(lambda: is_up(site), 30)  # with that certificate alone
+    wait_until(lambda: is_up(site))  # with that certificate alone
 
 
 def test_upgrade_refuses_no_client(site):
@@ -93,11 +94,11 @@ def test_upgrade_refuses_no_client(site):
         changed.write("# another image\n")
     before = site.machine.run("docker inspect deploy-web-1 --format {{.Image}}")
     browser = site.browser()
-    log_in(browser, ADA)
+    assert log_in(browser, ADA).status_code == 200
 
     with Load(browser) as load:
         site.root.type(steps("install", GUIDE)[9][0])
-        wait_until(lambda: is_up(site), 30)
+        wait_until(lambda: is_up(site))
 
     assert site.machine.run("docker inspect deploy-web-1 --format {{.Image}}") != before
     assert load.answers.keys() <= {200, 503}, load.answers
@@ -112,7 +113,7 @@ def test_backup_is_restored(site):
     site.root.type(re.sub(r"consulting-[\d-]+\.dump", "consulting-$(date +%F).dump", restore))
     site.root.type("docker compose start web mail")
 
-    wait_until(lambda: is_up(site), 30)
+    wait_until(lambda: is_up(site))
     assert log_in(site.browser(), ADA).status_code == 200
     assert log_in(site.browser(), later).status_code == 401
 
@@ -136,5 +137,5 @@ def test_everything_comes_back_after_a_reboot(site):
     site.machine.stop()
     site.machine.boot()
 
-    wait_until(lambda: is_up(site), 60)
+    wait_until(lambda: is_up(site))
     assert log_in(site.browser(), ADA).status_code == 200

@@ -27,6 +27,6 @@ def test_make_run_serves_until_ctrl_c(new_machine):
 
     os.write(desk.master, run.encode())
     desk.wait_for("Open http://localhost:8000")
-    wait_until(lambda: "ok" in machine.run(f'python3 -c "{HEALTH}"', check=False), 30)
+    wait_until(lambda: "ok" in machine.run(f'python3 -c "{HEALTH}"', check=False))
     os.write(desk.master, b"\x03")
     desk.wait_for(desk.ENDED)

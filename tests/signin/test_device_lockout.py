@@ -180,6 +180,18 @@ class TestKnownDevices:
         log_in(clients[0], bob.email, "wrong")
         assert Lockout.objects.exclude(device="").filter(email=bob.email).exists()
 
+    def test_devices_without_a_record_are_locked_as_unknown_ones(self, ada):
+        clients = [API() for _ in range(MOST_DEVICES + 1)]
+        for client in clients:
+            log_in(client, ada.email)
+        for client in clients[:-1]:
+            log_in(client, ada.email, "wrong")
+        guesses = [log_in(clients[-1], ada.email, "wrong").status_code for _ in range(8)]
+
+        assert guesses == [401] * 5 + [429] * 3
+        assert log_in(clients[-1], ada.email).status_code == 429
+        assert log_in(clients[0], ada.email).status_code == 200
+
     def test_cookie_sent_by_a_foreign_page_or_twice_is_none(self, known, ada):
         guess(ada.email)
         value = device(known)

@@ -87,12 +87,13 @@ function tellEvent(row, event) {
 document.addEventListener("loaded", ({ target, detail }) => {
   if (target.id !== "events") return;
   const { items } = detail;
-  items.forEach((event, n) => tellEvent(target.rows[n], event));
+  const rows = [...target.rows];
+  items.forEach((event, n) => tellEvent(rows[n], event));
   items.forEach((event, n) => {
     const signIn = items.findIndex((other) => isSignInOf(event, other));
     if (event.kind !== "device.known" || signIn < 0) return;
-    one("[data-sentence]", target.rows[signIn]).append(" ", say("new device"));
-    target.rows[n].hidden = true;
+    one("[data-sentence]", rows[signIn]).append(" ", say("new device"));
+    rows[n].remove();
   });
 });
 

@@ -19,6 +19,7 @@ let shown = location.pathname;
 let leaving = false; // whether the user ends the session in this tab
 let wanted = null; // the page, with its tab, that required the sign-in
 
+const local = (path) => path.replace(/^\/+/, "/"); // "//evil" would be another host
 const here = () => location.pathname + location.search + location.hash;
 
 /* Go to a built-in page; with `push` as a new entry of the browser's history, with `replace` in place of
@@ -31,7 +32,7 @@ export async function visit(path, { push = true, replace = false, text = "", kin
   const page = await withProgress(() => load(path)).catch(() => null);
   if (mine !== turn) return;
   if (page === null) return announce(say("unreachable"), "bad");
-  if (push) history[replace ? "replaceState" : "pushState"](null, "", path);
+  if (push) history[replace ? "replaceState" : "pushState"](null, "", local(path));
   shown = location.pathname;
   document.title = page.title;
   one("#said").append(one("#status"));
@@ -46,7 +47,7 @@ export async function visit(path, { push = true, replace = false, text = "", kin
 }
 
 async function load(path) {
-  const response = await fetch(path);
+  const response = await fetch(local(path));
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   if (!one("main", page)) throw new Error("not a page"); // such as a proxy's 503
   return page;
@@ -215,7 +216,7 @@ client.addEventListener("resume", () => announce(""));
 export function speak(language, path = location.pathname, text = "") {
   document.cookie = `django_language=${language};path=/;max-age=31536000;samesite=lax`;
   if (text) announceNext(text);
-  location.assign(path);
+  location.assign(local(path));
 }
 
 /* Go on in the language of the user who has just signed in or changed it. */

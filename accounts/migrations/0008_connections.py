@@ -12,7 +12,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0006_keeps_password'),
+        ('accounts', '0007_keeps_password'),
     ]
 
     operations = [

@@ -1,0 +1,51 @@
+"""Names with letters beyond ASCII are found and sorted, on PostgreSQL and on SQLite."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import bearer
+
+SORTED = ["Åberg", "Ärlig", "da Costa", "Ek", "Öberg", "von Thal", "Zorn"]
+SEARCHES = {"ärlig": ["Ärlig"], "ÅBERG": ["Åberg"], "100%": [], "p_": [], "VON": ["von Thal"]}
+PROGRAM = f"""
+import json, django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from accounts.models import Account, User
+account = Account.objects.create(name="A")
+for number, name in enumerate({SORTED[::-1]}):
+    User.objects.create(account=account, email=f"p{{number}}@example.com", last_name=name)
+found = {{text: [one.last_name for one in User.objects.search(text)] for text in {[*SEARCHES]}}}
+orders = [[one.last_name for one in User.objects.all().sorted_by(by)] for by in ("name", "-name")]
+print(json.dumps([found, *orders]))
+"""
+
+
+@pytest.mark.django_db
+def test_postgresql_searches_and_sorts_names(ada, new_user):
+    for last_name in SORTED[::-1]:
+        new_user(last_name=last_name, account=ada.account)
+    ada.last_name = "Åa"
+    ada.save()
+
+    def names(**query):
+        items = bearer(ada).get("/users", data=query).json()["items"]
+        return [item["last_name"] for item in items]
+
+    assert {text: names(search=text) for text in SEARCHES} == SEARCHES
+    assert names() == ["Åa", *SORTED]
+    assert names(sort="-name") == [*SORTED[::-1], "Åa"]
+
+
+def test_sqlite_searches_and_sorts_names(tmp_path):
+    environment = os.environ | {"DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
+    environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    command = [sys.executable, "-c", PROGRAM]
+    output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    assert json.loads(output.stdout) == [SEARCHES, SORTED, SORTED[::-1]]
