@@ -1,6 +1,8 @@
 """The admin site: navigation, index, and a sign-in to which the API's limits and lockouts apply."""
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any, cast
 
 from django import forms
@@ -9,6 +11,7 @@ from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
@@ -98,6 +101,39 @@ def operator_by_passkey(shown: Any) -> User:
     return user
 
 
+def with_limit(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """The response with the headers of the request's limit."""
+    for name, value in request.rate_limit.headers().items():  # type: ignore[attr-defined]
+        response[name] = value
+    return response
+
+
+def too_many_attempts(request: HttpRequest, refusal: APIException) -> HttpResponse:
+    """The same page for a throttled caller and for a locked address, so that they cannot be told
+    apart."""
+    seconds = request.rate_limit.reset  # type: ignore[attr-defined]
+    context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
+    response = render(request, "admin/too_many_attempts.html", context, status=429)
+    response["Retry-After"] = str(seconds)
+    if isinstance(refusal, RateLimited):
+        response["x-ratelimit-remaining"] = "0"
+    return response
+
+
+def counted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """The view, after counting the request in the public tier."""
+
+    @functools.wraps(view)
+    def count_first(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+        try:
+            PublicThrottle().allow_request(request)
+        except RateLimited as refusal:
+            return too_many_attempts(request, refusal)
+        return with_limit(request, view(request, *args, **options))
+
+    return count_first
+
+
 class Site(admin.AdminSite):
     """Django's admin site, with an overview as its index, and a sign-in to which the API's limits
     and lockouts apply."""
@@ -113,6 +149,9 @@ class Site(admin.AdminSite):
 
     def get_urls(self) -> list[Any]:
         return [one for one in super().get_urls() if getattr(one, "name", "") not in LEFT_OUT]
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        return counted(super().admin_view(view, cacheable))
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """The context of every page: also the navigation, NAVIGATION first, and LINKS."""
@@ -143,9 +182,7 @@ class Site(admin.AdminSite):
 
     @method_decorator(cache_control(no_store=True))  # the second page has the password, sealed
     @method_decorator(csrf_exempt)  # so that it is counted first; sign_in checks the token
-    def login(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Counted before anything else: showing the form in the public tier, an attempt in the
         credential tier."""
         guesses = request.method == "POST"
@@ -153,12 +190,10 @@ class Site(admin.AdminSite):
             (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
             response = self.sign_in(request, extra_context)
         except (RateLimited, TooManyAttempts) as refusal:
-            return self.too_many_attempts(request, refusal)
+            return too_many_attempts(request, refusal)
         if guesses and request.user.is_authenticated and response.status_code == 302:
             remember_device(request, response, request.user)
-        for name, value in request.rate_limit.headers().items():  # type: ignore[attr-defined]
-            response[name] = value
-        return response
+        return with_limit(request, response)
 
     def has_permission(self, request: HttpRequest) -> bool:
         """With STAFF_SECOND_FACTOR, only users with a second factor. They have shown it in this
@@ -184,14 +219,3 @@ class Site(admin.AdminSite):
             page = second_page(request, request.POST["username"], request.POST["password"])
             page |= self.each_context(request) | {"wrong": isinstance(needed, WrongCode)}
             return render(request, "admin/second_factor.html", page)
-
-    def too_many_attempts(self, request: HttpRequest, refusal: APIException) -> HttpResponse:
-        """The same page for a throttled caller and for a locked address, so that they cannot be
-        told apart."""
-        seconds = request.rate_limit.reset  # type: ignore[attr-defined]
-        context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
-        response = render(request, "admin/too_many_attempts.html", context, status=429)
-        response["Retry-After"] = str(seconds)
-        if isinstance(refusal, RateLimited):
-            response["x-ratelimit-remaining"] = "0"
-        return response

@@ -118,6 +118,14 @@ def test_log_refuses_every_other_change(request, owner, service, role, statement
     assert query(owner, "SELECT * FROM audit_record ORDER BY id") == before
 
 
+def test_service_deletes_what_is_old(owner, service):
+    query(owner, EVENT.replace("now()", "now() - interval '31 days'"), None, "", "old")
+    delete = "SET audit.pruning = 'on'; DELETE FROM audit_record WHERE subject = 'old'"
+    query(service, delete)
+
+    assert query(owner, "SELECT count(*) FROM audit_record") == [(2,)]
+
+
 # As an installation of before has it: the function as migration 0003 made it.
 def test_migration_repairs_an_installed_database(new_service):
     name = f"t_{uuid.uuid4().hex[:12]}"

@@ -74,6 +74,17 @@ def test_looks_at_the_form_are_counted_in_the_public_tier(client, redis, setting
     assert redis.keys("throttle:*") == [b"throttle:public:127.0.0.1"]
 
 
+def test_every_page_is_counted_with_any_session(settings):
+    settings.RATE_LIMIT_PUBLIC = 3
+    client = Client(headers={"cookie": f"sessionid={'x' * 32}"})
+    answers = [client.get(f"/admin/{path}") for path in ("", "nothing/", "jsi18n/")]
+    answers += [client.get("/admin/accounts/user/"), client.get("/admin")]
+
+    assert [limits(answer)["x-ratelimit-remaining"] for answer in answers] == [*"21000"]
+    assert [answer.status_code for answer in answers[2:]] == [302, 429, 429]
+    assert limits(answers[-1]) == {"retry-after": "60", "x-ratelimit-remaining": "0"}
+
+
 def test_session_outlives_a_throttle_and_a_lock(root, client, settings):
     log_in(client=client)
     settings.RATE_LIMIT_CREDENTIAL = 0
