@@ -39,6 +39,7 @@ class Company(Site):
         certificate, _ = self_signed(folder, x509.DNSName("localhost"))
         service.environment |= {
             "SERVICE_URL": self.url,
+            "RATE_LIMIT_CREDENTIAL": "10000",
             "SSL_CERT_FILE": str(certificate),
             "SSO_PRIVATE_ISSUERS": self.issuer,
             "DNS_SERVERS": f"127.0.0.1:{self.names.server_address[1]}",
