@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 # The words that a person looks for.
 WORDS = {
     "figures": "Aktive Personen, Admins, Offene Einladungen, Ohne zweiten Faktor, "
-    "Seit 90 Tagen nicht, Noch nie angemeldet",
+    "Seit 90 Tagen inaktiv, Noch nie angemeldet",
     "signed in": "Ada Lovelace hat sich angemeldet.",
     "renamed": "Ada Lovelace hat das Unternehmen von „Operators“ in „Difference Engines“ "
     "umbenannt.",
@@ -79,7 +79,7 @@ def test_trail_of_one_person_is_a_click_away(page):
 
     page.locator("#events tr", has_text=WORDS["signed in"]).wait_for()
     assert page.url.endswith("/people#activity")
-    assert page.locator("[data-whom]").input_value() == "Ada Lovelace"
+    assert page.locator("[data-whom]").input_value() == "Ada Lovelace · ada@example.com"
     until(page, "document.activeElement.matches('[data-tab=activity] h2')")
 
 
