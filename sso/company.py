@@ -34,7 +34,7 @@ from signin.factors.serializers import ProofSerializer
 from signin.login import ProofView
 from signin.serializers import ADA
 from sso import openid
-from sso.errors import RecordNotFound, UnusableProvider
+from sso.errors import NoConnection, RecordNotFound, UnusableProvider
 from sso.models import Provider
 from sso.records import has_record
 from throttling.views import AuthenticatedThrottle, CredentialThrottle
@@ -148,6 +148,7 @@ class ConnectionView(ProofView):
         responses={
             200: ConnectionSerializer,
             403: PROOF_NEEDED,
+            404: Raises(NoConnection),
             409: Raises(ConnectionUntested, NoWayBack, ConnectionStopped),
         },
     )
@@ -166,7 +167,12 @@ class ConnectionView(ProofView):
         summary="Remove the connection to the company's provider",
         description="Users keep their accounts, and sign in by password again.",
         request=ProofSerializer,
-        responses={204: None, 403: PROOF_NEEDED, 409: Raises(ConnectionStopped)},
+        responses={
+            204: None,
+            403: PROOF_NEEDED,
+            404: Raises(NoConnection),
+            409: Raises(ConnectionStopped),
+        },
     )
     def delete(self, request: SignedInRequest) -> Response:
         self.reauthenticate_caller()

@@ -16,6 +16,13 @@ class InvalidCode(APIException):
     default_detail = "invalid or expired code"
 
 
+class NoConnection(APIException):
+    """The company has no provider."""
+
+    status_code = 404
+    default_detail = "not found"
+
+
 class RecordNotFound(APIException):
     """The domain has no TXT record with the value, as far as the name servers say."""
 

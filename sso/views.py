@@ -23,7 +23,7 @@ from signin.factors.proof import Method
 from signin.login import session_response
 from signin.serializers import COOKIE, AuthResponse
 from sso import flow
-from sso.errors import Expired, InvalidCode, ProviderFailed, Refusal
+from sso.errors import Expired, InvalidCode, NoConnection, ProviderFailed, Refusal
 from sso.flow import Attempt, Code, Ticket
 from sso.linking import find_or_create_user
 from sso.openid import Person
@@ -251,7 +251,7 @@ class TestView(AdminView):
         description="Ends at the front-end's `/sso#tested=true` or `/sso#error=…`. A connection "
         "can be switched on after a test with its present issuer, client and secret.",
         request=ChallengeSerializer,
-        responses={200: TestResponse},
+        responses={200: TestResponse, 404: Raises(NoConnection)},
     )
     def post(self, request: SignedInRequest) -> Response:
         challenge = validated_body(ChallengeSerializer, request)["challenge"]
