@@ -137,7 +137,8 @@ def test_four_algorithms_are_accepted(browser, provider, ada, algorithm):
     {"email_verified": True, "xms_edov": "1"},
     {"given_name": 7, "family_name": "https://example.org", "name": None},
 ])  # fmt: skip
-def test_unusual_claims_are_accepted(browser, provider, ada, claims):
+def test_unusual_claims_are_accepted(browser, provider, ada, claims, time_machine):
+    time_machine.move_to(NOW)
     provider.claims = claims
 
     assert browser.sign_in(email=ada.email).status_code == 200
