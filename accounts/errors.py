@@ -4,8 +4,13 @@ from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException
 
 
-class EmailTaken(APIException):
+class Conflict(APIException):
+    """What can't be done as things are."""
+
     status_code = 409
+
+
+class EmailTaken(Conflict):
     default_detail = gettext_noop("e-mail already registered")
 
 
@@ -16,11 +21,63 @@ class NotAdmin(APIException):
     default_detail = "not permitted for your role"
 
 
-class OwnSecondFactorMissing(APIException):
-    status_code = 409
+class OwnSecondFactorMissing(Conflict):
     default_detail = "set up a second factor yourself first"
 
 
-class LastAdmin(APIException):
-    status_code = 409
+class LastAdmin(Conflict):
     default_detail = gettext_noop("the last admin cannot be removed")
+    advice = "Make another user an admin, or delete the company."  # to operators
+
+
+class LastWayBack(LastAdmin):
+    """The company requires its provider: one admin must be able to sign in without it."""
+
+    default_detail = gettext_noop("the last way back cannot be removed")
+    advice = "Let another admin keep a password, or switch the connection off."
+
+
+class CannotKeepPassword(Conflict):
+    """For `keeps_password` of a user without password, second factor or the role of an admin."""
+
+    default_detail = gettext_noop("only for admins with a password and a second factor")
+
+
+class SignInAtProvider(Conflict):
+    """Where the company requires its provider. `extra` is added to the answer's body."""
+
+    default_detail = gettext_noop("sign in with your company's account")
+
+    def __init__(self, company: str) -> None:
+        super().__init__()
+        self.extra = {"company": company}
+
+
+class EmailFromProvider(Conflict):
+    """The user's company requires its provider, by the domain of the address."""
+
+    default_detail = gettext_noop("your company manages your e-mail address")
+
+
+class ConnectionUntested(Conflict):
+    default_detail = gettext_noop("test the connection first")
+
+
+class ConnectionStopped(Conflict):
+    default_detail = gettext_noop("our support team has switched the connection off")
+
+
+class NoWayBack(Conflict):
+    default_detail = gettext_noop("first choose an admin who keeps a password")
+
+
+class DomainListed(Conflict):
+    default_detail = gettext_noop("domain already listed")
+
+
+class TooManyDomains(Conflict):
+    default_detail = gettext_noop("too many domains")
+
+
+class DomainOfAnother(Conflict):
+    default_detail = gettext_noop("another company has proved this domain")

@@ -18,7 +18,7 @@ GROUPS = {
     "sign_in": ("signup", "login", "logout", "device", "lock"),
     "account": ("profile", "password", "email", "factor", "person"),
     "people": ("user", "invitation"),
-    "company": ("company", "admin", "mail"),
+    "company": ("company", "domain", "sso", "admin", "mail"),
     "apps": ("assistant",),
 }
 

@@ -14,7 +14,7 @@ from accounts.fields import (
     OneOfField,
     TextField,
 )
-from accounts.models import Role, SecondFactor
+from accounts.models import Role, SecondFactor, User
 from base.openapi import example
 
 ADA_RESPONSE = {
@@ -46,10 +46,15 @@ class ProfileSerializer(serializers.Serializer):
 
 @example({"role": "admin"})
 class RoleOrActiveSerializer(serializers.Serializer):
-    """What admins may change about users of their company; both fields are optional."""
+    """What admins may change about users of their company; all fields are optional."""
 
     role = OneOfField(Role.values, required=False)
     is_active = FlagField(required=False)
+    keeps_password = FlagField(
+        required=False,
+        help_text="The user, an admin with a password and a second factor, may sign in with them "
+        "where the company requires its provider.",
+    )
 
 
 @example({"name": "Analytical Engines", "second_factor": "required"})
@@ -127,6 +132,15 @@ class CompanyUser(UserResponse):
     last_sign_in_at = serializers.DateTimeField(
         allow_null=True, help_text="Null if the user has never signed in."
     )
+    keeps_password = serializers.BooleanField(
+        required=False, help_text="Absent, unless the user is an admin's way back."
+    )
+
+    def to_representation(self, instance: User) -> dict[str, object]:
+        shown: dict[str, object] = super().to_representation(instance)
+        if not instance.keeps_password:
+            del shown["keeps_password"]
+        return shown
 
 
 @example(

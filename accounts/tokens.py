@@ -37,6 +37,7 @@ INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as we write it
 PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link, and of tokens without one
+SSO = "sso"  # in the `amr` of a sign-in at the company's provider
 Claims = dict[str, Any]
 REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
@@ -88,6 +89,12 @@ def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims
     return claims
 
 
+def longest_session(amr: Sequence[str]) -> int:
+    """Seconds for which a sign-in by these methods can be prolonged."""
+    longest: int = settings.SESSION_MAX_SECONDS
+    return min(longest, settings.SSO_SESSION_SECONDS) if SSO in amr else longest
+
+
 class KeyRingBackend(TokenBackend):
     """simplejwt's backend with several keys: `kid` names the one that signed (RFC 7515 §4.1.4).
 
@@ -124,7 +131,7 @@ class KeyRingBackend(TokenBackend):
             # Refresh tokens of 1.0.0 have the key's own kid and no `aud`.
             audience = self.audience if kid.startswith(self.prefix) else None
             claims = verified_claims(token, key, audience)
-            if time.time() >= claims["auth_time"] + settings.SESSION_MAX_SECONDS:
+            if time.time() >= claims["auth_time"] + longest_session(claims.get("amr", PASSWORD)):
                 raise jwt.ExpiredSignatureError("too old")
             return dict(claims)  # a copy: a Token changes it
         except (jwt.PyJWTError, UnicodeEncodeError) as error:
@@ -159,9 +166,15 @@ def issue_pair(
             "auth_time": auth_time,
             "amr": list(amr),
             "token_version": user.token_version,
-            "exp": min(token["exp"], auth_time + settings.SESSION_MAX_SECONDS),
+            "exp": min(token["exp"], auth_time + longest_session(amr)),
         }
     return pair
+
+
+def may_go_on(user: User, token: simplejwt.Token) -> bool:
+    """Whether a session of the user, who comes from a token's statement, was begun as the company
+    requires."""
+    return not user.must_use_provider or SSO in token.get("amr", PASSWORD)
 
 
 def bearer_token(request: Request) -> AccessToken | None:
@@ -193,7 +206,7 @@ class BearerAuthentication(BaseAuthentication):
             return None
         if token := bearer_token(request):
             user = User.objects.find_by_token(id=token["sub"], token_version=token["token_version"])
-            if user:
+            if user and may_go_on(user, token):
                 return user, token
         raise AuthenticationFailed
 

@@ -10,9 +10,16 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 
-from accounts.errors import LastAdmin, NotAdmin, OwnSecondFactorMissing
+from accounts.errors import (
+    CannotKeepPassword,
+    LastAdmin,
+    LastWayBack,
+    NotAdmin,
+    OwnSecondFactorMissing,
+)
 from accounts.generics import (
     AdminView,
+    Data,
     IsAdmin,
     ProtectedView,
     SignedInRequest,
@@ -134,10 +141,11 @@ class UserView(AdminView):
     @extend_schema(
         operation_id="updateUser",
         summary="Change a user's role, or deactivate or reactivate a user",
-        description="An inactive user's tokens stop working. The last active admin stays (409). "
+        description="An inactive user's tokens stop working. The last active admin stays (409), "
+        "and the last one with `keeps_password` where the company requires its provider. "
         "Open invitations of a former admin are revoked, and listed in the answer.",
         request=RoleOrActiveSerializer,
-        responses={200: ChangedUser, 409: Raises(LastAdmin)},
+        responses={200: ChangedUser, 409: Raises(LastAdmin, LastWayBack, CannotKeepPassword)},
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = validated_body(RoleOrActiveSerializer, request)
@@ -146,7 +154,9 @@ class UserView(AdminView):
             _, revoked = user.update_role_or_active(request.user, **changes)
         except (User.DoesNotExist, Account.DoesNotExist):  # erased meanwhile
             raise Http404 from None
-        extra = {"revoked_invitations": revoked} if revoked else {}
+        extra: Data = {"revoked_invitations": revoked} if revoked else {}
+        if "keeps_password" in changes:
+            extra["keeps_password"] = user.keeps_password
         return Response(CompanyUser(user).data | extra)
 
 

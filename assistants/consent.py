@@ -106,6 +106,8 @@ class AuthorizationRequest:
             user = User.objects.get(pk=pk, token_version=version, has_second_factor=factor)
         except (signing.BadSignature, ValueError, User.DoesNotExist):
             raise OAuthError(*EXPIRED) from None
+        if user.must_use_provider:
+            raise OAuthError(*EXPIRED)
         return user, grant
 
 

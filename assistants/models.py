@@ -238,6 +238,7 @@ class Grant(models.Model):
             and self.expires_at > timezone.now()
             and self.user.is_active
             and self.user.token_version == self.token_version
+            and not self.user.must_use_provider
         )
 
     def can_be_redeemed(self) -> bool:

@@ -110,6 +110,7 @@ TOOLS = {
             "Admins manage users and invitations; members don't. A deactivated user is signed "
             f"out at once and can't sign in. A company keeps its last active admin. {ASK}",
             about={"is_active": "false deactivates, true reactivates."},
+            without=frozenset({"keeps_password"}),
             ids_from="list_users",
             destructive=True,
         ),

@@ -49,7 +49,7 @@ class AssistantAuthentication(BearerAuthentication):
         if grant is None:
             return super().authenticate(request)
         user = User.objects.find_by_token(id=grant.user_id, token_version=grant.token_version)
-        if user is None:
+        if user is None or user.must_use_provider:
             raise AuthenticationFailed
         return user, grant
 

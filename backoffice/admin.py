@@ -17,7 +17,7 @@ from django.shortcuts import redirect
 from rest_framework.exceptions import APIException
 
 from accounts.models import Account, Consultant, Role, User
-from backoffice import invitations, limits, panels  # noqa: F401  (two register their pages)
+from backoffice import connections, invitations, limits, panels  # noqa: F401  (they register pages)
 from backoffice.diagnosis import diagnose_user
 from backoffice.pages import PanelAdmin, ReachAdmin, acting_user
 from passwords.models import PasswordChange

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import Connection, User
 from backoffice.panels import format_minute
 from invitations.models import Invitation, Status
 from mail.budget import HOUR, MailBudget, budget_key
@@ -24,9 +24,9 @@ class Finding(NamedTuple):
 def diagnose_user(user: User, panel: Panel) -> Finding:
     """The sentence at the top of a user's page: the first check that finds something.
 
-    Reads at most two tables besides the panel.
+    Reads at most four tables besides the panel.
     """
-    account = (check_active, check_lockout, check_mail_limit)
+    account = (check_active, check_provider, check_lockout, check_mail_limit)
     for check in (*account, check_last_mail, check_last_link, check_invitations):
         if found := check(user, panel):
             return found
@@ -39,6 +39,21 @@ def check_active(user: User, panel: Panel) -> Finding | None:
     if user.is_active:
         return None
     return Finding("bad", "Deactivated: can't sign in until you activate the account.", "activate")
+
+
+def check_provider(user: User, panel: Panel) -> Finding | None:
+    """For users who sign in at their company's provider, whatever happens to passwords."""
+    linked = user.identities.filter(connection__active=True).exists()
+    if not (linked or user.must_use_provider):
+        return None
+    found = Connection.objects.select_related("account").get(account=user.account_id)
+    words = f"Signs in at {found.account}'s provider"
+    if found.last_problem and found.failing_since:
+        problem = f"{found.last_problem} ({format_minute(found.last_problem_at)})"
+        return Finding("bad", f"{words}; last problem: {problem}.")
+    if not user.must_use_provider:
+        return None  # a password may be the trouble
+    return Finding("good", f"{words} only; no problem there lately.")
 
 
 def check_lockout(user: User, panel: Panel) -> Finding | None:

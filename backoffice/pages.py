@@ -136,7 +136,6 @@ class PanelAdmin(ReachAdmin):
         try:
             messages.info(request, self.erase_row(request, row))
         except LastAdmin as error:
-            text = f"{row}: {error.detail}. Make another user an admin, or delete the company."
-            messages.error(request, text)
+            messages.error(request, f"{row}: {error.detail}. {error.advice}")
             return redirect(request.path)
         return redirect("admin:index")

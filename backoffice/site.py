@@ -94,7 +94,9 @@ def operator_by_passkey(shown: Any) -> User:
         same = {"pk": passkey.factors_id, "token_version": passkey.factors.user.token_version}
         user = User.objects.get(**same, is_active=True, is_staff=True)
     except (WrongPasskey, User.DoesNotExist):
-        raise ValidationError("This passkey doesn't belong to an operator.") from None
+        user = None
+    if user is None or user.must_use_provider:
+        raise ValidationError("This passkey doesn't belong to an operator.")
     user.record_sign_in(method=Method.PASSKEY_ALONE.value)
     return user
 

@@ -114,6 +114,15 @@ def as_origin(value: str) -> str:
     return url
 
 
+def as_name_server(value: str) -> str:
+    """An IP address, then a port, 53 unless one is given. IPv6 with a port is in brackets."""
+    bare = re.fullmatch(r"\[(.+)\](?::(\d{1,5}))?|([^:]+):(\d{1,5})", value)
+    host, port = (bare[1] or bare[3], bare[2] or bare[4]) if bare else (value, None)
+    number = int(port or 53)
+    require(0 < number < 65536)
+    return f"{ip_address(host)}:{number}"
+
+
 def as_network_limits(value: str) -> list[tuple[IPv4Network | IPv6Network, int]]:
     """The longest prefix first."""
     pairs = each(lambda item: item.split("="))(value)
@@ -202,6 +211,7 @@ HOSTS = each(matching(HOST_NAME)), "host names without scheme, port or path, sep
 URL = as_browsers_write, "an http or https address without user name, query or *"
 ORIGIN = as_origin, "an http or https address without path, user name, query or *"
 ORIGINS = each(as_origin), "addresses such as https://app.example.com, separated by commas"
+NAME_SERVERS = each(as_name_server), "IP addresses with ports, separated by commas"
 HTTPS_LINK = matching(r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?"), "an https address"
 SENDER = (
     matching(r"[^@<>\s]+@[^@<>\s]+|[^@<>\n]*<[^@<>\s]+@[^@<>\s]+>"),

@@ -17,6 +17,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
+from accounts.models import Connection
 from config.views import could_read_users
 from keys.cache import signing_keys
 from mail.heartbeat import Heartbeat
@@ -65,6 +66,7 @@ def state_of_database() -> list[Metric]:
     for state in State.values:
         recent.add_metric([state], states.get(state, 0))
     longest, locked = queue.longest.total_seconds(), Lockout.objects.count_locked()
+    failing = Connection.objects.count_failing()
     since = {beat.name: now - beat.at.timestamp() for beat in Heartbeat.objects.all()}
     return [
         Gauge("mails_waiting", "Mails that are due.", queue.due),
@@ -75,6 +77,7 @@ def state_of_database() -> list[Metric]:
         Gauge("mail_worker_silent_seconds", "Since a worker's last round.", since.get("round", -1)),
         Gauge("prune_silent_seconds", "Since a worker last pruned.", since.get("prune", -1)),
         Gauge("locked_addresses", "E-mail addresses that are locked now.", locked),
+        Gauge("sso_providers_failing", "Providers that have failed for an hour.", failing),
     ]
 
 

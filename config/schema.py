@@ -123,7 +123,7 @@ class Schema(AutoSchema):
         operation: JSON | None = super().get_operation(*args)
         if not operation or not isinstance(self.view, CountedView):
             return operation
-        strict = any(issubclass(kind, CredentialThrottle) for kind in self.view.throttle_classes)
+        strict = any(isinstance(one, CredentialThrottle) for one in self.view.get_throttles())
         applies = {
             "Unauthorized": bool(self.view.authentication_classes),
             "Forbidden": IsAdmin in map(type, self.view.get_permissions()),

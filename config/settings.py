@@ -64,6 +64,9 @@ PASSWORD_REJECT_COMMON = env.read("PASSWORD_REJECT_COMMON", "true", env.BOOLEAN)
 PASSWORD_BREACH_FILE = env.read("PASSWORD_BREACH_FILE", "", env.BREACH_FILE)
 PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkey_domain("PASSKEYS_RP_ID", FRONTEND_URL, SERVICE_URL)
 STAFF_SECOND_FACTOR = env.read("STAFF_SECOND_FACTOR", "false", env.BOOLEAN)
+SSO_SESSION_SECONDS = env.read_integer("SSO_SESSION_SECONDS", 43200)
+SSO_PRIVATE_ISSUERS = env.read("SSO_PRIVATE_ISSUERS", "", env.ORIGINS)
+DNS_SERVERS = env.read("DNS_SERVERS", "", env.NAME_SERVERS)  # none: the machine's
 ASSISTANTS = env.read("ASSISTANTS", "true", env.BOOLEAN)
 ASSISTANT_METADATA_DOCUMENTS = env.read("ASSISTANT_METADATA_DOCUMENTS", "true", env.BOOLEAN)
 METADATA_DOCUMENTS_TEST_AUTHORITY = None  # tests: the CA file of their server on loopback
@@ -105,7 +108,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
 ]
 INSTALLED_APPS += ["base", "audit", "throttling", "mail", "keys", "accounts", "signin"]
-INSTALLED_APPS += ["invitations", "passwords", "emailchanges", "assistants", "privacy"]
+INSTALLED_APPS += ["invitations", "passwords", "emailchanges", "sso", "assistants", "privacy"]
 MIDDLEWARE = [
     "config.middleware.RequestMiddleware",
     "corsheaders.middleware.CorsMiddleware",

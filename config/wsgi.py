@@ -6,13 +6,14 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import django
 from django.conf import settings
 from django.core.management import call_command
 from django.core.wsgi import get_wsgi_application
-from django.db import connections
+from django.db import Error, connections
 
 UNUSED = ["redoc", "*-preset.js", "*.map"]  # large static files of drf-spectacular-sidecar
 
@@ -48,11 +49,14 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 def prepare_process() -> None:
     """Import every view, compute the dummy hash and read the signing keys before workers fork."""
     import config.urls  # noqa: F401
+    from accounts.models import Connection
     from keys.cache import prepare_keys
     from signin import login
 
     login.dummy_hash()
     prepare_keys()
+    with suppress(Error):  # the database may come later
+        Connection.objects.encrypt_anew()
     connections.close_all()  # each process opens its own
     # Only now: commands may take longer, and no thread may run when workers fork.
     settings.DATABASES["default"] |= settings.DATABASE_OF_REQUESTS

@@ -12,7 +12,7 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from rest_framework.exceptions import NotAuthenticated
 
-from accounts.errors import EmailTaken
+from accounts.errors import EmailFromProvider, EmailTaken
 from accounts.models import User, next_token_version
 from audit import trail
 from audit.models import Kind
@@ -102,6 +102,8 @@ class EmailChange(UserLink):
     def request_link(cls, user: User, email: str) -> None:
         """Queue a link to the new address and a notice to the old one. The worker finds out
         whether the address is taken, so the answer does not depend on it."""
+        if user.must_use_provider:
+            raise EmailFromProvider
         with transaction.atomic():
             version = user.token_version
             same = User.objects.filter(pk=user.pk, email=user.email, token_version=version)
@@ -141,7 +143,7 @@ class EmailChange(UserLink):
 
     def redeem(self, actor: User) -> None:
         """Use the link up, change the address and notify both; the old one gets a link that undoes
-        it. Raises InvalidLink or EmailTaken, and then changes nothing.
+        it. Raises InvalidLink, EmailFromProvider or EmailTaken, and then changes nothing.
 
         Raises LinkOfAnotherUser unless the actor requested it: a stranger who requests your address
         must not get it because you open the link.
@@ -153,6 +155,8 @@ class EmailChange(UserLink):
             self.use()
             if user.email != self.old_email or not user.is_active or self.is_outlived_by(user):
                 raise InvalidLink
+            if user.must_use_provider:
+                raise EmailFromProvider
             set_email(user, self.email, user)
             trail.record(Kind.EMAIL_CHANGED, actor=user, old=self.old_email)
             undo = UndoEmailChange(user=user, email=self.old_email, new_email=self.email)
@@ -189,10 +193,12 @@ class UndoEmailChange(UserLink):
 
     def redeem(self) -> None:
         """Use the link up, restore the address, and end every session and all later links. Raises
-        InvalidLink, also if another user has the address now."""
+        EmailFromProvider, or InvalidLink, also if another user has the address now."""
         with transaction.atomic():
             user = lock_user(self.user_id)
             self.use()
+            if user.must_use_provider:
+                raise EmailFromProvider
             later = UndoEmailChange.objects.live().filter(user=user, created_at__gt=self.created_at)
             later.update(expires_at=timezone.now())
             changes = EmailChange.objects.live().filter(user=user)

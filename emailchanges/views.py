@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.errors import EmailTaken
+from accounts.errors import EmailFromProvider, EmailTaken
 from accounts.fields import EmailField
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest, validated_body
 from base.emails import new_email
@@ -34,7 +34,7 @@ class EmailChangesView(ProofView):
         description="Mails a link to the new address, unless it is taken, and a notice to the "
         "current one. The answer is always the same. The address changes when the link is used.",
         request=EmailChangeSerializer,
-        responses={200: Message, 403: PROOF_NEEDED},
+        responses={200: Message, 403: PROOF_NEEDED, 409: Raises(EmailFromProvider)},
     )
     def post(self, request: SignedInRequest) -> Response:
         EmailChange.request_link(request.user, self.reauthenticate_caller()["email"])
@@ -57,7 +57,7 @@ class RedeemView(ProtectedView):
             204: None,
             400: Raises(InvalidLink),
             403: Raises(LinkOfAnotherUser),
-            409: Raises(EmailTaken),
+            409: Raises(EmailTaken, EmailFromProvider),
         },
     )
     def post(self, request: SignedInRequest) -> Response:
@@ -75,7 +75,7 @@ class UndoView(CredentialView):
         description="Uses up the token, restores the address that the link was mailed to, and ends "
         "every session.",
         request=TokenSerializer,
-        responses={204: None, 400: Raises(InvalidLink)},
+        responses={204: None, 400: Raises(InvalidLink), 409: Raises(EmailFromProvider)},
     )
     def post(self, request: Request) -> Response:
         token = validated_body(TokenSerializer, request)["token"]

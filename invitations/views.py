@@ -16,7 +16,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.errors import EmailTaken
+from accounts.errors import EmailTaken, SignInAtProvider
 from accounts.generics import (
     AdminView,
     CredentialView,
@@ -167,7 +167,7 @@ class AcceptView(CredentialView):
             200: AuthResponse,
             400: Raises(InvalidLink),
             401: Raises(FactorMustBeSetUp),
-            409: Raises(EmailTaken),
+            409: Raises(EmailTaken, SignInAtProvider),
         },
         parameters=[COOKIE],
     )
@@ -178,6 +178,8 @@ class AcceptView(CredentialView):
         with hash_slot():
             link: Invitation = Invitation.objects.find_by_token(data["token"])
             person = User(email=link.email, account_id=link.account_id, **names)
+            if person.must_use_provider:
+                raise SignInAtProvider(link.account.name)
             password = hash_new_password(person, data["password"])
             with transaction.atomic():
                 user = link.accept(password=password, language=language or link.language, **names)

@@ -40,6 +40,11 @@ store_lost = Gauge(
 )
 events = Counter("audit_events", "Events of the audit log.", ["kind"])
 sign_ins = Counter("sign_ins", "Sign-ins by method.", ["method"])
+sso_sign_ins = Counter(
+    "sso_sign_ins",
+    "Sign-ins at companies' providers by outcome: ok, tested, or the word of the error.",
+    ["outcome"],
+)
 wrong_codes = Counter(
     "wrong_second_factors", "Right passwords with a wrong code or passkey.", ["method"]
 )

@@ -11,6 +11,7 @@ PAGE_NAMES = [
     "complete-signup",
     "login",
     "second-factor",
+    "sso",
     "profile",
     "people",
     "accept-invitation",

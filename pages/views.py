@@ -27,11 +27,12 @@ from throttling.views import CountedView
 # The scripts of every page, and of some: listed in the page, so that browsers load them at once.
 SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../signin/show"]
 OWN_SCRIPTS = {
-    "login": ["factors", "lists"],
+    "login": ["factors", "lists", "sso"],
+    "sso": ["sso"],
     "change-password": ["factors", "lists"],
     "second-factor": ["factors", "lists"],
     "profile": ["email", "factors", "lists"],
-    "people": ["company", "factors", "lists", "people"],
+    "people": ["company", "connection", "factors", "lists", "people"],
     "change-email": ["email"],
     "undo-email-change": ["email"],
 }

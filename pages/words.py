@@ -178,7 +178,92 @@ WORDS = {
     "link of another user": _(
         "This link is for another account. Sign in to that account, then open the link again."
     ),
+    "keep password: done": _("{name} can always sign in with a password."),
+    "end password: done": _("{name} no longer keeps a password."),
+    # Sign-in at the company's own provider
+    "continue with": _("Continue with {company}"),
+    "sso: expired": _(
+        "This sign-in took too long, was used already or began in another browser. Start again."
+    ),
+    "sso: switched_off": _(
+        "Your company's sign-in is switched off. Use your password, or ask an admin."
+    ),
+    "sso: denied": _(
+        "Your company's provider didn't let you in, or you cancelled. Try again, or ask your IT "
+        "support for access."
+    ),
+    "sso: provider": _(
+        "Your company's provider isn't working as it should. Try again in a moment. If it keeps "
+        "failing, tell an admin."
+    ),
+    "sso: unverified": _(
+        "Your company's provider says your e-mail address isn't verified. Ask your IT support to "
+        "verify it."
+    ),
+    "sso: domain": _(
+        "The address you used there isn't your company's. Sign out there, then try again with your "
+        "work account."
+    ),
+    "sso: account": _(
+        "Your account can't be used: it's deactivated or belongs to another company. Ask an admin."
+    ),
+    "sso: not_invited": _("You don't have an account here yet. Ask an admin to invite you."),
+    "sso: tested": _("The test succeeded. You can switch it on now."),
+    "sso: none": _("Not set up"),
+    "sso: step": _("Step {step} of 4"),
+    "sso: active": _("On"),
+    "sso: required": _("Required"),
+    "sso: proved": _("Proved"),
+    "sso: unproved": _("Not proved yet"),
+    "sso: domain added": _("Domain added. Now create its TXT record."),
+    "sso: domain proved": _("{name} is proved."),
+    "sso: remove domain": _("Remove {name}?"),
+    "sso: remove domain: then": _("People with an address there sign in with a password again."),
+    "sso: provider saved": _("Provider saved. Now test it."),
+    "sso: removed": _("Company sign-in was removed."),
+    "sso: tested on": _("Last test: {date}"),
+    "sso: last problem": _("Last problem: {problem} ({date})"),
     # The API's own words
+    "TXT record not found": _(
+        "The TXT record wasn't found. It can take an hour to appear: check again later."
+    ),
+    "domain already listed": _("This domain is already in your list."),
+    "too many domains": _("You've reached the limit of 50 domains."),
+    "another company has proved this domain": _("Another company has already proved this domain."),
+    "test the connection first": _("Test the connection first."),
+    "first choose an admin who keeps a password": _(
+        "First let an admin keep a password: choose that in the admin's menu."
+    ),
+    "our support team has switched the connection off": _(
+        "Our support team has switched company sign-in off. Contact them before you continue."
+    ),
+    "only for admins with a password and a second factor": _(
+        "This admin needs a password and two-factor authentication first."
+    ),
+    "the last way back cannot be removed": _(
+        "One admin must be able to sign in without the provider. Choose another one first."
+    ),
+    "sign in with your company's account": _(
+        "Your company requires its own sign-in. Sign in there to accept the invitation."
+    ),
+    "your company manages your e-mail address": _("Your company manages your e-mail address."),
+    "Enter a domain such as example.com.": _("Enter a domain such as example.com."),
+    "Enter an https address on port 443.": _("Enter an https address on port 443."),
+    "The provider has no public address.": _("The provider has no public address."),
+    "The provider's certificate is invalid.": _("The provider's certificate is invalid."),
+    "The provider calls itself by another name. Copy the issuer from its metadata.": _(
+        "The provider calls itself by another name. Copy the issuer from its metadata."
+    ),
+    "The provider's metadata have addresses that may not be called.": _(
+        "The provider's metadata have addresses that we can't call."
+    ),
+    "The provider has no usable keys.": _("The provider has no usable keys."),
+    "Too many calls to the provider are running. Try again.": _(
+        "The provider is busy. Try again in a moment."
+    ),
+    "No provider answers there. Check the address.": _(
+        "No provider answers there. Check the address."
+    ),
     "wrong password": _("Incorrect password."),
     "Names can't contain links.": _("Names can't contain links."),
     "This name is taken by the operators.": _("This name is reserved. Choose another."),

@@ -18,14 +18,15 @@ from mail.outbox import OutgoingMail
 
 class PasswordChangeQuerySet(LinkQuerySet):
     def find_by_token(self, token: str) -> "PasswordChange":
-        """The live link of an active user who still has the address that it was mailed to.
+        """The live link of an active user who still has the address that it was mailed to, and may
+        sign in by password.
 
         Raises InvalidLink. `live` has no condition on the user: `use` would then evaluate it on an
         outdated version of a row that another request has just changed.
         """
         link: PasswordChange = super().find_by_token(token)
         user = link.of_user().first()
-        if user is None:
+        if user is None or user.must_use_provider:
             raise InvalidLink
         link.user = user
         return link
@@ -74,9 +75,9 @@ class PasswordChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """A new link; None for an address without an active user."""
+        """A new link; None for an address without an active user who may sign in by password."""
         user = User.objects.filter(email=mail.email, is_active=True).first()
-        if user is None:
+        if user is None or user.must_use_provider:
             return None
         if not mail.context:  # not by request_for
             origin = Origin.from_json(mail.origin)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from accounts.models import Consultant, User
+from accounts.models import Consultant, Identity, User
 from assistants.models import Grant
 from audit import trail
 from audit.models import Kind, Record
@@ -19,7 +19,8 @@ from throttling.models import Lockout
 
 # The exported fields of each row. A test names each field about a user that is left out, and why.
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
-PROFILE += ["is_superuser", "created_at", "last_sign_in_at", "account_id", "account__name"]
+PROFILE += ["is_superuser", "keeps_password", "created_at", "last_sign_in_at", "account_id"]
+PROFILE += ["account__name"]
 CONSULTANT = ["id", "name", "account_id", "user_id", "manager_id"]
 GRANT = ["client__name", "redirect_uri", "created_at", "redeemed_at", "used_at", "used_from"]
 GRANT += ["ended_at"]
@@ -47,6 +48,7 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
     apps = Factors.objects.filter(**own, totp_id__isnull=False)
     passkeys = Passkey.objects.filter(factors__user=user)
     mails = OutgoingMail.objects.filter(**mailed).exclude(kind=EmailChange._meta.label_lower)
+    identities = Identity.objects.filter(**own)
     return {
         "profile": User.objects.values(*PROFILE).get(pk=user.pk),
         "consultant": values_of(Consultant.objects.filter(**own), CONSULTANT),
@@ -63,6 +65,7 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
         "authenticator_apps": values_of(apps, ["totp_name", "totp_added_at", "totp_used_at"]),
         "passkeys": values_of(passkeys, ["name", "created_at", "last_used_at"]),
         "invitations_sent": values_of(Invitation.objects.filter(invited_by=user), INVITATION),
+        "identities": values_of(identities, ["connection__issuer", "sub", "created_at"]),
         "mails": values_of(mails, MAIL),
         "devices": values_of(
             Device.objects.filter(**own), ["name", "network", "created_at", "used_at"]

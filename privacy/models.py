@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from accounts.errors import LastAdmin
-from accounts.models import Account, Consultant, User, next_token_version
+from accounts.models import Account, Connection, Consultant, User, next_token_version
 from audit import trail
 from audit.models import Kind, Record
 from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise_batch
@@ -74,7 +74,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         """Erase a user permanently. The worker then pseudonymises the audit log. `actor` is a
         superuser, or None for a command.
 
-        Raises LastAdmin for the last active admin of a company, PermissionDenied if the actor may
+        Raises LastAdmin for the last active admin of a company, or the last one who could sign in
+        without its provider, PermissionDenied if the actor may
         not act on the user, User.DoesNotExist if the user was already erased.
         """
         with transaction.atomic():
@@ -87,6 +88,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             user.stop_inviting(actor)
             erasure = Erasure(pseudonym=pseudonym_of(user.pk), alias=alias_of(user.pk))
             erasure.delete_users([user])
+            Connection.objects.require_way_back(user.account_id)
             about = trail.Subject(erasure.alias, erasure.pseudonym)
             trail.record(Kind.ERASED, actor=actor, subject=about, account_id=user.account_id)
         return erasure
@@ -110,6 +112,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             if is_new:
                 account.users.update(is_active=False, token_version=next_token_version())
                 Invitation.objects.delete_all_of(pk)
+                Connection.objects.filter(account=account).delete()  # nobody signs in there
                 trail.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
         return erasure
 

@@ -11,7 +11,7 @@ from privacy.export import export_user
 from throttling.views import CredentialThrottle
 
 LISTS = ["consultant", "manages", "assistants", "authenticator_apps", "passkeys"]
-LISTS += ["invitations_sent", "mails", "devices", "locks_and_devices", "trail"]
+LISTS += ["identities", "invitations_sent", "mails", "devices", "locks_and_devices", "trail"]
 EXAMPLE: dict[str, object] = {"profile": {"email": "ada@example.com"}, "links": {}, "next": None}
 EXAMPLE |= {name: [] for name in LISTS}
 

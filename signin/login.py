@@ -88,16 +88,17 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
 
     `code` is as typed, `passkey` an AuthenticationResponseJSON. Raises TooManyHashes (nothing was
     looked up), TooManyAttempts while the address is locked, WrongCredentials, or as `check_factor`.
-    Unknown addresses, inactive users and users without a password cost one hash and one failed
-    attempt, exactly like a wrong password.
+    Unknown addresses, inactive users, users without a password and those who must sign in at their
+    company's provider cost one hash and one failed attempt, exactly like a wrong password.
     """
     user = User.objects.find_by_email(email=email)
     device = device_of(request, user)
     Lockout.objects.require_unlocked(email, device)
     has_password = user is not None and user.has_usable_password()
+    shut = user is not None and signs_in and user.must_use_provider
     encoded = user.password if user and has_password else dummy_hash()
     is_right = check_password(password, encoded, functools.partial(renew_hash, user))
-    if not (user and has_password and is_right and user.is_active):
+    if not (user and has_password and is_right and user.is_active) or shut:
         count_failure(email, device)
         raise WrongCredentials
     if staff and not user.is_staff:  # the password is right, so this is no failed attempt
@@ -188,11 +189,13 @@ def link_response(request: Request, user: User, method: Method = Method.PASSWORD
     return session_response(request, user, method)
 
 
-def session_response(request: Request, user: User, method: Method) -> Response:
-    """AuthResponse with the cookies, for a user who has just signed in."""
+def session_response(
+    request: Request, user: User, method: Method, auth_time: int | None = None
+) -> Response:
+    """AuthResponse with the cookies, for a user who has just signed in, or at `auth_time`."""
     request.user = user  # for the log line
     series.sign_ins.labels(method.value).inc()
-    response = token_response(user, AMR[method])
+    response = token_response(user, AMR[method], auth_time)
     remember_device(request, response, user)
     return response
 
@@ -220,10 +223,11 @@ class ProofView(ProtectedView):
     throttle_classes = [CredentialThrottle]
     serializer_class: ClassVar[type[Serializer]] = ProofSerializer
 
-    def reauthenticate_caller(self) -> Data:
-        """Check the caller's password and factor as for a sign-in, lockout included; the body.
-        Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
-        data = validated_body(self.serializer_class, self.request)
+    def reauthenticate_caller(self, serializer: type[Serializer] | None = None) -> Data:
+        """Check the caller's password and factor as for a sign-in, lockout included; the body, by
+        another serializer where a view has several. Raises WrongPassword, SecondFactorRequired,
+        WrongCode or TooManyAttempts."""
+        data = validated_body(serializer or self.serializer_class, self.request)
         shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
         try:
             check_credentials(self.request, self.request.user.email, **shown, signs_in=False)

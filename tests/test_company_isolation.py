@@ -6,7 +6,7 @@ import pytest
 from django.core import serializers
 from django.urls import URLPattern, get_resolver
 
-from accounts.models import Account, Consultant, User
+from accounts.models import Account, Connection, Consultant, Domain, User
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from tests.conftest import PASSWORD
@@ -26,7 +26,10 @@ def routes(resolver, before=""):
             yield from routes(entry, path)
 
 
-WITH_ID = [path for path in routes(get_resolver()) if "<uuid:" in path]
+# Browsers are sent to auth/sso: whose connection an id is, is public.
+WITH_ID = [
+    path for path in routes(get_resolver()) if "<uuid:" in path and not path.startswith("auth/sso/")
+]
 
 
 @pytest.fixture
@@ -39,11 +42,13 @@ def theirs(ada, bob):
         Invitation.objects.invite(ada, "c@example.com"),
         Consultant.objects.create(account=ada.account, name="Charles", manager=bob),
         PasswordChange.objects.create(user=bob, email=bob.email),
+        Domain.objects.create(account=ada.account, name="example.com"),
+        Connection.objects.create(account=ada.account, issuer="https://idp.example"),
     ]
 
 
 def everything():
-    models = (Account, User, Consultant, Invitation, PasswordChange)
+    models = (Account, Connection, Domain, User, Consultant, Invitation, PasswordChange)
     rows = [row for model in models for row in model.objects.order_by("pk")]
     return serializers.serialize("json", rows)
 

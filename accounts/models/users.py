@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import PermissionDenied
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, models, transaction
@@ -19,8 +20,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from accounts.errors import EmailTaken, LastAdmin
+from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, SecondFactor
+from accounts.models.connections import Connection, Domain, domain_of
 from accounts.models.consultants import Consultant
 from accounts.names import SortKey
 from accounts.validators import validate_name
@@ -88,6 +90,11 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
+
+    def ways_back(self) -> Self:
+        """Active users who can sign in although their company requires its provider."""
+        kept = self.active_admins().filter(keeps_password=True, has_second_factor=True)
+        return kept.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
 
     def may_invite(self) -> Self:
         """Users whose `may_invite` is true."""
@@ -175,6 +182,13 @@ class UserFinder:
         return user
 
 
+# `User.must_use_provider`. No domain has a % or _, which LIKE would take for others.
+MUST_USE_PROVIDER = """EXISTS (
+    SELECT 1 FROM accounts_connection provider
+    JOIN accounts_domain domain ON domain.account_id = provider.account_id
+    WHERE provider.account_id = person.account_id AND provider.required
+        AND domain.proved_at IS NOT NULL AND person.email LIKE '%%@' || domain.name
+) AND NOT (person.keeps_password AND person.role = 'admin' AND person.has_second_factor)"""
 OF_SESSION = "person.id = %(id)s AND person.token_version = %(token_version)s AND person.is_active"
 
 
@@ -186,12 +200,13 @@ class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
     # The user of a canonical address.
-    find_by_email = UserFinder("person.email = %(email)s")
+    find_by_email = UserFinder("person.email = %(email)s", must_use_provider=MUST_USE_PROVIDER)
     # The active user of a valid token; None if their sessions were ended since it was issued.
-    find_by_token = UserFinder(OF_SESSION)
-    # The same, and whether their address `is_locked` at the time `now`.
+    find_by_token = UserFinder(OF_SESSION, must_use_provider=MUST_USE_PROVIDER)
+    # The same, and whether their address is `is_locked` at the time `now`.
     find_by_token_with_lock = UserFinder(
         OF_SESSION,
+        must_use_provider=MUST_USE_PROVIDER,
         is_locked="""EXISTS (SELECT 1 FROM throttling_lockout
             WHERE email = person.email AND device = '' AND locked_until > %(now)s)""",
     )
@@ -254,6 +269,12 @@ class User(AbstractBaseUser, PermissionsMixin):
     )
     has_second_factor = models.BooleanField(
         default=False, db_default=False, editable=False, help_text="Maintained by signin.factors."
+    )
+    keeps_password = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="An admin who signs in by password even where the provider is required.",
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     last_sign_in_at = models.DateTimeField("last sign-in", null=True, editable=False)
@@ -320,6 +341,21 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Whether the user's company requires a second factor."""
         return bool(self.account.second_factor == SecondFactor.REQUIRED)
 
+    @cached_property
+    def must_use_provider(self) -> bool:
+        """Whether the company requires the user to sign in at its provider: all who have an address
+        in a domain that it has proved, except admins who keep their password."""
+        if self.is_way_back:
+            return False
+        domains = Domain.objects.filter(account=self.account_id, name=domain_of(self.email))
+        return domains.filter(proved_at__isnull=False, account__connection__required=True).exists()
+
+    @property
+    def is_way_back(self) -> bool:
+        """Whether the user may sign in by password and second factor where others must use the
+        company's provider."""
+        return self.keeps_password and self.role == Role.ADMIN and self.has_second_factor
+
     def set_password(self, raw_password: str | None) -> None:
         """Set a new password, which ends all sessions."""
         super().set_password(raw_password)
@@ -368,16 +404,17 @@ class User(AbstractBaseUser, PermissionsMixin):
     def update_role_or_active(
         self, actor: "User", **changes: object
     ) -> tuple[dict[str, object], list[str]]:
-        """Change `role`, `is_active` or both; deactivating ends all sessions. The values that have
-        changed, and the addresses whose invitations are revoked with the right to invite.
+        """Change `role`, `is_active` or `keeps_password`; deactivating ends all sessions. Returns
+        the values that have changed, and the addresses whose invitations are revoked.
 
         Mails the user about the change, and the other admins about revoked invitations. Raises
-        PermissionDenied if the actor may not act on the user, and LastAdmin if the company would be
-        left without an active admin; then nothing is changed.
+        PermissionDenied if the actor may not act on the user, LastAdmin if the company would be
+        left without an active admin, LastWayBack or CannotKeepPassword; then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
-            self.refresh_from_db(fields=["role", "is_active"])
+            state = ["role", "is_active", "keeps_password", "has_second_factor", "password"]
+            self.refresh_from_db(fields=state)
             news, could_invite = self.changed_values(changes), self.may_invite
             if not news:
                 actor.require_can_manage(self)
@@ -388,17 +425,30 @@ class User(AbstractBaseUser, PermissionsMixin):
                 raise PermissionDenied
             if not User.objects.filter(account=self.account_id).active_admins().exists():
                 raise LastAdmin
+            was_kept = self.keeps_password
             self.refresh_from_db(fields=[*news, *ends])
+            self.check_way_back(was_kept)
             for name, value in news.items():
                 kind, notice = Kind.ROLE_CHANGED, "role_changed"
                 if name == "is_active":
                     kind = Kind.ACTIVATED if value else Kind.DEACTIVATED
                     notice = "reactivated" if value else "deactivated"
+                elif name == "keeps_password":
+                    kind, notice = Kind.KEEPS_PASSWORD, ""
                 detail: dict[str, Any] = {name: value}
                 trail.record(kind, actor=actor, subject=self, **detail)
-                self.send_notice(notice, role=self.role, by=self.name_of(actor))
+                if notice:
+                    self.send_notice(notice, role=self.role, by=self.name_of(actor))
             revoked = self.stop_inviting(actor) if could_invite and not self.may_invite else []
         return news, revoked
+
+    def check_way_back(self, was_kept: bool) -> None:
+        """After a change of the user, in a transaction that has locked the company. `was_kept` is
+        `keeps_password` before it. Raises LastWayBack or CannotKeepPassword."""
+        if was_kept:
+            Connection.objects.require_way_back(self.account_id)
+        elif self.keeps_password and not (self.is_way_back and self.has_usable_password()):
+            raise CannotKeepPassword
 
     @property
     def is_only_admin(self) -> bool:

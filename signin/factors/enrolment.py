@@ -27,6 +27,6 @@ class EnrolmentAuthentication(BearerAuthentication):
         except (signing.BadSignature, ValueError):
             return super().authenticate(request)
         user = User.objects.find_by_token(id=pk, token_version=version)
-        if user is None or user.has_second_factor:
+        if user is None or user.has_second_factor or user.must_use_provider:
             return super().authenticate(request)
         return user, ENROLMENT

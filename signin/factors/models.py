@@ -17,7 +17,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from rest_framework.exceptions import NotAuthenticated
 
-from accounts.models import Account, User, next_token_version
+from accounts.models import Account, Connection, User, next_token_version
 from audit import trail
 from audit.models import Kind
 from base.batches import delete_in_batches
@@ -77,17 +77,19 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def reset(self, user: User, actor: User | None = None) -> bool:
         """Remove all factors and codes of a user, end their sessions, and notify them. Returns
         whether there were any. `actor` is None for a command. Raises CannotResetOwnFactors, since
-        removing one's own takes the password and a factor, and PermissionDenied if the actor may
-        not act on the user."""
+        removing one's own takes the password and a factor, LastWayBack, and PermissionDenied if the
+        actor may not act on the user."""
         if actor == user:
             raise CannotResetOwnFactors
         with transaction.atomic():
+            Account.objects.lock(user.account_id)
             users = User.objects.filter(pk=user.pk)
             if not users.manageable_by(actor).select_for_update(no_key=True).exists():
                 raise PermissionDenied
             if not self.filter(user=user).delete()[0]:
                 return False
             users.update(has_second_factor=False)
+            Connection.objects.require_way_back(user.account_id)
             users.sign_out()
             EmailedLink.end_all_of(user.pk)
             trail.record(Kind.FACTORS_RESET, actor=actor, subject=user)
@@ -176,8 +178,8 @@ class Factors(models.Model):
     def remove_factor(self, factor_id: UUID) -> None:
         """Remove the app or a passkey; with the last one also the recovery codes.
 
-        Raises NoSuchFactor, or FactorStillRequired if the last one must stay. The company's row is
-        locked, so that it cannot start requiring a factor at the same moment.
+        Raises NoSuchFactor, or FactorStillRequired or LastWayBack if the last one must stay. The
+        company's row is locked, so that it cannot start requiring a factor at the same moment.
         """
         with transaction.atomic():
             Account.objects.lock(self.user.account_id)
@@ -192,6 +194,7 @@ class Factors(models.Model):
                     raise FactorStillRequired
                 own.delete()
                 User.objects.filter(pk=self.pk).update(has_second_factor=False)
+                Connection.objects.require_way_back(self.user.account_id)
             elif going[0].kind == "totp":
                 Factors.objects.filter(pk=self.pk).update(totp_id=None, totp_secret="")
             else:
@@ -329,11 +332,17 @@ def hash_of_code(user_id: UUID, code: str) -> str:
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
     def use(self, challenge: challenges.Challenge) -> None:
         """Raises WrongPasskey for a challenge that was used."""
+        if not self.use_nonce(challenge.nonce):
+            raise WrongPasskey
+
+    def use_nonce(self, nonce: str) -> bool:
+        """Use up something that is valid for ten minutes at most. Returns False if it was used."""
         try:
             with transaction.atomic():
-                self.create(nonce=challenge.nonce)
+                self.create(nonce=nonce)
         except IntegrityError:
-            raise WrongPasskey from None
+            return False
+        return True
 
     def prune_expired(self) -> int:
         """Delete challenges that have expired anyway; returns their number."""

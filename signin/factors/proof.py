@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from accounts import tokens
 from accounts.models import User
 from accounts.tokens import PASSWORD
 from signin.errors import Cause, WrongPasskey
@@ -24,6 +25,7 @@ class Method(enum.StrEnum):
     RECOVERY_CODE = enum.auto()
     PASSKEY = enum.auto()  # besides the password
     PASSKEY_ALONE = enum.auto()
+    SSO = enum.auto()  # at the company's provider, which also asks for second factors
 
 
 AMR = {  # the `amr` of tokens (RFC 8176)
@@ -32,6 +34,7 @@ AMR = {  # the `amr` of tokens (RFC 8176)
     Method.RECOVERY_CODE: ["pwd", "otp", "mfa"],
     Method.PASSKEY: ["pwd", "pop", "mfa"],
     Method.PASSKEY_ALONE: ["pop", "user", "mfa"],
+    Method.SSO: [tokens.SSO],
 }
 
 

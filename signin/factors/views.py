@@ -16,7 +16,8 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.errors import OwnSecondFactorMissing
+from accounts import tokens
+from accounts.errors import LastWayBack, OwnSecondFactorMissing
 from accounts.generics import (
     AdminView,
     CredentialView,
@@ -122,7 +123,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         passkey = take_passkey(validated_body(PasskeyLoginSerializer, request)["credential"])
         users = User.objects.with_profile().filter(pk=passkey.factors_id, is_active=True)
         user = users.filter(token_version=passkey.factors.user.token_version).first()
-        if user is None:  # or signed out everywhere meanwhile
+        if user is None or user.must_use_provider:  # or signed out everywhere meanwhile
             raise WrongPasskey
         user.record_sign_in(method=Method.PASSKEY_ALONE.value)
         return session_response(request, user, Method.PASSKEY_ALONE)
@@ -133,9 +134,11 @@ class AddFactorView(ProofView):
 
     authentication_classes = [EnrolmentAuthentication]
 
-    def reauthenticate_caller(self) -> dict[str, Any]:
+    def reauthenticate_caller(
+        self, serializer: type[serializers.Serializer] | None = None
+    ) -> dict[str, Any]:
         """An enrolment token replaces the proof."""
-        return {} if self.request.auth == ENROLMENT else super().reauthenticate_caller()
+        return {} if self.request.auth == ENROLMENT else super().reauthenticate_caller(serializer)
 
     def add_factor(self, add: Callable[[Factors], Any], method: Method) -> Response:
         """AddedResponse with the item that `add` returns. The first factor ends all sessions, so
@@ -150,10 +153,17 @@ class AddFactorView(ProofView):
             if enrolling:
                 Lockout.objects.clear(user.email, device_of(self.request, user))
                 user.record_sign_in()
-        response = session_response(self.request, user, method) if codes else Response()
+        response = self.new_session(user, method) if codes else Response()
         added = {"factor": FactorResponse(item).data, "recovery_codes": codes}
         response.data = added | {"session": response.data}
         return response
+
+    def new_session(self, user: User, method: Method) -> Response:
+        """A session begun at the company's provider stays one."""
+        claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # none of an enrolment
+        if tokens.SSO in claims.get("amr", []):
+            return session_response(self.request, user, Method.SSO, claims["auth_time"])
+        return session_response(self.request, user, method)
 
 
 class TotpView(AddFactorView):
@@ -267,7 +277,7 @@ class RemoveView(ProofView):
         summary="Remove a second factor",
         description="Removing the last one also removes the recovery codes.",
         request=ProofSerializer,
-        responses={204: None, 403: PROOF_NEEDED, 409: Raises(FactorStillRequired)},
+        responses={204: None, 403: PROOF_NEEDED, 409: Raises(FactorStillRequired, LastWayBack)},
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
         self.reauthenticate_caller()
@@ -308,7 +318,7 @@ class ResetFactorsView(AdminView):
         operation_id="resetFactors",
         summary="Reset a user's second factors",
         description="Removes factors and recovery codes, ends the sessions, and notifies the user.",
-        responses={204: None, 409: Raises(CannotResetOwnFactors)},
+        responses={204: None, 409: Raises(CannotResetOwnFactors, LastWayBack)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
         Factors.objects.reset(self.get_colleague_or_404(user_id), actor=request.user)

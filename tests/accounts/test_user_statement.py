@@ -16,7 +16,7 @@ SHOWN = [field.attname for field in User._meta.concrete_fields] + ["consultant_i
 ON_SQLITE = """
 import django; django.setup()
 from django.core.management import call_command
-from accounts.models import Consultant, User
+from accounts.models import Connection, Consultant, Domain, User
 from accounts.serializers import USER_SERIALIZER
 from django.utils import timezone
 call_command("migrate", verbosity=0)
@@ -29,6 +29,12 @@ for user in (by_token, by_email):
     shown = [USER_SERIALIZER.to_representation(one) for one in (user, ada)]
     print(user == ada, user.created_at == ada.created_at, shown[0] == shown[1])
 print(bool(by_token.is_locked), by_email.factor_required)
+Connection.objects.create(account=ada.account, tested_at=timezone.now(), active=True, required=True)
+for email in ("ada@elsewhere.org", "ada@example.com"):
+    User.objects.update(email=email)
+    Domain.objects.update_or_create(account=ada.account, name="example.com",
+                                    defaults={"proved_at": timezone.now()})
+    print(bool(vars(User.objects.find_by_email(email=email))["must_use_provider"]))
 print(User.objects.find_by_email(email="bob@example.com"))
 """
 
@@ -70,7 +76,12 @@ def test_sqlite_finds_the_same(tmp_path):
     command = [sys.executable, "-c", ON_SQLITE]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
-    assert done.stdout.splitlines() == ["True True True"] * 2 + ["False False", "None"]
+    assert done.stdout.splitlines() == ["True True True"] * 2 + [
+        "False False",
+        "False",
+        "True",
+        "None",
+    ]
 
 
 def test_unknown_address_takes_the_work_of_a_registered_one(ada, monkeypatch):

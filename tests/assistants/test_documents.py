@@ -5,7 +5,6 @@ import socket
 import ssl
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -16,7 +15,7 @@ from django.utils import timezone
 from assistants import documents
 from assistants.models import Client
 from audit.models import Kind, Record
-from base.origin import Origin, current
+from base import outgoing
 from tests.assistants.conftest import (
     REDIRECT,
     Person,
@@ -29,7 +28,6 @@ from tests.assistants.conftest import (
 )
 from tests.certificates import self_signed
 from tests.conftest import API
-from tests.servers import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -210,28 +208,12 @@ def test_server_that_drips_is_left_after_two_seconds(server):
     wait_until_free()
 
 
-@pytest.mark.parametrize(("clients", "asked"), [(1, 1), (8, 4)])
-def test_slow_servers_hold_up_four_clients_once_at_most(server, clients, asked):
-    server.pause = 0.3
-
-    def fetch(number):
-        current.set(Origin(f"203.0.113.{number % clients}"))
-        documents.fetch_document(server.url)
-
-    with ThreadPoolExecutor(8) as pool:
-        began = time.monotonic()
-        tries = [pool.submit(fetch, number) for number in range(8)]
-        refused = [isinstance(one.exception(), documents.UnusableMetadata) for one in tries]
-
-    assert all(refused)
-    assert server.asked == asked
-    assert time.monotonic() - began < 10
-    wait_until_free()
-
-
 def wait_until_free():
     """The threads that were left alone end with their sockets."""
-    wait_until(lambda: not documents.waiting)
+    deadline = time.monotonic() + 60
+    while documents.calls.running:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(
@@ -290,12 +272,12 @@ PRIVATE = """
 
 @pytest.mark.parametrize("address", PRIVATE.split())
 def test_private_address_is_not_connected_to(address):
-    assert not documents.is_public(address)
+    assert not outgoing.is_public(address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
 def test_public_address_is_connected_to(address):
-    assert documents.is_public(address)
+    assert outgoing.is_public(address)
 
 
 def test_loopback_is_not_public_without_the_tests_setting(server, settings):
@@ -355,15 +337,15 @@ def test_slow_name_server_holds_nothing_up_beyond_two_seconds(server, monkeypatc
 
     assert [page(server).status_code for _ in range(2)] == [400, 400]
     assert time.monotonic() - began < 20
-    wait_until_free()
     monkeypatch.undo()
     assert page(server).status_code == 200
     release.set()
+    wait_until_free()
 
 
 def test_four_addresses_are_tried(server, monkeypatch):
     nine = [(2, 1, 6, "", (f"192.0.2.{n}", 443)) for n in range(9)]
-    monkeypatch.setattr(documents, "is_public", lambda address: True)
+    monkeypatch.setattr(outgoing, "is_public", lambda address: True)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: nine)
     tried = tried_addresses(monkeypatch)
 

@@ -45,14 +45,14 @@ pytestmark = [pytest.mark.usefixtures("crowd"), pytest.mark.django_db]
 @pytest.mark.parametrize(
     ("page", "queries"),
     [
-        ("audit/record/", 4),
-        ("audit/record/?p=100", 4),
-        ("audit/record/?kind__exact=lock.set", 4),
-        ("audit/record/?q=user777@", 4),
-        (f"audit/record/?at__gte={timezone.now() - datetime.timedelta(days=2):%Y-%m-%dT00:00Z}", 4),
-        ("accounts/user/", 4),
-        ("accounts/user/?q=user777", 4),
-        ("accounts/user/?q=user777&role__exact=member&p=2", 4),
+        ("audit/record/", 5),
+        ("audit/record/?p=100", 5),
+        ("audit/record/?kind__exact=lock.set", 5),
+        ("audit/record/?q=user777@", 5),
+        (f"audit/record/?at__gte={timezone.now() - datetime.timedelta(days=2):%Y-%m-%dT00:00Z}", 5),
+        ("accounts/user/", 5),
+        ("accounts/user/?q=user777", 5),
+        ("accounts/user/?q=user777&role__exact=member&p=2", 5),
     ],
 )
 def test_list_answers_at_once(operator, page, queries):

@@ -29,6 +29,7 @@ COMMANDS = {
         run("factors", "{0.email}", "--remove"),
         run("signout", "{0.email}"),
         run("unlock", "{0.email}"),
+        run("connections", "--switch-off={0.pk}", targets=CUSTOMERS),
         run("invite", "{0.pk}", "new@example.com", targets=CUSTOMERS),
         run("deletecompany", "{0.pk}", "--yes", targets=CUSTOMERS, never={"operators"}),
     ]

@@ -3,7 +3,7 @@
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
-from accounts.models import Account, Consultant, Role, User
+from accounts.models import Account, Connection, Consultant, Role, User
 from assistants.models import Client, Grant
 from audit.models import Record
 from invitations.models import Invitation
@@ -160,6 +160,16 @@ ACTIONS = {
         keys(("change", OutgoingMail)),
         SUPERUSER,
     ),
+    **{
+        (Connection, name): Act(
+            f"connection: {name}",
+            take_action(Connection, name),
+            who=SUPERUSER,
+            targets=CUSTOMERS,
+            before={"stopped": name == "allow"},
+        )
+        for name in ("stop", "allow")
+    },
     (Grant, "end"): Act("grant: end", take_action(Grant, "end"), keys(("change", Grant))),
     (Client, "end_grants"): Act(
         "client: end grants",

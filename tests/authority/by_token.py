@@ -1,6 +1,6 @@
 """The acts of REST and MCP."""
 
-from accounts.models import Role
+from accounts.models import Domain, Role
 from invitations.models import Invitation
 from tests.assistants.conftest import send
 from tests.authority.acts import CUSTOMERS, NOBODY, PEOPLE, Act
@@ -16,6 +16,10 @@ def tool(name, **arguments):
 
 def its_invitation(account):
     return str(Invitation.objects.get(account=account).pk)
+
+
+def its_domain(account):
+    return str(Domain.objects.get(account=account).pk)
 
 
 def its_id(row):
@@ -63,6 +67,27 @@ CALLS = {
         Act(
             "PATCH account",
             lambda api, actor, _: api.patch("/account", {"second_factor": "required"}),
+            targets=CUSTOMERS,
+        )
+    ],
+    "POST /account/domains": [
+        Act(
+            "POST domain",
+            lambda api, actor, _: api.post("/account/domains", {"name": "new.example"}),
+            targets=CUSTOMERS,
+        )
+    ],
+    "DELETE /account/domains/{domain_id}": [
+        Act(
+            "DELETE domain",
+            lambda api, actor, target: api.delete(f"/account/domains/{its_domain(target)}"),
+            targets=CUSTOMERS,
+        )
+    ],
+    "POST /account/domains/{domain_id}/prove": [
+        Act(
+            "prove domain",
+            lambda api, actor, target: api.post(f"/account/domains/{its_domain(target)}/prove"),
             targets=CUSTOMERS,
         )
     ],
@@ -136,9 +161,21 @@ OF_ONESELF = {
     "POST /email-changes/undo",
     "POST /password-changes/redeem",
     "POST /pages/link",
+    "POST /auth/sso",
+    "POST /auth/sso/redeem",
+    "POST /account/connection/test",
     "POST /oauth/register",
     "POST /oauth/token",
     "POST /oauth/revoke",
     "POST /oauth/authorize",
+}
+# Of the caller's company, after its admin has shown the password again: see tests/sso.
+OF_ONESELF |= {
+    "PUT /account/connection",
+    "PATCH /account/connection",
+    "DELETE /account/connection",
+    "POST /account/connection/test",
+    "POST /auth/sso",
+    "POST /auth/sso/redeem",
 }
 TOOLS_OF_ONESELF = {"update_profile"}

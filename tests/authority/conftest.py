@@ -1,12 +1,13 @@
 import pytest
 
-from accounts.models import Account, Consultant, Role
+from accounts.models import Account, Connection, Consultant, Domain, Role
 from invitations.models import Invitation
 from tests.authority.world import surround
 
 
 @pytest.fixture
-def world(new_user):
+def world(new_user, monkeypatch):
+    monkeypatch.setattr("sso.company.has_record", lambda name, value: True)
     customer, other, operators = (
         Account.objects.create(name="Analytical Engines"),
         Account.objects.create(name="Eavesdroppers"),
@@ -15,6 +16,10 @@ def world(new_user):
     Account.objects.create(name="Third")
     for account in (customer, other, operators):
         Consultant.objects.create(account=account, name="free")
+        Domain.objects.create(account=account, name=f"{account.pk}.example")
+        made = Connection(pk=account.pk, account=account, issuer="https://idp.example", active=True)
+        made.tested_at = made.configured_at
+        made.save()
         inviter = new_user(account=account, role=Role.ADMIN)  # who stays an admin
         Invitation.objects.create(account=account, invited_by=inviter, email="open@example.com")
     people = {

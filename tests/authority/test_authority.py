@@ -101,6 +101,7 @@ def may_by_token(kind):
             "POST",
             "invite_user",
             "PATCH account",
+            "POST domain",
         }:  # whose target is the caller's company
             return kind in {"admin", "staff", "superuser"}
         if kind in {"member", "operators' admin"} or target not in at_home:

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group, Permission
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts.models import Account, Consultant, Role, User
+from accounts.models import Account, Connection, Consultant, Domain, Role, User
 from assistants.models import Client, Grant
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
@@ -56,7 +56,8 @@ def target_of(world, act, name):
 
 
 TABLES = [Account, User, Consultant, Lockout, Grant, Invitation, OutgoingMail, PasswordChange]
-TABLES += [NetworkLimit, Group, User.user_permissions.through, User.groups.through]
+TABLES += [Connection, Domain, NetworkLimit, Group]
+TABLES += [User.user_permissions.through, User.groups.through]
 
 
 DIGEST = "SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM {} t"
@@ -80,7 +81,10 @@ def undone():
 
 def prepare(act, actor, target):
     """Make the target as it ought to be for the act to change something; the actor stays."""
-    if act.before.get("free"):
+    if "stopped" in act.before:
+        if act.before["stopped"]:
+            Connection.objects.update(active=False, stopped_at=timezone.now())
+    elif act.before.get("free"):
         Consultant.objects.filter(user=target).delete()
     elif act.before and target != actor:
         User.objects.filter(pk=target.pk).update(**act.before)

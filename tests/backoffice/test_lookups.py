@@ -30,6 +30,9 @@ OFFERED = {
         f"{name}__{look}" for name in ("is_active", "is_staff", "role")
         for look in ("exact", "isnull")
     },
+    "accounts.Connection": {
+        f"{name}__{look}" for name in ("active", "required") for look in ("exact", "isnull")
+    },
 }  # fmt: skip
 LOOKS = ["", "exact", "startswith", "isnull", "gte"]
 CONTROLS = ["q", "p", "o", "e", "all", "_facets", "_popup"]

@@ -14,7 +14,7 @@ def fill():
     from django.core.management import call_command
     from django.utils import timezone
 
-    from accounts.models import Account, Consultant, Role, User
+    from accounts.models import Account, Connection, Consultant, Role, User
     from assistants.models import Client, Grant
     from audit import trail
     from audit.models import Kind, Record
@@ -70,6 +70,9 @@ def fill():
         SignupLink.objects.create(email="new@example.com", expires_at=now),
         UnlockLink.objects.create(**mine),
         Lockout.objects.get(email=user.email),
+        Connection.objects.configure(
+            boss, issuer="https://provider.example", client_id="consulting", client_secret="x"
+        ),
         NetworkLimit.objects.create(network="203.0.113.0/24", limit=200),
         Record.objects.first(),
         Erasure.objects.create(pseudonym="erased-0123456789abcdef", alias=user.pk, done_at=now),

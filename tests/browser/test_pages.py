@@ -11,15 +11,16 @@ pytestmark = pytest.mark.browser
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 OPEN = ["", "signup", "complete-signup", "login", "login/", "accept-invitation"]
-OPEN += ["forgot-password", "change-password", "docs"]
+OPEN += ["forgot-password", "change-password", "sso", "docs"]
 CONTRAST = ["color-contrast"]  # all that a dark scheme changes
 TOP = """(({y}) => -1 < y && y < 100)(
     document.getElementById("operations-auth-signUp").getBoundingClientRect())"""
 WIDE = "document.documentElement.scrollWidth > innerWidth"
 # A range of a word's letters is of one line alone where the word does not break. A soft hyphen ends
 # a part of one; where it is drawn, it belongs to the letter after it, which is left out.
-BROKEN = """() => [...document.querySelectorAll("main *, footer *")].flatMap((element) =>
-    [...element.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
+# What is to be copied may break anywhere.
+BROKEN = """() => [...document.querySelectorAll(":is(main, footer) :not(code)")].flatMap((one) =>
+    [...one.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
         [...text.data.matchAll(/\\p{L}+/gu)].filter((word) => {
             const range = document.createRange();
             range.setStart(text, word.index + 1);

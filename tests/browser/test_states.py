@@ -100,6 +100,11 @@ class Walk:
         page.locator("#confirm [value=yes]").click()
         page.locator("[data-factor-rule=optional]:visible").wait_for()
         self.see("people-settings")
+        page.locator("[href='#sign-in']").click()
+        page.locator("#domain").fill("example.com")
+        page.keyboard.press("Enter")
+        page.locator("[data-domains] code").first.wait_for()
+        self.see("people-sign-in")
 
     def arrival(self, link):
         """Somebody joins a company that requires a second factor; Ada comes back."""

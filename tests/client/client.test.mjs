@@ -1,6 +1,7 @@
 /* The session of client.js in Node, before an API that a test plays: what needs no browser. */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
 
 const HOUR = 3600;
@@ -19,6 +20,7 @@ globalThis.localStorage = {
   setItem: (name, value) => stored.set(name, value),
   removeItem: (name) => stored.delete(name),
 };
+globalThis.sessionStorage = globalThis.localStorage;
 globalThis.BroadcastChannel = class extends BroadcastChannel {
   constructor(name) {
     super(name);
@@ -234,4 +236,30 @@ test("a kept refresh token is sent in the body, and stored nowhere", async () =>
 
   assert.deepEqual(refreshes()[0].body, { refresh_token: kept });
   assert.deepEqual([...stored.values()], ["admin"]);
+});
+
+test("a sign-in at a provider keeps its verifier until a code was redeemed with it", async () => {
+  const answers = [[400, { error: "invalid or expired code" }], [200, session()]];
+  api["POST /auth/sso"] = () => [200, { company: "Nordwind", url: "http://there.test", required: false }];
+  api["POST /auth/sso/redeem"] = () => answers.shift();
+  const client = new Client();
+
+  await client.findProvider("ada@example.com");
+  await client.findProvider("ada@example.com");
+  await assert.rejects(client.logInByProvider("wrong"), refusal(400));
+  await client.logInByProvider("code");
+  await client.findProvider("ada@example.com");
+
+  const challenges = asked("POST /auth/sso").map(({ body }) => body.challenge);
+  const [wrong, right] = asked("POST /auth/sso/redeem").map(({ body }) => body);
+  const hash = createHash("sha256").update(right.verifier).digest("base64url");
+  assert.deepEqual([wrong.verifier, right.code], [right.verifier, "code"]);
+  assert.deepEqual(challenges.slice(0, 2), [hash, hash]);
+  assert.notEqual(challenges[2], hash);
+});
+
+test("a code in a tab that has begun nothing is refused by the API", async () => {
+  api["POST /auth/sso/redeem"] = () => [400, { error: "invalid or expired code" }];
+
+  await assert.rejects(new Client().logInByProvider("code"), refusal(400));
 });

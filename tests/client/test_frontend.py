@@ -67,7 +67,7 @@ def person(page):
 def fill(page, form, **fields):
     for name, value in fields.items():
         page.locator(f"{form} [name={name}]").fill(value)
-    page.locator(f"{form} button").click()
+    page.locator(f"{form} button:visible").click()
 
 
 def sign_up(site):

@@ -20,6 +20,7 @@ VALUES = {
     "env.HOSTS": "list of host names",
     "env.HTTPS_LINK": "https URL",
     "env.LENIENT_TIERS": "list of `authenticated`, `public`",
+    "env.NAME_SERVERS": "list of addresses with ports",
     "env.NETWORK_LIMITS": "list of `NETWORK=LIMIT`",
     "env.ORIGIN": "http(s) URL",
     "env.ORIGINS": "list of origins",

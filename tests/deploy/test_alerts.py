@@ -131,6 +131,7 @@ OUTAGES = [
             'pg_settings_max_connections{job="postgres", instance="db1"}': "100x30",
         },
     ),
+    ("ProviderFails", 20, {}, {f"sso_providers_failing{{{JOB}}}": "0x5 1x20"}),
     (
         "SigningKeyOld",
         80,
@@ -182,6 +183,7 @@ QUIET_DAY = {
     f"signing_key_age_seconds{{{JOB}}}": "8640000+60x1440",
     f"next_signing_key_seconds{{{JOB}}}": "-1x1440",
     f"signing_keys_unreadable{{{JOB}}}": "0x1440",
+    f"sso_providers_failing{{{JOB}}}": "0x1440",
 }
 
 

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from accounts.models import Consultant, Role, User
+from accounts.models import Connection, Consultant, Identity, Role, User
 from assistants.models import Client, Grant
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
@@ -59,6 +59,8 @@ def traces(zeb, ada, bob, eve, operator):
     assert OutgoingMail.objects.filter(email=EMAIL).exists()
     client = Client.objects.register_client("Helper", ["https://helper.example.com/"])
     Grant.objects.create(user=zeb, client=client, token_version=zeb.token_version)
+    idp = Connection.objects.create(account=ada.account, issuer="https://idp.example")
+    Identity.objects.create(connection=idp, user=zeb, sub=EMAIL)
     Consultant.objects.create(account=ada.account, user=zeb, name=" ".join(NAMES))
     Consultant.objects.create(account=ada.account, manager=zeb, name="Somebody")
     page = f"/admin/accounts/user/{zeb.pk}/change/"

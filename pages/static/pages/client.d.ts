@@ -1,4 +1,9 @@
 /**
+ * The `challenge` of a sign-in at a company's provider. Its verifier stays in this tab. Needs https, or localhost.
+ * @returns {Promise<string>}
+ */
+export function makeChallenge(): Promise<string>;
+/**
  * @typedef {object} User
  * @property {string} id
  * @property {string} account_id
@@ -36,6 +41,7 @@
 /** @typedef {{ id: string, secret: string, uri: string, qr: string }} NewApp */
 /** @typedef {{ factor: Factor, recovery_codes: string[] | null, session: AuthResponse | null }} Added */
 /** @typedef {{ id: string, name: string, second_factor: "optional" | "required", created_at: string }} Account */
+/** @typedef {{ company: string | null, url: string | null, required: boolean }} Provider */
 /** @typedef {{ access: string, refresh?: string, ends: number, user: User }} Session */
 /**
  * @typedef {object} Options
@@ -130,6 +136,18 @@ export class Client extends EventTarget {
     }): Promise<unknown>;
     /** @param {Parameters<Client["passkey"]>[0]} [options] @returns {Promise<AuthResponse>} */
     logInByPasskey(options?: Parameters<Client["passkey"]>[0]): Promise<AuthResponse>;
+    /**
+     * Where the users of an address's domain sign in: send the browser to `url`, unless it is null.
+     * @param {string} email
+     * @returns {Promise<Provider>}
+     */
+    findProvider(email: string): Promise<Provider>;
+    /**
+     * After the provider: the `code` in the fragment of the front-end's `/sso`. Works once, in the tab that began.
+     * @param {string} code
+     * @returns {Promise<AuthResponse>}
+     */
+    logInByProvider(code: string): Promise<AuthResponse>;
     /** @param {Proof | null} proof @param {string} [enrolment] @returns {Promise<NewApp>} */
     addApp(proof: Proof | null, enrolment?: string): Promise<NewApp>;
     /** @param {{ id: string, code: string, name?: string }} app @param {string} [enrolment] @returns {Promise<Added>} */
@@ -225,6 +243,11 @@ export type Account = {
     name: string;
     second_factor: "optional" | "required";
     created_at: string;
+};
+export type Provider = {
+    company: string | null;
+    url: string | null;
+    required: boolean;
 };
 export type Session = {
     access: string;

@@ -11,6 +11,7 @@ const SHARE = 0.2; // or this share of its life, if that is less
 const PATIENCE = 100; // milliseconds in which another tab may hand over its session
 const BUSY = 3; // seconds: a 503 that names more is an outage, and not a burst of sign-ins
 const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waited for
+const VERIFIER = "sso-verifier"; // in sessionStorage: shows that this tab began a sign-in at a provider
 
 /**
  * @typedef {object} User
@@ -53,6 +54,7 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
 /** @typedef {{ id: string, secret: string, uri: string, qr: string }} NewApp */
 /** @typedef {{ factor: Factor, recovery_codes: string[] | null, session: AuthResponse | null }} Added */
 /** @typedef {{ id: string, name: string, second_factor: "optional" | "required", created_at: string }} Account */
+/** @typedef {{ company: string | null, url: string | null, required: boolean }} Provider */
 /** @typedef {{ access: string, refresh?: string, ends: number, user: User }} Session */
 
 /**
@@ -65,6 +67,17 @@ const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waite
 
 /** Whether this browser supports passkeys with JSON options. */
 export const hasPasskeys = Boolean(globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON);
+
+/**
+ * The `challenge` of a sign-in at a company's provider. Its verifier stays in this tab. Needs https, or localhost.
+ * @returns {Promise<string>}
+ */
+export async function makeChallenge() {
+  const verifier = sessionStorage.getItem(VERIFIER) ?? base64url(crypto.getRandomValues(new Uint8Array(32)));
+  sessionStorage.setItem(VERIFIER, verifier);
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
+  return base64url(new Uint8Array(hash));
+}
 
 /** An answer that is an error. */
 export class Refused extends Error {
@@ -227,6 +240,27 @@ export class Client extends EventTarget {
   async logInByPasskey(options) {
     const credential = await this.passkey(options);
     return this.send("POST", "/auth/passkeys/login", { credential });
+  }
+
+  /**
+   * Where the users of an address's domain sign in: send the browser to `url`, unless it is null.
+   * @param {string} email
+   * @returns {Promise<Provider>}
+   */
+  async findProvider(email) {
+    return this.send("POST", "/auth/sso", { email, challenge: await makeChallenge() });
+  }
+
+  /**
+   * After the provider: the `code` in the fragment of the front-end's `/sso`. Works once, in the tab that began.
+   * @param {string} code
+   * @returns {Promise<AuthResponse>}
+   */
+  async logInByProvider(code) {
+    const verifier = sessionStorage.getItem(VERIFIER) ?? "none";
+    const answer = await this.send("POST", "/auth/sso/redeem", { code, verifier });
+    sessionStorage.removeItem(VERIFIER);
+    return answer;
   }
 
   /** @param {Proof | null} proof @param {string} [enrolment] @returns {Promise<NewApp>} */
@@ -416,6 +450,11 @@ export class Client extends EventTarget {
 function claims(token) {
   const payload = token.split(".")[1] ?? "";
   return JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/")));
+}
+
+/** @param {Uint8Array} bytes */
+function base64url(bytes) {
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
 /** @param {unknown} error @param {number} status @returns {error is Refused} */

@@ -2,7 +2,7 @@
 sign-in if the company requires one, and the company's rule. */
 
 import { hasPasskeys } from "./client.js";
-import { sender, submit } from "./forms.js";
+import { remember, sender, submit } from "./forms.js";
 import { ACTS } from "./lists.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
 import { all, anchor, announce, attempt, confirmed, one, place, say, write } from "./screen.js";
@@ -17,8 +17,15 @@ document.addEventListener("refused", ({ target: form, detail: error }) => {
   else if (error.message === "wrong e-mail or password") askAgain(form);
   else if (error.message === "wrong password" && one("[data-first]", form)) askAgain(form);
   else if (error.message === "wrong code") form.elements.code.select();
+  else if (error.message === "sign in with your company's account") leadToLogIn(form);
   else leaveIfOver(error);
 });
+
+/* The company requires its provider, which accepts an invitation, too. */
+function leadToLogIn(form) {
+  remember(form.link.email);
+  one("#status").append(" ", anchor("/login", say("log in")));
+}
 
 /* Ask for one of these methods, and offer the others. */
 function askFor(form, methods) {

@@ -144,7 +144,7 @@ function check(form, find) {
 document.addEventListener("focusout", ({ target, relatedTarget }) => {
   if (!target.matches("form[data-call] input") || !target.value || target.readOnly) return;
   // Not when the focus moves to "Show", and not to the form's button, which validates all fields.
-  if (relatedTarget?.matches("button") || target.closest(".field").contains(relatedTarget)) return;
+  if (relatedTarget?.matches("button") || target.closest(".field")?.contains(relatedTarget)) return;
   mark(target, wrong(target));
 });
 

@@ -160,7 +160,8 @@ function standing(item) {
   if (!item.is_active) return { kind: "inactive", standing: "deactivated", until, acts: ["history", "activate"] };
   const other = item.role === "admin" ? "make member" : "make admin";
   const colleague = item.id === client.user.id ? [] : ["mail password", "sign out", "reset factors"];
-  return { kind: "active", standing: "active", until, acts: [other, "history", ...colleague, "deactivate"] };
+  const kept = item.role !== "admin" ? [] : [item.keeps_password ? "end password" : "keep password"];
+  return { kind: "active", standing: "active", until, acts: [other, ...kept, "history", ...colleague, "deactivate"] };
 }
 
 const graphemes = new Intl.Segmenter(document.documentElement.lang);
@@ -181,6 +182,8 @@ export const ACTS = {
   "make member": { call: (id) => ["PATCH", `/users/${id}`, { role: "member" }], ask: true },
   deactivate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: false }], ask: true },
   activate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: true }] },
+  "keep password": { call: (id) => ["PATCH", `/users/${id}`, { keeps_password: true }] },
+  "end password": { call: (id) => ["PATCH", `/users/${id}`, { keeps_password: false }] },
   "mail password": { call: (id) => ["POST", `/users/${id}/password-change`] },
   "sign out": { call: (id) => ["POST", `/users/${id}/sign-out`], ask: true },
   "reset factors": { call: (id) => ["DELETE", `/users/${id}/factors`], ask: true },

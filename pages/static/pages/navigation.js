@@ -9,6 +9,7 @@ const COMPANY_ID = "company-id"; // and the id that belongs to it
 
 export const client = new Client();
 
+const WANTED = "wanted"; // in sessionStorage: `wanted`, while the browser is at a company's provider
 const HEARD = 50; // milliseconds after which a screen reader listens to a region that has come
 const setups = []; // called with the page's <main> when it is ready
 export const whenShown = (setup) => setups.push(setup);
@@ -139,13 +140,21 @@ export async function signOut(everywhere = false) {
   leaving = true;
   await client.signOut({ everywhere }).finally(() => (leaving = false));
   wanted = null; // not for the next user
+  sessionStorage.removeItem(WANTED);
 }
 
 /* The page that required the sign-in, or else the account. */
 export function afterLogIn() {
-  const path = wanted ?? "/profile";
+  const path = wanted ?? sessionStorage.getItem(WANTED) ?? "/profile";
   wanted = null;
+  sessionStorage.removeItem(WANTED);
   return path;
+}
+
+/* Leave for a company's provider, which sends the browser back to /sso. */
+export function leaveFor(url) {
+  if (wanted) sessionStorage.setItem(WANTED, wanted);
+  location.assign(url);
 }
 
 /* The navigation for the current user, or the last one that this browser knows of. */

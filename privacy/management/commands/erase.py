@@ -28,9 +28,7 @@ class Command(BaseCommand):
         except User.DoesNotExist:  # or no longer
             raise CommandError(f"No user has the address {options['email']}.") from None
         except LastAdmin as error:
-            raise CommandError(
-                f"{user.email}: {error.detail}. Make another user an admin, or delete the company."
-            ) from None
+            raise CommandError(f"{user.email}: {error.detail}. {error.advice}") from None
         self.stdout.write(f"Erased. The audit log now says {erasure}.")
         show_progress(self.stdout)
 

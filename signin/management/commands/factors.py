@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.errors import LastWayBack
 from accounts.models import User
 from signin.factors.models import Factors
 
@@ -33,5 +34,8 @@ class Command(BaseCommand):
             self.stdout.write(" ".join(filter(None, [item.kind, item.name])) + f", {when}")
         self.stdout.write(f"recovery codes left: {factors.recovery_codes.count()}")
         if options["remove"]:
-            Factors.objects.reset(user)
+            try:
+                Factors.objects.reset(user)
+            except LastWayBack as error:
+                raise CommandError(f"{user.email}: {error.detail}. {error.advice}") from None
             self.stdout.write("Removed.")

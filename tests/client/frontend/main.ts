@@ -57,8 +57,29 @@ one("#call").addEventListener("click", async () => {
 });
 one("#out").addEventListener("click", () => client.signOut());
 
+/* The company's own provider: offered by the address's domain, asked for anew when it is chosen. */
+const provider = one<HTMLButtonElement>("#provider");
+const address = one<HTMLInputElement>("#login [name=email]");
+address.addEventListener("change", async () => {
+  const { company } = await client.findProvider(address.value);
+  provider.hidden = !company;
+  provider.textContent = `Continue with ${company}`;
+});
+provider.addEventListener("click", async () => {
+  const { url } = await client.findProvider(address.value);
+  if (url) location.assign(url);
+});
+
+/* Back from there, at /sso. */
+async function finish({ code, error }: { code?: string; error?: string }) {
+  history.replaceState(null, "", "/");
+  if (code) client.signIn(await client.logInByProvider(code));
+  else if (error) say(`Not signed in: ${error}`);
+}
+
 client.addEventListener("change", draw);
 client.addEventListener("wait", () => say("Waiting for a limit"));
 client.addEventListener("resume", () => say(""));
 draw();
-if (client.lastRole) client.refresh().catch(() => say("Please log in again"));
+if (location.pathname === "/sso") finish(Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
+else if (client.lastRole) client.refresh().catch(() => say("Please log in again"));

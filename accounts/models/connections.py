@@ -1,0 +1,370 @@
+"""A company's own identity provider (OpenID Connect), its mail domains, and its users there."""
+
+import secrets
+import uuid
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from cryptography.fernet import InvalidToken
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce, Lower
+from django.utils import timezone
+
+from accounts.errors import (
+    ConnectionStopped,
+    ConnectionUntested,
+    DomainListed,
+    DomainOfAnother,
+    LastWayBack,
+    NoWayBack,
+    TooManyDomains,
+)
+from accounts.models.companies import Account
+from audit import trail
+from audit.models import Kind
+from base.secret_key import fernet_for
+
+if TYPE_CHECKING:
+    from accounts.models.users import User
+
+PURPOSE = "sso.secret"
+LONGEST_ISSUER, LONGEST_CLIENT, LONGEST_SUB, LONGEST_DOMAIN = 500, 255, 255, 253
+MOST_DOMAINS = 50  # of a company
+
+
+def domain_of(email: str) -> str:
+    """The domain of a canonical address."""
+    return email.rpartition("@")[2]
+
+
+def make_record_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+class DomainQuerySet(models.QuerySet["Domain"]):
+    def find_proved(self, email: str) -> "Domain | None":
+        """The proved domain of a canonical address, with its company and connection."""
+        found = self.filter(name=domain_of(email), proved_at__isnull=False)
+        return found.select_related("account__connection").first()
+
+    def add(self, actor: "User", name: str) -> "Domain":
+        """Add a domain, which is canonical, to the actor's company. Raises DomainListed,
+        TooManyDomains, or PermissionDenied if the actor may not act on the company."""
+        with transaction.atomic():
+            account = Account.objects.lock(actor.account_id)
+            actor.require_can_manage(account)
+            own = self.filter(account=account)
+            if own.filter(name=name).exists():
+                raise DomainListed
+            if own.count() >= MOST_DOMAINS:
+                raise TooManyDomains
+            domain = self.create(account=account, name=name)
+            trail.record(Kind.DOMAIN_ADDED, actor=actor, subject=name)
+        return domain
+
+
+class Domain(models.Model):
+    """A mail domain of a company. One company can prove it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    account = models.ForeignKey(
+        Account, models.CASCADE, related_name="domains", verbose_name="company", editable=False
+    )
+    name = models.CharField(max_length=LONGEST_DOMAIN, editable=False)
+    token = models.CharField(max_length=64, default=make_record_token, editable=False)
+    proved_at = models.DateTimeField("proved", null=True, editable=False)
+
+    objects = DomainQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["account", "name"], name="domain_once"),
+            models.UniqueConstraint(
+                fields=["name"], condition=Q(proved_at__isnull=False), name="domain_proved_once"
+            ),
+            models.CheckConstraint(condition=Q(name=Lower("name")), name="domain_lower"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_protected(self) -> bool:
+        return self.account.is_protected
+
+    @property
+    def record_name(self) -> str:
+        """The name of the TXT record that proves the domain."""
+        return f"_consulting-management.{self.name}"
+
+    @property
+    def record_value(self) -> str:
+        return f"consulting-management={self.token}"
+
+    def mark_proved(self, actor: "User") -> None:
+        """Note that the TXT record was found. Raises DomainOfAnother, or Domain.DoesNotExist if it
+        was removed meanwhile; the unique index decides races."""
+        actor.require_can_manage(self)
+        try:
+            with transaction.atomic():
+                unproved = Domain.objects.filter(pk=self.pk, proved_at=None)
+                if unproved.update(proved_at=timezone.now()):
+                    trail.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
+        except IntegrityError:
+            raise DomainOfAnother from None
+        self.refresh_from_db(fields=["proved_at"])
+
+    def remove(self, actor: "User") -> None:
+        """Users with an address in it then sign in as before. Raises PermissionDenied."""
+        actor.require_can_manage(self)
+        with transaction.atomic():
+            if Domain.objects.filter(pk=self.pk).delete()[0]:
+                trail.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
+
+
+class ConnectionQuerySet(models.QuerySet["Connection"]):
+    def configure(
+        self, actor: "User", *, issuer: str, client_id: str, client_secret: str
+    ) -> "Connection":
+        """Set the provider of the actor's company up, or replace it. Unless nothing changes, it
+        must be tested and switched on again. Another issuer or client ends the identities, since a
+        `sub` may be of one client only. Raises PermissionDenied."""
+        with transaction.atomic():
+            account = Account.objects.lock(actor.account_id)
+            actor.require_can_manage(account)
+            found = self.filter(account=account).first()
+            new = found or Connection(pk=account.pk, account=account)
+            given = (issuer, client_id, client_secret)
+            if found and (found.issuer, found.client_id, found.secret) == given:
+                return found
+            if (new.issuer, new.client_id) != (issuer, client_id):
+                new.identities.all().delete()
+            new.issuer, new.client_id, new.secret = given
+            new.active = new.required = False
+            new.configured_at, new.tested_at = timezone.now(), None
+            new.last_problem, new.last_problem_at, new.failing_since = "", None, None
+            new.save()
+            new.record(Kind.SSO_CONFIGURED, actor, client=client_id)
+            if found:
+                new.notify_admins("replaced", actor)
+        return new
+
+    def require_way_back(self, account_id: uuid.UUID) -> None:
+        """Raise LastWayBack if the company requires its provider, and no admin could sign in
+        otherwise. In a transaction that has locked the company and changed a user."""
+        company = self.filter(account=account_id, required=True).select_related("account").first()
+        if company and not company.account.users.ways_back().exists():
+            raise LastWayBack
+
+    def count_failing(self) -> int:
+        """The active ones at which no sign-in has worked for an hour, although users try."""
+        hour_ago = timezone.now() - timedelta(hours=1)
+        failing = self.filter(active=True, failing_since__lte=hour_ago)
+        return failing.filter(last_problem_at__gt=hour_ago).count()
+
+    def encrypt_anew(self) -> None:
+        """Encrypt every secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS aren't needed. Those
+        under a lost key stay as they are."""
+        for pk, old in self.values_list("pk", "encrypted_secret"):
+            with suppress(InvalidToken):
+                new = fernet_for(PURPOSE).rotate(old).decode()
+                self.filter(pk=pk, encrypted_secret=old).update(encrypted_secret=new)
+
+
+class Connection(models.Model):
+    """A company's provider. Its id is the company's, so that the redirect URI is known before.
+
+    `tested_at` is of the present issuer, client and secret, which date from `configured_at`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    account = models.OneToOneField(
+        Account, models.CASCADE, related_name="connection", verbose_name="company", editable=False
+    )
+    issuer = models.CharField(max_length=LONGEST_ISSUER, editable=False)
+    client_id = models.CharField("client ID", max_length=LONGEST_CLIENT, editable=False)
+    encrypted_secret = models.TextField(editable=False)
+    active = models.BooleanField(default=False, editable=False)
+    required = models.BooleanField(default=False, editable=False)
+    creates_users = models.BooleanField(default=True, editable=False)
+    configured_at = models.DateTimeField("set up", default=timezone.now, editable=False)
+    tested_at = models.DateTimeField("tested", null=True, editable=False)
+    stopped_at = models.DateTimeField("switched off by operators", null=True, editable=False)
+    last_problem = models.CharField(max_length=40, blank=True, editable=False)
+    last_problem_at = models.DateTimeField("time of it", null=True, editable=False)
+    failing_since = models.DateTimeField(null=True, editable=False)
+
+    objects = ConnectionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["account__name", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(active=False) | Q(tested_at__isnull=False),
+                name="connection_active_is_tested",
+            ),
+            models.CheckConstraint(
+                condition=Q(required=False) | Q(active=True), name="connection_required_is_active"
+            ),
+            models.CheckConstraint(
+                condition=Q(active=False) | Q(stopped_at=None), name="connection_active_or_stopped"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.issuer
+
+    @property
+    def is_protected(self) -> bool:
+        return self.account.is_protected
+
+    @property
+    def redirect_uri(self) -> str:
+        return f"{settings.SERVICE_URL}/auth/sso/{self.pk}/callback"
+
+    @property
+    def secret(self) -> str:
+        """The client secret; "" under a lost SECRET_KEY."""
+        try:
+            plain = fernet_for(PURPOSE).decrypt(self.encrypted_secret)
+        except InvalidToken:
+            return ""
+        return plain.removeprefix(self.pk.bytes).decode()
+
+    @secret.setter
+    def secret(self, value: str) -> None:
+        plain = self.pk.bytes + value.encode()  # useless in another row
+        self.encrypted_secret = fernet_for(PURPOSE).encrypt(plain).decode()
+
+    def record_test(self, actor: "User | None" = None) -> bool:
+        """Note that a round trip with the issuer, client and secret of this instance succeeded.
+        Returns False if they were changed meanwhile."""
+        same = Connection.objects.filter(pk=self.pk, configured_at=self.configured_at)
+        with transaction.atomic():
+            good = {"last_problem": "", "last_problem_at": None, "failing_since": None}
+            if not same.update(tested_at=timezone.now(), **good):
+                return False
+            self.record(Kind.SSO_TESTED, actor)
+        return True
+
+    def record_problem(self, problem: str) -> None:
+        """Keep the last problem, a short word, for admins and operators."""
+        now = timezone.now()
+        Connection.objects.filter(pk=self.pk).update(
+            last_problem=problem[:40],
+            last_problem_at=now,
+            failing_since=Coalesce("failing_since", Value(now)),
+        )
+
+    def record_success(self) -> None:
+        """A sign-in there worked."""
+        if self.failing_since:
+            Connection.objects.filter(pk=self.pk).update(failing_since=None)
+
+    def change_switches(self, actor: "User", **wanted: bool) -> None:
+        """Change `active`, `required` or `creates_users`; what is not active is not required.
+
+        Raises ConnectionStopped, ConnectionUntested, NoWayBack or PermissionDenied, and then
+        changes nothing.
+        """
+        with transaction.atomic():
+            actor.require_can_manage(Account.objects.lock(self.account_id))
+            self.refresh_from_db()
+            old = {name: getattr(self, name) for name in ("active", "required", "creates_users")}
+            new = old | wanted
+            new["required"] = new["required"] and (new["active"] or wanted.get("required", False))
+            news = {name: value for name, value in new.items() if value != old[name]}
+            if news.get("active") and self.stopped_at:
+                raise ConnectionStopped
+            if (new["active"] and not self.tested_at) or (new["required"] and not new["active"]):
+                raise ConnectionUntested
+            if news.get("required") and not self.account.users.ways_back().exists():
+                raise NoWayBack
+            if news:
+                Connection.objects.filter(pk=self.pk).update(**news)
+                vars(self).update(news)
+                self.record(Kind.SSO_CHANGED, actor, **news)
+                self.notify_admins(change_word(news), actor)
+
+    def remove(self, actor: "User") -> None:
+        """Delete it; its users keep their accounts. Raises ConnectionStopped, since a new one would
+        be allowed, or PermissionDenied."""
+        with transaction.atomic():
+            actor.require_can_manage(Account.objects.lock(self.account_id))
+            self.refresh_from_db()
+            if self.stopped_at:
+                raise ConnectionStopped
+            self.record(Kind.SSO_REMOVED, actor)
+            self.notify_admins("off", actor)
+            Connection.objects.filter(pk=self.pk).delete()
+
+    def stop(self, actor: "User | None" = None) -> bool:
+        """Switch it off until operators allow it again; `actor` is a superuser, or None for a
+        command. Returns False if it was."""
+        off = {"active": False, "required": False, "stopped_at": timezone.now()}
+        with transaction.atomic():
+            Account.objects.lock(self.account_id)  # no admin changes it meanwhile
+            if not Connection.objects.filter(pk=self.pk, stopped_at=None).update(**off):
+                return False
+            self.record(Kind.SSO_STOPPED, actor)
+            self.notify_admins("off", actor)
+        return True
+
+    def allow(self, actor: "User | None" = None) -> bool:
+        """Let the company's admins switch it on again. Returns False if they could."""
+        stopped = Connection.objects.filter(pk=self.pk, stopped_at__isnull=False)
+        with transaction.atomic():
+            Account.objects.lock(self.account_id)
+            if not stopped.update(stopped_at=None):
+                return False
+            self.record(Kind.SSO_ALLOWED, actor)
+        return True
+
+    def record(self, kind: Kind, actor: "User | None", **detail: Any) -> None:
+        company = self.account_id
+        trail.record(kind, actor=actor, subject=self.issuer, account_id=company, **detail)
+
+    def notify_admins(self, change: str, actor: "User | None") -> None:
+        """Mail the company's active admins what was changed: a word of templates/emails."""
+        for admin in self.account.users.active_admins():
+            by = admin.name_of(actor)
+            admin.send_notice("sso_changed", change=change, issuer=self.issuer, by=by)
+
+
+def change_word(news: dict[str, bool]) -> str:
+    """What a mail says of changed switches: the most important one."""
+    if "active" in news and not (news["active"] and "required" in news):
+        return "on" if news["active"] else "off"
+    if "required" in news:
+        return "required" if news["required"] else "optional"
+    return "creates" if news["creates_users"] else "invites"
+
+
+class Identity(models.Model):
+    """A user at a connection, by the provider's `sub`."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    connection = models.ForeignKey(
+        Connection, models.CASCADE, related_name="identities", editable=False
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="identities", editable=False
+    )
+    sub = models.CharField("subject", max_length=LONGEST_SUB, editable=False)
+    created_at = models.DateTimeField("created", default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["created_at"]
+        verbose_name_plural = "identities"
+        constraints = [
+            models.UniqueConstraint(fields=["connection", "sub"], name="identity_sub"),
+            models.UniqueConstraint(fields=["connection", "user"], name="identity_user"),
+            models.CheckConstraint(condition=~Q(sub=""), name="identity_sub_given"),
+        ]
+
+    def __str__(self) -> str:
+        return self.sub

@@ -1,0 +1,45 @@
+"""Companies' providers in the back office: which there are, and switching them off."""
+
+from typing import ClassVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from accounts.models import Connection
+from backoffice.pages import acting_user
+from base.admin import ReadOnlyAdmin
+
+
+@admin.register(Connection)
+class ConnectionAdmin(ReadOnlyAdmin):
+    heading = "Companies' providers"
+    list_display = ["account", "issuer", "active", "required", "last_problem", "failing_since"]
+    list_display += ["stopped_at"]
+    list_select_related = ["account"]
+    list_filter = ["active", "required"]
+    search_fields = ["account__name", "issuer"]
+    search_help_text = "Part of a company's name or of the issuer."
+    fields = ["account", "issuer", "client_id", "active", "required", "creates_users"]
+    fields += ["configured_at", "tested_at", "last_problem", "last_problem_at", "stopped_at"]
+    actions = ["stop", "allow"]
+    asks_first: ClassVar[dict[str, str]] = {
+        "stop": (
+            "Nobody can sign in there until you allow it again and an admin of the company "
+            "switches it on. Its users sign in by password; those without one ask for a link."
+        )
+    }
+
+    def heading_of(self, row: Connection) -> str:
+        return str(row.account)
+
+    def has_stop_permission(self, request: HttpRequest) -> bool:
+        return acting_user(request).is_superuser
+
+    @admin.action(description="Switch off", permissions=["stop"])
+    def stop(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
+        self.apply_to_each(request, queryset, Connection.stop, "Switched off: {}.")
+
+    @admin.action(description="Allow again", permissions=["stop"])
+    def allow(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
+        self.apply_to_each(request, queryset, Connection.allow, "Allowed again: {}.")

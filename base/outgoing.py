@@ -1,0 +1,219 @@
+"""Calls to servers whose addresses users have given: metadata documents and identity providers.
+
+The URL is untrusted. It must be https, and port 443 of public addresses only, which are looked up
+once, checked and then connected to. Redirects are not followed.
+"""
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from typing import Any
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+from django.db import connection
+
+MOST_ADDRESSES = 4
+PER_ORIGIN = 8  # calls to one server that run at a time, so that a slow one stops no other
+UNICAST = ip_network("2000::/3")  # all of IPv6 that IANA has assigned; Python counts more
+# Metadata services of clouds: Azure's at a public address, Oracle's at a reserved one, which older
+# releases of Python do not know as such. Then Teredo and 6to4, which embed IPv4 addresses.
+NOT_PUBLIC = [
+    ip_network(one) for one in ("168.63.129.16", "192.0.0.0/24", "2001::/32", "2002::/16")
+]
+HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "consulting"}
+
+
+class CallFailed(Exception):
+    """There is no usable answer; `reason` is one of a few words for users and logs: `url` (not an
+    https URL that may be called), `busy`, `unreachable`, `private`, `certificate`, `timeout`,
+    `status`, `too_large` or `no_document`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A complete answer of any status."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    def document(self) -> dict[str, Any]:
+        """The JSON object in an answer with status 200. Raises CallFailed."""
+        if self.status != 200:
+            raise CallFailed("status")
+        try:
+            found = json.loads(self.body)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise CallFailed("no_document")
+        return found
+
+
+class Calls:
+    """Calls for one purpose. Its threads limit how many run at a time; a thread that waits for a
+    slow name server outlives its request. A call takes `seconds` at most, its answer has
+    `most_bytes` at most."""
+
+    def __init__(self, name: str, *, seconds: float, most_bytes: int, at_a_time: int = 16) -> None:
+        self.seconds, self.most_bytes, self.at_a_time = seconds, most_bytes, at_a_time
+        self.threads = ThreadPoolExecutor(at_a_time, name)
+        self.lock = threading.Lock()
+        self.running: Counter[str] = Counter()  # by origin
+
+    def fetch(
+        self,
+        url: str,
+        *,
+        form: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        private_origins: Collection[str] = (),
+        authority: str | None = None,
+    ) -> Answer:
+        """The answer to a GET or, with `form`, a POST. Raises CallFailed.
+
+        URLs of `private_origins` may have private addresses and any port. `authority` is a file of
+        certificates of a test's server, at any port of loopback. While it waits, no database
+        connection is held.
+        """
+        parts = split_url(url)
+        if parts is None:
+            raise CallFailed("url")
+        origin = f"https://{parts.netloc.lower().removesuffix(':443')}"
+        is_private = origin in private_origins
+        if parts.port not in {None, 443} and not (is_private or authority):
+            raise CallFailed("url")
+        release_database()
+        self.take_slot(origin)
+        call = Call(parts, form, HEADERS | dict(headers or {}), is_private, authority)
+        deadline = time.monotonic() + self.seconds
+        running = self.threads.submit(call.run, deadline, self.most_bytes)
+        running.add_done_callback(lambda _: self.free_slot(origin))
+        try:
+            return running.result(self.seconds)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            late = time.monotonic() >= deadline
+            raise CallFailed("timeout" if late else reason_of(error)) from None
+
+    def take_slot(self, origin: str) -> None:
+        """Raises CallFailed if too many calls to the origin, or in all, are running."""
+        with self.lock:
+            if self.running[origin] >= PER_ORIGIN or self.running.total() >= self.at_a_time:
+                raise CallFailed("busy")
+            self.running[origin] += 1
+
+    def free_slot(self, origin: str) -> None:
+        with self.lock:
+            self.running[origin] -= 1
+            self.running += Counter()  # drops origins without calls
+
+
+def release_database() -> None:
+    """Give the database connection back before waiting for others; the next query takes one."""
+    if not connection.in_atomic_block:
+        connection.close()
+
+
+def reason_of(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "certificate"
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    return "unreachable"
+
+
+def split_url(url: str) -> SplitResult | None:
+    """The parts of an https URL with a plain host, without user and fragment; None for others."""
+    if "#" in url or "\\" in url or not all("!" <= character <= "~" for character in url):
+        return None
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  (raises ValueError for an invalid port)
+    except ValueError:
+        return None
+    plain = parts.scheme == "https" and parts.hostname and "@" not in parts.netloc
+    return parts if plain else None
+
+
+@dataclass(frozen=True)
+class Call:
+    parts: SplitResult
+    form: Mapping[str, str] | None
+    headers: dict[str, str]
+    is_private: bool
+    authority: str | None
+
+    def run(self, deadline: float, most_bytes: int) -> Answer:
+        """Raises CallFailed, OSError, ValueError or HTTPException if there is no whole answer."""
+        host, port = str(self.parts.hostname), self.parts.port or 443
+        context = ssl.create_default_context(cafile=self.authority)
+        plain = self.connect(host, port, deadline)
+        wrapped = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
+        with closing(wrapped) as wire:
+            # A server that sends a byte a second keeps within every timeout of a single read.
+            left = deadline - time.monotonic()
+            watch = threading.Timer(left, socket.socket.shutdown, [wire, socket.SHUT_RDWR])
+            watch.daemon = True
+            watch.start()
+            try:
+                wire.do_handshake()
+                to_server = http.client.HTTPSConnection(host, port)
+                to_server.sock = wire
+                self.send(to_server)
+                with closing(to_server.getresponse()) as response:
+                    body = response.read(most_bytes + 1)
+                    if len(body) > most_bytes:
+                        raise CallFailed("too_large")
+                    return Answer(response.status, response.headers, body)
+            finally:
+                watch.cancel()
+
+    def connect(self, host: str, port: int, deadline: float) -> socket.socket:
+        """A connection to the first of the host's addresses that answers. All must be allowed."""
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        if not all(self.may_call(address) for address in addresses):
+            raise CallFailed("private")
+        for address in addresses[:MOST_ADDRESSES]:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            try:
+                return socket.create_connection((address, port), left)
+            except OSError:
+                continue
+        raise OSError("no answer")
+
+    def may_call(self, address: str) -> bool:
+        is_test = self.authority is not None and ip_address(address.partition("%")[0]).is_loopback
+        return self.is_private or is_test or is_public(address)
+
+    def send(self, to_server: http.client.HTTPSConnection) -> None:
+        target = (self.parts.path or "/") + (f"?{self.parts.query}" if self.parts.query else "")
+        if self.form is None:
+            to_server.request("GET", target, headers=self.headers)
+        else:
+            kind = {"Content-Type": "application/x-www-form-urlencoded"}
+            to_server.request("POST", target, urlencode(self.form), self.headers | kind)
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is on the public internet. IPv6 addresses that embed an IPv4 address don't
+    count as public."""
+    ip = ip_address(address.partition("%")[0])
+    if ip.version == 6 and ip not in UNICAST:
+        return False
+    return ip.is_global and not ip.is_multicast and not any(ip in one for one in NOT_PUBLIC)

@@ -1,0 +1,294 @@
+"""The calls with which a company's admins set up its provider and prove its domains."""
+
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
+
+from accounts.errors import (
+    ConnectionStopped,
+    ConnectionUntested,
+    DomainListed,
+    DomainOfAnother,
+    NotAdmin,
+    NoWayBack,
+    TooManyDomains,
+)
+from accounts.fields import FlagField, TextField
+from accounts.generics import AdminView, IsAdmin, SignedInRequest, validated_body
+from accounts.models import Connection, Domain
+from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
+from accounts.serializers import ADA_RESPONSE
+from base.emails import canonical_email
+from base.openapi import Raises, example
+from signin.errors import FACTOR_ERRORS, WrongPassword
+from signin.factors.serializers import ProofSerializer
+from signin.login import ProofView
+from signin.serializers import ADA
+from sso import openid
+from sso.errors import NoConnection, RecordNotFound, UnusableProvider
+from sso.models import Provider
+from sso.records import has_record
+from throttling.views import AuthenticatedThrottle, CredentialThrottle
+
+PROOF_NEEDED = Raises(NotAdmin, WrongPassword, *FACTOR_ERRORS)
+AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
+A_CLIENT = {"issuer": AN_ISSUER, "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e"}
+PROBLEMS = {  # of a provider, by UnusableProvider's reason
+    "url": "Enter an https address on port 443.",
+    "private": "The provider has no public address.",
+    "certificate": "The provider's certificate is invalid.",
+    "issuer": "The provider calls itself by another name. Copy the issuer from its metadata.",
+    "endpoint": "The provider's metadata have addresses that may not be called.",
+    "keys": "The provider has no usable keys.",
+    "busy": "Too many calls to the provider are running. Try again.",
+}
+UNREACHABLE = "No provider answers there. Check the address."
+
+
+@example(A_CLIENT | {"client_secret": "q8Q~8Wz…", "password": ADA["password"]})
+class ProviderSerializer(ProofSerializer):
+    issuer = TextField(max_length=LONGEST_ISSUER, help_text="As in the provider's metadata.")
+    client_id = TextField(max_length=LONGEST_CLIENT)
+    client_secret = TextField(max_length=500, trim_whitespace=False, write_only=True)
+
+
+@example({"active": True, "required": False, "password": ADA["password"]})
+class SwitchesSerializer(ProofSerializer):
+    """All fields but the proof are optional."""
+
+    active = FlagField(required=False)
+    required = FlagField(required=False)  # type: ignore[assignment]
+    creates_users = FlagField(required=False)
+
+
+@example(
+    A_CLIENT
+    | {"active": True, "required": False, "creates_users": True, "last_problem": ""}
+    | {"tested_at": "2026-03-02T08:45:00.500000Z", "stopped_at": None, "last_problem_at": None}
+    | {"redirect_uri": f"https://auth.example.com/auth/sso/{ADA_RESPONSE['account_id']}/callback"}
+)
+class ConnectionSerializer(serializers.ModelSerializer[Connection]):
+    """A company's provider. Without one, all but `redirect_uri` is empty."""
+
+    issuer = serializers.CharField(allow_null=True)
+    client_id = serializers.CharField(allow_null=True)
+    redirect_uri = serializers.CharField(help_text="To be entered at the provider.")
+
+    class Meta:
+        model = Connection
+        fields = ["issuer", "client_id", "active", "required", "creates_users", "tested_at"]
+        fields += ["stopped_at", "last_problem", "last_problem_at", "redirect_uri"]
+        read_only_fields = fields
+
+
+class ConnectionView(ProofView):
+    """The company's provider. All but GET need re-authentication."""
+
+    permission_classes = [IsAdmin]
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        reads = self.request.method in {"GET", "HEAD"}
+        return [AuthenticatedThrottle() if reads else CredentialThrottle()]
+
+    def find_connection(self) -> Connection:
+        """Raises Http404."""
+        return get_object_or_404(Connection, account=self.request.user.account_id)
+
+    @extend_schema(
+        operation_id="getConnection",
+        summary="Get the connection to the company's provider",
+        description="Without its secret. `redirect_uri` is known even before there is one.",
+        responses={200: ConnectionSerializer},
+    )
+    def get(self, request: SignedInRequest) -> Response:
+        company = request.user.account_id
+        none = Connection(pk=company, **dict.fromkeys(["issuer", "client_id"]))
+        found = Connection.objects.filter(account=company).first()
+        return Response(ConnectionSerializer(found or none).data)
+
+    @extend_schema(
+        operation_id="setConnection",
+        summary="Set up or replace the connection to the company's provider",
+        description="Asks the provider for its metadata, and answers 400 if it can't be used. "
+        "A changed connection is switched off until it is tested and switched on again. Another "
+        "issuer or client unlinks all users, who are linked again at their next sign-in.",
+        request=ProviderSerializer,
+        responses={200: ConnectionSerializer, 403: PROOF_NEEDED},
+    )
+    def put(self, request: SignedInRequest) -> Response:
+        data = self.reauthenticate_caller(ProviderSerializer)
+        request.user.require_can_manage(request.user.account)
+        try:
+            found = openid.discover(data["issuer"])
+        except UnusableProvider as error:
+            problem = PROBLEMS.get(error.reason, UNREACHABLE)
+            raise serializers.ValidationError({"issuer": [problem]}) from None
+        given = {name: data[name] for name in ("issuer", "client_id", "client_secret")}
+        with transaction.atomic():  # else a call that removes it could come between
+            connection = Connection.objects.configure(request.user, **given)
+            Provider.objects.keep(connection, found)
+        return Response(ConnectionSerializer(connection).data)
+
+    @extend_schema(
+        operation_id="updateConnection",
+        summary="Switch the connection on or off, or require it",
+        description="`active` needs a test (409). `required` needs an active admin with "
+        "`keeps_password` (409), shuts all other ways to sign in, and ends the sessions that were "
+        "begun otherwise. What is not active is not required.",
+        request=SwitchesSerializer,
+        responses={
+            200: ConnectionSerializer,
+            403: PROOF_NEEDED,
+            404: Raises(NoConnection),
+            409: Raises(ConnectionUntested, NoWayBack, ConnectionStopped),
+        },
+    )
+    def patch(self, request: SignedInRequest) -> Response:
+        data = self.reauthenticate_caller(SwitchesSerializer)
+        names = {"active", "required", "creates_users"} & data.keys()
+        connection = self.find_connection()
+        try:
+            connection.change_switches(request.user, **{name: data[name] for name in names})
+        except Connection.DoesNotExist:  # removed meanwhile
+            raise Http404 from None
+        return Response(ConnectionSerializer(connection).data)
+
+    @extend_schema(
+        operation_id="removeConnection",
+        summary="Remove the connection to the company's provider",
+        description="Users keep their accounts, and sign in by password again.",
+        request=ProofSerializer,
+        responses={
+            204: None,
+            403: PROOF_NEEDED,
+            404: Raises(NoConnection),
+            409: Raises(ConnectionStopped),
+        },
+    )
+    def delete(self, request: SignedInRequest) -> Response:
+        self.reauthenticate_caller()
+        try:
+            self.find_connection().remove(request.user)
+        except Connection.DoesNotExist:
+            raise Http404 from None
+        return Response(status=204)
+
+
+class DomainField(TextField):
+    """A mail domain, as its canonical form."""
+
+    default_error_messages = {"domain": "Enter a domain such as example.com."}
+
+    def to_internal_value(self, data: object) -> str:
+        try:
+            return canonical_email(f"x@{super().to_internal_value(data)}").partition("@")[2]
+        except ValidationError:
+            self.fail("domain")
+
+
+@example({"name": "example.com"})
+class NewDomainSerializer(serializers.Serializer):
+    name = DomainField(max_length=LONGEST_DOMAIN)
+
+
+@example(
+    {
+        "id": "5d3b2a10-7f64-4a0e-9a3c-2f6f1c0d8e77",
+        "name": "example.com",
+        "record_name": "_consulting-management.example.com",
+        "record_value": "consulting-management=Qm9vbGU…",
+        "proved_at": None,
+    }
+)
+class DomainSerializer(serializers.ModelSerializer[Domain]):
+    """A mail domain of the company, and the TXT record that proves it."""
+
+    record_name = serializers.CharField(help_text="The name of the TXT record.")
+    record_value = serializers.CharField(help_text="Its value.")
+
+    class Meta:
+        model = Domain
+        fields = ["id", "name", "record_name", "record_value", "proved_at"]
+        read_only_fields = fields
+
+
+@extend_schema_view(
+    get=extend_schema(
+        operation_id="listDomains",
+        summary="List the company's mail domains",
+        description="By name. `proved_at` is null until the TXT record was found.",
+    )
+)
+class DomainsView(AdminView, ListAPIView):
+    """GET and POST /account/domains."""
+
+    serializer_class = DomainSerializer
+
+    def get_queryset(self) -> QuerySet[Domain]:
+        return Domain.objects.filter(account=self.request.user.account_id)
+
+    @extend_schema(
+        operation_id="addDomain",
+        summary="Add a mail domain",
+        description="Then create its TXT record and prove it.",
+        request=NewDomainSerializer,
+        responses={201: DomainSerializer, 409: Raises(DomainListed, TooManyDomains)},
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        name = validated_body(NewDomainSerializer, request)["name"]
+        return Response(DomainSerializer(Domain.objects.add(request.user, name)).data, 201)
+
+
+class DomainView(AdminView):
+    """A mail domain of the caller's company; 404 for any other."""
+
+    def find_domain(self, request: SignedInRequest, domain_id: UUID) -> Domain:
+        domains = Domain.objects.select_related("account")
+        return get_object_or_404(domains, pk=domain_id, account=request.user.account_id)
+
+    @extend_schema(
+        operation_id="removeDomain",
+        summary="Remove a mail domain",
+        description="Users with an address in it sign in by password again.",
+        responses={204: None},
+    )
+    def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
+        self.find_domain(request, domain_id).remove(request.user)
+        return Response(status=204)
+
+
+class ProveView(DomainView):
+    """POST /account/domains/{id}/prove: look the TXT record up."""
+
+    http_method_names = ["post"]
+    throttle_classes = [CredentialThrottle]
+
+    @extend_schema(
+        operation_id="proveDomain",
+        summary="Prove a mail domain",
+        description="Looks the TXT record up, which may be removed afterwards.",
+        request=None,
+        responses={
+            200: DomainSerializer,
+            400: Raises(RecordNotFound),
+            409: Raises(DomainOfAnother),
+        },
+    )
+    def post(self, request: SignedInRequest, domain_id: UUID) -> Response:
+        domain = self.find_domain(request, domain_id)
+        if not domain.proved_at and not has_record(domain.record_name, domain.record_value):
+            raise RecordNotFound
+        try:
+            domain.mark_proved(request.user)
+        except Domain.DoesNotExist:  # removed meanwhile
+            raise Http404 from None
+        return Response(DomainSerializer(domain).data)

@@ -1,0 +1,174 @@
+"""A sign-in's way through browser and provider: the ticket that begins it, the cookie that binds it
+to one browser, and the code that brings the session to the front-end.
+
+All three are encrypted with SECRET_KEY, and nothing is stored but what was used.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import ClassVar, Self
+from uuid import UUID
+
+from cryptography.fernet import InvalidToken
+from django.conf import settings
+from django.http.response import HttpResponseBase
+from django.utils.crypto import constant_time_compare
+
+from accounts.models import Connection, Identity, User
+from base.secret_key import fernet_for
+from signin.factors.models import UsedChallenge
+from sso import openid
+from sso.errors import Expired, InvalidCode, RefusedByProvider, SwitchedOff
+from sso.models import Provider
+from sso.openid import Person
+
+COOKIE = "service_sso"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sealed:
+    """Encrypted for one purpose. `challenge` is of the front-end's verifier, `nonce` is random."""
+
+    seconds: ClassVar[int] = 600
+
+    connection: str
+    challenge: str
+    nonce: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    def seal(self) -> str:
+        content = json.dumps(asdict(self)).encode()
+        return fernet_for(f"sso.{type(self).__name__}").encrypt(content).decode()
+
+    @classmethod
+    def unseal(cls, sealed: str) -> Self:
+        """Raises Expired."""
+        try:
+            content = fernet_for(f"sso.{cls.__name__}").decrypt(sealed.encode(), cls.seconds)
+            return cls(**json.loads(content))
+        except (InvalidToken, UnicodeError, TypeError):  # TypeError: of another release
+            raise Expired from None
+
+    def use(self) -> None:
+        """Use it up; one statement decides races. Raises Expired."""
+        if not UsedChallenge.objects.use_nonce(self.nonce):
+            raise Expired
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ticket(Sealed):
+    """Begins a sign-in, or an admin's test. `email` is what was typed, for the provider's form."""
+
+    email: str
+    tester: str = ""
+
+    @property
+    def url(self) -> str:
+        return f"{settings.SERVICE_URL}/auth/sso/{self.connection}/start?ticket={self.seal()}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt(Sealed):
+    """In the cookie of the browser that began. The `nonce` is also the ID token's."""
+
+    tester: str
+    state: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    verifier: str = field(default_factory=lambda: secrets.token_urlsafe(48))
+
+    def set_cookie(self, response: HttpResponseBase) -> None:
+        response.set_cookie(
+            COOKIE,
+            self.seal(),
+            max_age=self.seconds,
+            path=path_of(self.connection),
+            secure=settings.COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",  # whatever COOKIE_SAMESITE is: the provider's site sends the user back
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code(Sealed):
+    """Signs a user in at the front-end that has the verifier."""
+
+    seconds = 60
+
+    user: str
+    token_version: int
+
+    def redeem(self, verifier: str) -> User:
+        """The user, with the code used up, in the caller's transaction. Raises InvalidCode, also if
+        the user's sessions were ended since, or the connection was switched off."""
+        mine = Identity.objects.filter(connection=UUID(self.connection), connection__active=True)
+        users = User.objects.with_profile().filter(pk=self.user, identities__in=mine)
+        user = users.filter(is_active=True, token_version=self.token_version).first()
+        if user is None or user.is_protected:
+            raise InvalidCode
+        if not constant_time_compare(openid.challenge_of(verifier), self.challenge):
+            raise InvalidCode
+        self.use()
+        return user
+
+
+def path_of(connection: object) -> str:
+    return f"/auth/sso/{connection}"
+
+
+def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
+    """Where to send the browser, and the attempt for its cookie. Raises Expired, SwitchedOff or
+    ProviderFailed."""
+    require_usable(connection, ticket)
+    provider = Provider.objects.of(connection)
+    provider.renew()
+    attempt = Attempt(
+        connection=ticket.connection, challenge=ticket.challenge, tester=ticket.tester
+    )
+    url = openid.authorization_url(
+        provider.metadata,
+        client_id=connection.client_id,
+        redirect_uri=connection.redirect_uri,
+        state=attempt.state,
+        nonce=attempt.nonce,
+        code_challenge=openid.challenge_of(attempt.verifier),
+        code_challenge_method="S256",
+        login_hint=ticket.email,
+    )
+    return url, attempt
+
+
+def require_usable(connection: Connection, sealed: Ticket | Attempt) -> None:
+    """Raise Expired for what was sealed for another connection, SwitchedOff for one that may not be
+    used; a test is made before it is active."""
+    if sealed.connection != str(connection.pk):
+        raise Expired
+    if connection.stopped_at or not (connection.active or sealed.tester):
+        raise SwitchedOff
+
+
+def finish(connection: Connection, attempt: Attempt, answer: Mapping[str, str]) -> Person:
+    """The person whom the provider names in its answer. Raises a Refusal. Up to three calls to the
+    provider, none in a transaction: for the code, for unknown keys, for a missing address."""
+    if not constant_time_compare(answer.get("state", ""), attempt.state):
+        raise Expired
+    require_usable(connection, attempt)
+    attempt.use()
+    provider = Provider.objects.of(connection)
+    openid.check_issuer(provider.metadata, answer.get("iss"))
+    if "code" not in answer:
+        raise RefusedByProvider(answer.get("error", "no code"))
+    token, access_token = openid.redeem_code(
+        provider.metadata,
+        connection.client_id,
+        connection.secret,
+        code=answer["code"],
+        redirect_uri=connection.redirect_uri,
+        code_verifier=attempt.verifier,
+    )
+    key = provider.find_key(*openid.key_named(token))
+    client = connection.client_id
+    claims = openid.check_token(token, key, connection.issuer, client, attempt.nonce)
+    if not claims.get("email"):
+        claims.pop("email", None)
+        claims = openid.read_userinfo(provider.metadata, access_token, claims["sub"]) | claims
+    return Person.read(claims)

@@ -1,0 +1,95 @@
+"""Which user a person at a company's provider is: a linked one, one with the same address, an
+invited or a new one."""
+
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+
+from accounts.errors import EmailTaken
+from accounts.models import Account, Connection, Domain, Identity, User
+from audit import trail
+from audit.models import Kind
+from invitations.models import Invitation
+from mail.errors import InvalidLink
+from sso.errors import ForeignDomain, NotInvited, SwitchedOff, UnusableAccount
+from sso.openid import Person
+
+
+def find_or_create_user(connection: Connection, person: Person, language: str) -> User:
+    """The person's user, who may sign in. Raises ForeignDomain, UnusableAccount or NotInvited, or
+    SwitchedOff if the connection was switched off or replaced while the provider was asked: the
+    `sub` of the provider before must not be linked."""
+    require_domain(connection, person)
+    user = find_linked(connection, person)
+    if user is None:
+        with transaction.atomic():
+            # Of several first sign-ins one at a time links.
+            company = Account.objects.filter(pk=connection.account_id)
+            company.select_for_update(no_key=True).first()
+            same = {"configured_at": connection.configured_at, "active": True}
+            if not Connection.objects.filter(pk=connection.pk, **same).exists():
+                raise SwitchedOff
+            user = find_linked(connection, person) or link_user(connection, person, language)
+    require_usable(connection, user)
+    return user
+
+
+def require_domain(connection: Connection, person: Person) -> None:
+    """Raise ForeignDomain unless the company has proved the address's domain, and that of the
+    Google Workspace."""
+    proved = Domain.objects.filter(account=connection.account_id, proved_at__isnull=False)
+    names = [*proved.values_list("name", flat=True)]
+    if person.email.rpartition("@")[2] not in names:
+        raise ForeignDomain
+    if person.workspace is not None and person.workspace not in names:
+        raise ForeignDomain("hd")
+
+
+def require_usable(connection: Connection, user: User) -> None:
+    """Raise UnusableAccount for users of other companies, deactivated ones and staff."""
+    is_here = user.account_id == connection.account_id
+    if not (is_here and user.is_active) or user.is_protected:
+        raise UnusableAccount
+
+
+def find_linked(connection: Connection, person: Person) -> User | None:
+    linked = Identity.objects.filter(connection=connection, sub=person.sub)
+    identity = linked.select_related("user__account").first()
+    return identity.user if identity else None
+
+
+def link_user(connection: Connection, person: Person, language: str) -> User:
+    """Link the user with the person's address, who may be new, in the caller's transaction."""
+    user = User.objects.filter(email=person.email).select_related("account").first()
+    if user is None:
+        user = add_user(connection, person, language)
+    require_usable(connection, user)
+    if Identity.objects.filter(connection=connection, user=user).exists():
+        raise UnusableAccount("reassigned")  # the provider gave the address to someone else
+    Identity.objects.create(connection=connection, user=user, sub=person.sub)
+    trail.record(Kind.IDENTITY_LINKED, actor=user)
+    return user
+
+
+def add_user(connection: Connection, person: Person, language: str) -> User:
+    """A user without a password: by an open invitation in its role, or else a member."""
+    fields = {
+        "first_name": person.first_name,
+        "last_name": person.last_name,
+        "language": language,
+        "password": make_password(None),
+    }
+    mine = Invitation.objects.live().filter(account=connection.account_id, email=person.email)
+    invitation = mine.first()
+    try:
+        if invitation:
+            user: User = invitation.accept(**fields)
+            return user
+        if not connection.creates_users:
+            raise NotInvited
+        return User.objects.register_user(
+            account_id=connection.account_id, email=person.email, **fields
+        )
+    except InvalidLink:  # it was revoked meanwhile
+        raise NotInvited from None
+    except EmailTaken:
+        raise UnusableAccount from None

@@ -1,0 +1,251 @@
+"""What a provider says: its metadata, its keys and its ID tokens. All of it is untrusted.
+
+OpenID Connect Core 1.0 and Discovery 1.0, RFC 7636 (PKCE), RFC 8725 (JWT), RFC 9207 (`iss`).
+"""
+
+import base64
+import hashlib
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import quote, urlencode
+
+import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from django.conf import settings
+from django.core.exceptions import ValidationError
+
+from accounts.validators import validate_name
+from base.emails import canonical_email
+from base.origin import printable_text
+from base.outgoing import CallFailed, Calls, split_url
+from sso.errors import ProviderFailed, UnusableProvider, Unverified
+
+ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
+LEEWAY = 30  # seconds, between the provider's clock and ours
+OLDEST = 600  # seconds since `iat`
+MEMBERS = ["kty", "kid", "alg", "n", "e", "crv", "x", "y"]  # of a key
+ENDPOINTS = ["authorization_endpoint", "token_endpoint", "jwks_uri"]
+GOOGLE = "https://accounts.google.com"
+# PyJWT accepts a NUL, which PostgreSQL refuses, and halves of surrogate pairs.
+SUBJECT = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
+INVALID = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, AttributeError, KeyError)
+JSON = dict[str, Any]
+
+calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
+
+
+def fetch(url: str, form: Mapping[str, str] | None = None, **headers: str) -> JSON:
+    """The JSON object at a provider's URL. Raises CallFailed."""
+    private = settings.SSO_PRIVATE_ISSUERS
+    return calls.fetch(url, form=form, headers=headers, private_origins=private).document()
+
+
+def discover(issuer: str) -> JSON:
+    """What is kept of a provider: its `metadata` and `keys`. Raises UnusableProvider."""
+    metadata = read_metadata(issuer)
+    return {"metadata": metadata, "keys": read_keys(metadata["jwks_uri"])}
+
+
+def read_metadata(issuer: str) -> JSON:
+    """The members of a provider's metadata that are used. Raises UnusableProvider."""
+    try:
+        found = fetch(issuer.rstrip("/") + "/.well-known/openid-configuration")
+    except CallFailed as error:
+        raise UnusableProvider(error.reason) from None
+    # Also refuses Entra's `common` and `organizations`, whose metadata name a template.
+    if found.get("issuer") != issuer:
+        raise UnusableProvider("issuer")
+    endpoints = {name: found.get(name) for name in ENDPOINTS}
+    if found.get("userinfo_endpoint"):
+        endpoints["userinfo_endpoint"] = found["userinfo_endpoint"]
+    if not all(is_endpoint(url) for url in endpoints.values()):
+        raise UnusableProvider("endpoint")
+    methods = found.get("token_endpoint_auth_methods_supported")
+    return endpoints | {
+        "issuer": issuer,
+        "posts_secret": isinstance(methods, list) and "client_secret_basic" not in methods,
+        "sends_iss": found.get("authorization_response_iss_parameter_supported") is True,
+    }
+
+
+def is_endpoint(url: object) -> bool:
+    """Whether this is an https URL on port 443, or of an origin in SSO_PRIVATE_ISSUERS. Whether its
+    host has a public address is found out at each call."""
+    parts = split_url(url) if isinstance(url, str) else None
+    if parts is None:
+        return False
+    is_private = f"https://{parts.netloc.lower()}" in settings.SSO_PRIVATE_ISSUERS
+    return parts.port in {None, 443} or is_private
+
+
+def read_keys(url: str) -> list[JSON]:
+    """The keys at a `jwks_uri` that verify signatures. Raises UnusableProvider."""
+    try:
+        found = fetch(url).get("keys")
+    except CallFailed as error:
+        raise UnusableProvider(error.reason) from None
+    keys = [*filter(None, map(members_of, found))] if isinstance(found, list) else []
+    if not keys:
+        raise UnusableProvider("keys")
+    return keys
+
+
+def members_of(key: object) -> JSON:
+    """The members of a JWK that verifying takes; none of one that doesn't verify signatures (RFC
+    7517 §4). JSON has texts and numbers that PostgreSQL can't store."""
+    if not isinstance(key, dict) or key.get("use", "sig") != "sig":
+        return {}
+    uses = key.get("key_ops", ["verify"])
+    if not isinstance(uses, list) or "verify" not in uses:
+        return {}
+    texts = ((name, key.get(name)) for name in MEMBERS)
+    return {name: text for name, text in texts if isinstance(text, str) and text.isprintable()}
+
+
+def challenge_of(verifier: str) -> str:
+    """The S256 challenge of a PKCE verifier (RFC 7636 §4.2)."""
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def authorization_url(metadata: JSON, **parameters: str) -> str:
+    """Where the browser is sent to sign in."""
+    parameters |= {"response_type": "code", "scope": "openid email profile"}
+    url = str(metadata["authorization_endpoint"])
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(parameters)}"
+
+
+def check_issuer(metadata: JSON, issuer: str | None) -> None:
+    """Check the answer's `iss` (RFC 9207), without which one provider could pass on another's
+    answers. Raises ProviderFailed."""
+    if (issuer is None and metadata["sends_iss"]) or issuer not in {None, metadata["issuer"]}:
+        raise ProviderFailed("iss")
+
+
+def redeem_code(metadata: JSON, client_id: str, secret: str, **form: str) -> tuple[str, str]:
+    """The ID token and the access token for a provider's code. Raises ProviderFailed."""
+    form |= {"grant_type": "authorization_code"}
+    headers = {}
+    if metadata["posts_secret"]:
+        form |= {"client_id": client_id, "client_secret": secret}
+    else:  # RFC 6749 §2.3.1: encoded as a form, then in base64
+        pair = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    try:
+        answer = fetch(metadata["token_endpoint"], form, **headers)
+    except CallFailed as error:
+        raise ProviderFailed(f"token: {error.reason}") from None
+    tokens = answer.get("id_token"), answer.get("access_token")
+    if not isinstance(tokens[0], str):
+        raise ProviderFailed("no ID token")
+    return tokens[0], tokens[1] if isinstance(tokens[1], str) else ""
+
+
+def key_named(token: str) -> tuple[str, str]:
+    """The `kid` and the `alg` of an ID token. Raises ProviderFailed."""
+    try:
+        header = jwt.get_unverified_header(token)
+    except (jwt.PyJWTError, ValueError):
+        raise ProviderFailed("ID token") from None
+    kid, algorithm = header.get("kid"), header.get("alg")
+    if not isinstance(kid, str) or algorithm not in ALGORITHMS:  # RFC 8725 §3.1
+        raise ProviderFailed("algorithm")
+    return kid, algorithm
+
+
+def find_key(keys: list[JSON], kid: str, algorithm: str) -> jwt.PyJWK | None:
+    """The key that may verify signatures by this algorithm."""
+    for key in keys:
+        try:
+            if key.get("kid") == kid and key.get("alg", algorithm) == algorithm:
+                return jwt.PyJWK(key, algorithm)
+        except INVALID:
+            continue
+    return None
+
+
+def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: str) -> JSON:
+    """The claims of an ID token (OpenID Connect Core §3.1.3.7). Raises ProviderFailed."""
+    try:
+        claims = jwt.decode(
+            token,
+            key,
+            algorithms=ALGORITHMS,
+            issuer=issuer,
+            audience=client_id,
+            leeway=LEEWAY,
+            options={
+                "require": ["sub", "exp", "iat", "nonce"],  # besides `iss` and `aud`
+                "enforce_minimum_key_length": True,  # RSA from 2048 bits
+            },
+        )
+    except INVALID as error:
+        raise ProviderFailed(f"ID token: {type(error).__name__}") from None
+    audiences, party = claims["aud"], claims.get("azp")
+    if (isinstance(audiences, list) and len(audiences) > 1 and party is None) or (
+        party not in {None, client_id}
+    ):
+        raise ProviderFailed("ID token: azp")
+    if claims["nonce"] != nonce:
+        raise ProviderFailed("ID token: nonce")
+    if int(claims["iat"]) < time.time() - OLDEST:
+        raise ProviderFailed("ID token: iat")
+    if not SUBJECT.fullmatch(claims["sub"]):
+        raise ProviderFailed("ID token: sub")
+    return claims
+
+
+def read_userinfo(metadata: JSON, access_token: str, sub: str) -> JSON:
+    """The claims at the provider's userinfo endpoint, if they are about the same user (§5.3.2).
+    Raises ProviderFailed."""
+    if "userinfo_endpoint" not in metadata:
+        return {}
+    try:
+        claims = fetch(metadata["userinfo_endpoint"], Authorization=f"Bearer {access_token}")
+    except CallFailed as error:
+        raise ProviderFailed(f"userinfo: {error.reason}") from None
+    if claims.get("sub") != sub:
+        raise ProviderFailed("userinfo: sub")
+    return claims
+
+
+@dataclass(frozen=True)
+class Person:
+    """A user as the provider names them. `workspace` is the Google Workspace whose domain must be
+    proved, "" for other accounts at Google, and None where no provider names one."""
+
+    sub: str
+    email: str
+    first_name: str
+    last_name: str
+    workspace: object
+
+    @classmethod
+    def read(cls, claims: JSON) -> Self:
+        """Raises ProviderFailed if there is no address, and Unverified if it is not verified. Entra
+        says nothing about that, unless it is asked for `xms_edov`."""
+        try:
+            email = canonical_email(claims["email"])
+        except (ValidationError, ValueError, AttributeError, KeyError):
+            raise ProviderFailed("e-mail address") from None
+        for name in ("email_verified", "xms_edov"):
+            if claims.get(name, True) not in (True, "true", "1"):
+                raise Unverified
+        workspace = claims.get("hd", "" if claims["iss"] == GOOGLE else None)
+        names = [name_in(claims, "given_name"), name_in(claims, "family_name")]
+        first, last = names if any(names) else (name_in(claims, "name"), "")
+        return cls(claims["sub"], email, first, last, workspace)
+
+
+def name_in(claims: JSON, name: str) -> str:
+    """A name among the claims; "" if it can't be one here."""
+    found = claims.get(name)
+    try:
+        text = printable_text(found, 150).strip() if isinstance(found, str) else ""
+        validate_name(text)
+    except ValidationError:
+        return ""
+    return text

@@ -1,0 +1,265 @@
+"""Signing in at a company's provider: from an address, through the browser, to a session."""
+
+import re
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.shortcuts import get_object_or_404
+from django.utils.translation import get_language_from_request
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.fields import EmailField, TextField
+from accounts.generics import AdminView, CredentialView, SignedInRequest, validated_body
+from accounts.models import Connection, Domain, User
+from audit import trail
+from audit.models import Kind
+from base.openapi import Raises, example, sets_cookie
+from metrics import series
+from signin.factors.proof import Method
+from signin.login import session_response
+from signin.serializers import COOKIE, AuthResponse
+from sso import flow
+from sso.errors import Expired, InvalidCode, NoConnection, ProviderFailed, Refusal
+from sso.flow import Attempt, Code, Ticket
+from sso.linking import find_or_create_user
+from sso.openid import Person
+from throttling.views import CountedView, CredentialThrottle
+
+CHALLENGE = re.compile("[A-Za-z0-9_-]{43}")
+A_CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+AN_URL = (
+    "https://auth.example.com/auth/sso/0b9a3a52-6d0e-4a7e-9d5b-5f4f0f3a7c11/start?ticket=gAAAA…"
+)
+
+
+@extend_schema_field({"type": "string", "pattern": f"^{CHALLENGE.pattern}$"})
+class ChallengeField(TextField):
+    """The SHA-256 of a verifier that the front-end keeps, in base64url (RFC 7636 §4.2)."""
+
+    default_error_messages = {"challenge": "Must be a SHA-256 in base64url."}
+
+    def to_internal_value(self, data: object) -> str:
+        challenge = super().to_internal_value(data)
+        if not CHALLENGE.fullmatch(challenge):
+            self.fail("challenge")
+        return challenge
+
+
+@example({"challenge": A_CHALLENGE})
+class ChallengeSerializer(serializers.Serializer):
+    challenge = ChallengeField(help_text="The SHA-256 of a verifier, in base64url.")
+
+
+@example({"email": "ada@example.com", "challenge": A_CHALLENGE})
+class DiscoverSerializer(ChallengeSerializer):
+    email = EmailField()
+
+
+@example({"company": "Analytical Engines", "url": AN_URL, "required": False})
+class DiscoverResponse(serializers.Serializer):
+    company = serializers.CharField(allow_null=True)
+    url = serializers.CharField(allow_null=True, help_text="Send the browser there.")
+    required = serializers.BooleanField(  # type: ignore[assignment]
+        help_text="Whether its users sign in there only."
+    )
+
+
+@example({"url": AN_URL})
+class TestResponse(serializers.Serializer):
+    url = serializers.CharField(help_text="Send the browser there.")
+
+
+@example({"code": "gAAAAABm…", "verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"})
+class HandOverSerializer(serializers.Serializer):
+    code = TextField(max_length=2000)
+    verifier = TextField(max_length=128)
+
+
+class DiscoverView(CountedView):
+    """POST /auth/sso: where the users of an address's domain sign in. Looks at the domain alone, so
+    it doesn't tell who is registered."""
+
+    @extend_schema(
+        operation_id="findProvider",
+        summary="Find the company's provider",
+        description="By the address's domain alone: the answer is the same whether or not the "
+        "address is registered. Without a provider `company` and `url` are null.",
+        request=DiscoverSerializer,
+        responses={200: DiscoverResponse},
+    )
+    def post(self, request: Request) -> Response:
+        data = validated_body(DiscoverSerializer, request)
+        domain = Domain.objects.find_proved(data["email"])
+        connection = getattr(domain.account, "connection", None) if domain else None
+        if domain is None or connection is None or not connection.active:
+            return Response({"company": None, "url": None, "required": False})
+        url = Ticket(connection=str(connection.pk), **data).url
+        required = connection.required
+        return Response({"company": domain.account.name, "url": url, "required": required})
+
+
+class BrowserView(CountedView):
+    """A step that the browser takes. It ends at the front-end's page, also when it fails."""
+
+    def head(self, request: Request, connection_id: UUID) -> Response:
+        """Uses nothing up: programs that preview links ask this."""
+        return Response()
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if not isinstance(exc, Refusal):
+            return super().handle_exception(exc)
+        series.sso_sign_ins.labels(exc.word).inc()
+        return to_frontend(error=exc.word)
+
+
+def to_frontend(**fragment: str) -> Response:
+    """A redirect to the front-end's page. Browsers don't send the fragment to servers."""
+    ((name, value),) = fragment.items()
+    return to(f"{settings.FRONTEND_URL}/sso#{name}={value}")
+
+
+def to(url: str) -> Response:
+    return Response(status=302, headers={"Location": url})
+
+
+class StartView(BrowserView):
+    """GET /auth/sso/{id}/start: begin in this browser."""
+
+    @extend_schema(
+        operation_id="startAtProvider",
+        summary="Go to the company's provider",
+        description="For browsers: the `url` of other calls leads here. Redirects to the provider, "
+        "or to the front-end's `/sso#error=…`.",
+        parameters=[
+            OpenApiParameter("ticket", str),
+            sets_cookie("`service_sso`: this browser's attempt; HttpOnly, `SameSite=Lax`.", 302),
+        ],
+        responses={302: None},
+    )
+    def get(self, request: Request, connection_id: UUID) -> Response:
+        connection = get_object_or_404(Connection, pk=connection_id)
+        ticket = Ticket.unseal(request.query_params.get("ticket", ""))
+        url, attempt = flow.begin(connection, ticket)
+        response = to(url)
+        attempt.set_cookie(response)
+        return response
+
+
+class CallbackView(BrowserView):
+    """GET /auth/sso/{id}/callback: the provider's answer."""
+
+    @extend_schema(
+        operation_id="returnFromProvider",
+        summary="Return from the company's provider",
+        description="For browsers: the provider sends them here. Redirects to the front-end's "
+        "`/sso#code=…`, `/sso#tested=true` or `/sso#error=…`. `error` is one of `expired`, "
+        "`switched_off`, `denied`, `provider`, `unverified`, `domain`, `account`, `not_invited`.",
+        parameters=[
+            *(OpenApiParameter(name, str) for name in ("code", "state", "iss", "error")),
+            sets_cookie("`service_sso`, emptied.", 302),
+        ],
+        responses={302: None},
+    )
+    def get(self, request: Request, connection_id: UUID) -> Response:
+        connections = Connection.objects.select_related("account")
+        connection = get_object_or_404(connections, pk=connection_id)
+        attempt = Attempt.unseal(request.COOKIES.get(flow.COOKIE, ""))
+        person = None
+        try:
+            person = flow.finish(connection, attempt, request.query_params.dict())
+            return self.hand_over(request, connection, attempt, person)
+        except Refusal as refusal:
+            record_refusal(connection, attempt, refusal, person)
+            raise
+
+    def hand_over(
+        self, request: Request, connection: Connection, attempt: Attempt, person: Person
+    ) -> Response:
+        """Tell the front-end that the test succeeded, or give it a code for the session."""
+        if attempt.tester:
+            if not connection.record_test(User.objects.filter(pk=attempt.tester).first()):
+                raise Expired("changed")
+            series.sso_sign_ins.labels("tested").inc()
+            return to_frontend(tested="true")
+        user = find_or_create_user(connection, person, get_language_from_request(request))
+        code = Code(
+            connection=attempt.connection,
+            challenge=attempt.challenge,
+            user=str(user.pk),
+            token_version=user.token_version,
+        )
+        series.sso_sign_ins.labels("ok").inc()
+        connection.record_success()
+        return to_frontend(code=code.seal())
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: object, **kwargs: object
+    ) -> Response:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        if flow.COOKIE in request.COOKIES and response.status_code == 302:
+            path = flow.path_of(self.kwargs["connection_id"])
+            response.delete_cookie(flow.COOKIE, path, samesite="Lax")
+        return response
+
+
+def record_refusal(
+    connection: Connection, attempt: Attempt, refusal: Refusal, person: Person | None
+) -> None:
+    """Record why a sign-in failed, and whose, for admins and operators."""
+    if isinstance(refusal, ProviderFailed):
+        connection.record_problem(refusal.reason)
+    if not attempt.tester:
+        subject = person.email if person else connection.issuer
+        company, reason = connection.account_id, f"provider: {refusal.reason}"
+        trail.record(Kind.LOGIN_FAILED, subject=subject, account_id=company, reason=reason)
+
+
+class RedeemView(CredentialView):
+    """POST /auth/sso/redeem: a session for the code in the front-end's URL."""
+
+    @extend_schema(
+        operation_id="redeemProviderCode",
+        summary="Sign in after the company's provider",
+        description="The code works once, within 60 seconds, with the verifier of the challenge.",
+        request=HandOverSerializer,
+        responses={200: AuthResponse, 400: Raises(InvalidCode)},
+        parameters=[COOKIE],
+    )
+    def post(self, request: Request) -> Response:
+        data = validated_body(HandOverSerializer, request)
+        try:
+            with transaction.atomic():
+                user = Code.unseal(data["code"]).redeem(data["verifier"])
+                user.record_sign_in(method=Method.SSO.value)
+        except Expired:
+            raise InvalidCode from None
+        return session_response(request, user, Method.SSO)
+
+
+class TestView(AdminView):
+    """POST /account/connection/test: try the connection out, without signing in."""
+
+    throttle_classes = [CredentialThrottle]
+
+    @extend_schema(
+        operation_id="testConnection",
+        summary="Test the connection to the company's provider",
+        description="Ends at the front-end's `/sso#tested=true` or `/sso#error=…`. A connection "
+        "can be switched on after a test with its present issuer, client and secret.",
+        request=ChallengeSerializer,
+        responses={200: TestResponse, 404: Raises(NoConnection)},
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        challenge = validated_body(ChallengeSerializer, request)["challenge"]
+        connection = get_object_or_404(Connection, account=request.user.account_id)
+        ticket = Ticket(
+            connection=str(connection.pk),
+            challenge=challenge,
+            email=request.user.email,
+            tester=str(request.user.pk),
+        )
+        return Response({"url": ticket.url})

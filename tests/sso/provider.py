@@ -1,0 +1,174 @@
+"""A provider that lies on request: OpenID Connect on an HTTPS server on loopback."""
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import ssl
+import threading
+import time
+from collections import Counter
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+CLIENT, SECRET = "client/1", "s3cret+of %the client"
+
+
+@cache
+def private_key(kind):
+    """Keys of one run, since an RSA key takes long to make."""
+    if kind.startswith("RSA"):
+        return rsa.generate_private_key(public_exponent=65537, key_size=int(kind[3:7]))
+    return ec.generate_private_key(ec.SECP256R1()) if kind == "EC" else ed25519_key()
+
+
+def ed25519_key():
+    return ed25519.Ed25519PrivateKey.generate()
+
+
+# Answers without a document: status, headers and body.
+ANSWERS = {
+    "error": (400, {}, b'{"error": "invalid_grant"}'),
+    "failure": (500, {}, b""),
+    "redirect": (302, {"Location": "/elsewhere"}, b""),
+    "page": (200, {"Content-Type": "text/html"}, b"<html>"),
+    "list": (200, {}, b"[]"),
+    "nested": (200, {}, b"[" * 50_000),
+    "much": (200, {}, b'{"a": "' + b"a" * 2_000_000 + b'"}'),
+    "nothing": (200, {}, b"{}"),
+}
+KINDS = {"RS256": "RSA2048", "PS256": "RSA2048", "ES256": "EC", "EdDSA": "Ed25519"}
+
+
+def jwk(kind, kid="k1", **members):
+    """The public key of this kind, as in a JWK Set."""
+    algorithm = {"E": ECAlgorithm, "R": RSAAlgorithm}.get(kind[0])
+    algorithm = OKPAlgorithm if kind == "Ed25519" else algorithm
+    key = algorithm.to_jwk(private_key(kind).public_key(), as_dict=True)
+    key.pop("key_ops", None)
+    key = key | {"kid": kid, "use": "sig"} | members
+    return {name: value for name, value in key.items() if value is not ...}
+
+
+def pem(kind):
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return private_key(kind).public_key().public_bytes(serialization.Encoding.PEM, form)
+
+
+def encoded(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def signed(claims, algorithm="RS256", kind=None, kid="k1", **header):
+    """A token, also one that no library would make: unsigned, or by a secret of any form."""
+    header = {"kid": kid} | header
+    if algorithm in {"none", "HS256"}:
+        parts = json.dumps({"alg": algorithm} | header).encode(), json.dumps(claims).encode()
+        content = ".".join(map(encoded, parts))
+        mac = hmac.digest(kind, content.encode(), "sha256") if kind else b""
+        return f"{content}.{encoded(mac)}"
+    header = {name: value for name, value in header.items() if value is not None}
+    key = private_key(kind or KINDS[algorithm])
+    return jwt.encode(claims, key, algorithm, headers=header)
+
+
+class Provider(ThreadingHTTPServer):
+    """`claims`, `metadata`, `keys` and `userinfo` are what it says, and tests change them: a value
+    of `...` leaves a member out. `sign` makes the ID token; `says` replaces a whole answer (status,
+    headers, body) by path; `asked` counts."""
+
+    daemon_threads = True
+
+    def __init__(self, certificate):
+        super().__init__(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        """A client that hangs up is no failure of the test."""
+
+    def be_honest(self):
+        self.issuer = f"https://localhost:{self.server_port}"
+        self.claims, self.metadata, self.userinfo, self.says = {}, {}, {}, {}
+        self.keys, self.sign = [jwk("RSA2048")], signed
+        self.asked, self.codes, self.forms, self.pause = Counter(), {}, [], 0
+
+    def described(self):
+        ends = {"authorization_endpoint": "auth", "token_endpoint": "token", "jwks_uri": "keys"}
+        ends |= {"userinfo_endpoint": "userinfo"}
+        document = {name: f"{self.issuer}/{path}" for name, path in ends.items()}
+        return without({"issuer": self.issuer} | document | self.metadata)
+
+    def approve(self, location, sub="1", **claims):
+        """What the browser brings back, once a user has signed in at the URL `location`."""
+        query = {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
+        code = secrets.token_urlsafe(12)
+        self.codes[code] = query, {"sub": sub} | claims
+        return {"code": code, "state": query["state"]}
+
+    def redeem(self, form, authorization):
+        """The answer of the token endpoint, which checks all that a client must send."""
+        query, claims = self.codes.pop(form["code"])
+        name, password = base64.b64decode(authorization.partition(" ")[2]).decode().split(":")
+        assert (unquote(name), unquote(password)) == (CLIENT, SECRET)
+        assert form["redirect_uri"] == query["redirect_uri"]
+        digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+        assert (query["code_challenge_method"], query["code_challenge"]) == (
+            "S256",
+            encoded(digest),
+        )
+        now = int(time.time())
+        told = {"iss": self.issuer, "aud": CLIENT, "nonce": query["nonce"], "iat": now}
+        token = self.sign(without(told | {"exp": now + 300} | claims | self.claims))
+        return {"id_token": token, "access_token": f"for {claims['sub']}", "token_type": "Bearer"}
+
+
+def without(document):
+    return {name: value for name, value in document.items() if value is not ...}
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Provider
+
+    def do_GET(self):
+        self.answer(
+            {
+                "/.well-known/openid-configuration": self.server.described,
+                "/keys": lambda: {"keys": self.server.keys},
+                "/userinfo": lambda: (
+                    {"sub": self.headers["Authorization"].split()[-1]} | self.server.userinfo
+                ),
+            }
+        )
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        form = {name: values[0] for name, values in parse_qs(body).items()}
+        self.server.forms.append(form)
+        authorization = self.headers["Authorization"] or ""
+        self.answer({"/token": lambda: self.server.redeem(form, authorization)})
+
+    def answer(self, documents):
+        self.server.asked[self.path] += 1
+        time.sleep(self.server.pause)
+        if self.path in self.server.says:
+            status, headers, body = self.server.says[self.path]
+        else:
+            status, headers, body = 200, {}, json.dumps(documents[self.path]()).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass

@@ -1,0 +1,161 @@
+"""The calls with which admins set up their company's provider."""
+
+import pytest
+from django.db import IntegrityError
+from django.utils import timezone
+
+from accounts.models import Account, Connection, Domain, Identity, User
+from audit.models import Kind, Record
+from mail.outbox import OutgoingMail
+from privacy.models import Erasure
+from tests.conftest import API, PASSWORD, bearer
+from tests.privacy.conftest import finish
+from tests.sso.provider import CLIENT, SECRET
+
+pytestmark = pytest.mark.django_db
+
+URI = "http://127.0.0.1:8000/auth/sso/{}/callback"
+
+
+def put(admin, provider, **changes):
+    body = {"issuer": provider.issuer, "client_id": CLIENT, "client_secret": SECRET}
+    return bearer(admin).call("put", "/account/connection", body | {"password": PASSWORD} | changes)
+
+
+def patch(admin, **switches):
+    return bearer(admin).patch("/account/connection", {"password": PASSWORD} | switches)
+
+
+def error(response):
+    return response.status_code, response.json()["error"]
+
+
+def notices():
+    found = OutgoingMail.objects.filter(kind="notice.sso_changed").order_by("created_at")
+    return [(mail.email, mail.context["change"]) for mail in found]
+
+
+def keep_password(user):
+    User.objects.filter(pk=user.pk).update(
+        role="admin", keeps_password=True, has_second_factor=True
+    )
+
+
+def test_redirect_uri_is_known_before_there_is_a_connection(ada, as_ada, provider):
+    before = as_ada.get("/account/connection").json()
+    after = put(ada, provider).json()
+
+    assert before["redirect_uri"] == after["redirect_uri"] == URI.format(ada.account_id)
+    assert (before["issuer"], before["active"], before["creates_users"]) == (None, False, True)
+    assert after["issuer"] == provider.issuer
+    assert (after["client_id"], after["tested_at"]) == (CLIENT, None)
+
+
+def test_secret_is_encrypted_and_never_shown(ada, provider):
+    answer = put(ada, provider)
+    row = Connection.objects.values().get()
+
+    assert SECRET not in answer.content.decode() + bearer(ada).get(
+        "/account/connection"
+    ).content.decode() + str(row)
+    assert Connection.objects.get().secret == SECRET
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete"])
+def test_change_needs_the_password_again(ada, as_ada, provider, connection, method):
+    body = {"issuer": provider.issuer, "client_id": "2", "client_secret": "3", "active": False}
+
+    answer = as_ada.call(method, "/account/connection", body | {"password": "wrong"})
+
+    assert error(answer) == (403, "wrong password")
+    assert Connection.objects.get().active
+
+
+def test_provider_that_cannot_be_used_is_named(ada, provider):
+    def refused(**changes):
+        answer = put(ada, provider, **changes)
+        return answer.status_code, list(answer.json()["fields"])
+
+    for issuer in ("https://localhost", "http://localhost:1", "x", f"{provider.issuer}/"):
+        assert refused(issuer=issuer) == (400, ["issuer"])
+    provider.metadata = {"issuer": "https://another.example"}
+    assert refused() == (400, ["issuer"])
+    assert refused(client_id="") == (400, ["client_id"])
+    assert not Connection.objects.exists()
+
+
+def test_replaced_connection_is_off_until_it_is_tested(ada, provider, connection):
+    Identity.objects.create(connection=connection, user=ada, sub="1")
+
+    assert put(ada, provider).json()["active"] is True  # nothing is different
+    assert put(ada, provider, client_secret="another").json()["active"] is False
+    assert Identity.objects.exists()
+    assert error(patch(ada, active=True)) == (409, "test the connection first")
+    assert put(ada, provider, client_id="another").status_code == 200
+    assert not Identity.objects.exists()
+    assert notices() == [(ada.email, "replaced")] * 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tested_at": None}, {"active": False, "required": True}, {"stopped_at": timezone.now()}],
+)
+def test_database_knows_the_rules(connection, wrong):
+    with pytest.raises(IntegrityError, match="connection_"):
+        Connection.objects.update(**wrong)
+
+
+def test_every_admin_is_told_of_every_switch(ada, new_user, connection):
+    cid = new_user(account=ada.account, role="admin")
+    keep_password(cid)
+    for switches in ({"active": False}, {"active": True}, {"active": True}, {"required": True}):
+        assert patch(ada, **switches).status_code == 200
+
+    changes = ["off", "on", "required"]
+    for admin in (ada, cid):
+        assert [change for email, change in notices() if email == admin.email] == changes
+    events = Record.objects.filter(kind=Kind.SSO_CHANGED).order_by("pk")
+    assert [event.detail for event in events] == [
+        {"active": False}, {"active": True}, {"required": True},
+    ]  # fmt: skip
+
+
+def test_what_is_switched_off_is_not_required(ada, new_user, connection):
+    keep_password(new_user(account=ada.account))
+    patch(ada, required=True)
+    keep_password(ada)
+    User.objects.filter(pk=ada.pk).update(has_second_factor=False)
+    Connection.objects.get().change_switches(User.objects.get(pk=ada.pk), active=False)
+
+    assert not Connection.objects.get().required
+    assert error(patch(ada, required=True)) == (409, "test the connection first")
+
+
+def test_removed_connection_leaves_the_users(ada, as_ada, connection):
+    Identity.objects.create(connection=connection, user=ada, sub="1")
+
+    body = {"password": PASSWORD}
+    assert as_ada.call("delete", "/account/connection", body).status_code == 204
+
+    assert as_ada.get("/account/connection").json()["issuer"] is None
+    assert as_ada.call("delete", "/account/connection", body).status_code == 404
+    assert not Identity.objects.exists()
+    assert notices() == [(ada.email, "off")]
+
+
+def test_staffs_company_is_not_for_its_admins(ada, as_ada, provider):
+    Account.objects.filter(pk=ada.account_id).update(is_operators=True)
+
+    assert put(ada, provider).status_code == 403
+    assert as_ada.post("/account/domains", {"name": "example.com"}).status_code == 403
+
+
+def test_company_that_is_deleted_takes_all(ada, connection):
+    Identity.objects.create(connection=connection, user=ada, sub="1")
+
+    Erasure.objects.delete_company(ada.account, None)
+
+    body = {"email": "new@example.com", "challenge": "x" * 43}
+    assert API().post("/auth/sso", body).json()["url"] is None  # from this moment on
+    finish()
+    assert not any(model.objects.exists() for model in (Connection, Domain, Identity))

@@ -1,0 +1,131 @@
+"""Mail domains, which a TXT record proves."""
+
+import socketserver
+import threading
+from functools import partial
+
+import dns.message
+import dns.rrset
+import pytest
+from django.db import IntegrityError
+
+from accounts.models import Domain
+from audit.models import Record
+from tests.conftest import API, bearer, race
+
+pytestmark = pytest.mark.django_db
+NAME = "example.com"
+
+
+class Answers(socketserver.BaseRequestHandler):
+    def handle(self):
+        data, wire = self.request
+        query = dns.message.from_wire(data)
+        answer = dns.message.make_response(query)
+        name = query.question[0].name
+        for text in self.server.records.get(name.to_text(omit_final_dot=True), []):
+            answer.answer.append(dns.rrset.from_text(name, 60, "IN", "TXT", text))
+        wire.sendto(answer.to_wire(), self.client_address)
+
+
+@pytest.fixture
+def name_server(settings):
+    """A DNS server on loopback; `records` are texts by name."""
+    server = socketserver.ThreadingUDPServer(("127.0.0.1", 0), Answers)
+    server.records = {}
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    settings.DNS_SERVERS = [f"127.0.0.1:{server.server_address[1]}"]
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def add(admin, name=NAME):
+    return bearer(admin).post("/account/domains", {"name": name})
+
+
+def prove(admin, domain):
+    answer = bearer(admin).post(f"/account/domains/{domain['id']}/prove")
+    return answer.status_code, answer.json().get("error")
+
+
+def publish(server, domain, *more):
+    value = domain["record_value"]
+    server.records[domain["record_name"]] = [*more, f'"{value[:20]}" "{value[20:]}"']
+
+
+def test_domain_is_proved_by_its_record(ada, as_ada, name_server):
+    domain = add(ada, "Example.COM").json()
+
+    assert (domain["name"], domain["proved_at"]) == (NAME, None)
+    assert domain["record_name"] == f"_consulting-management.{NAME}"
+    assert prove(ada, domain) == (400, "TXT record not found")
+    name_server.records[domain["record_name"]] = ['"something else"']
+    assert prove(ada, domain) == (400, "TXT record not found")
+    publish(name_server, domain, '"another"')
+    assert prove(ada, domain) == (200, None)
+    name_server.records.clear()
+    assert prove(ada, domain) == (200, None)  # it stays so
+    assert as_ada.get("/account/domains").json()["items"][0]["proved_at"]
+    kinds = [event.kind for event in Record.objects.order_by("pk")]
+    assert kinds == ["domain.added", "domain.proved"]
+
+
+def test_name_server_that_is_away_proves_nothing(ada, settings, name_server):
+    domain = add(ada).json()
+    name_server.shutdown()
+    name_server.server_close()
+
+    assert prove(ada, domain) == (400, "TXT record not found")
+
+
+def test_one_company_proves_a_domain(ada, eve, name_server):
+    domains = [(user, add(user).json()) for user in (ada, eve)]
+    for _, domain in domains:
+        publish(name_server, domain)
+        name_server.records = dict(name_server.records)
+    publish(name_server, domains[0][1], f'"{domains[1][1]["record_value"]}"')
+
+    assert [prove(*one) for one in domains] == [
+        (200, None),
+        (409, "another company has proved this domain"),
+    ]
+    with pytest.raises(IntegrityError, match="domain_proved_once"):
+        Domain.objects.update(proved_at=Domain.objects.get(account=ada.account).proved_at)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_that_prove_at_once_one_does(ada, eve, name_server):
+    domains = [(user, add(user).json()) for user in (ada, eve)]
+    publish(name_server, domains[0][1], f'"{domains[1][1]["record_value"]}"')
+
+    answers = race(*[partial(prove, *one) for one in domains])
+
+    assert sorted(status for status, _ in answers) == [200, 409]
+
+
+@pytest.mark.parametrize("name", ["", "x", "a b.com", "https://example.com", "a@example.com", 1])
+def test_name_must_be_of_a_domain(as_ada, name):
+    answer = as_ada.post("/account/domains", {"name": name})
+
+    assert (answer.status_code, list(answer.json()["fields"])) == (400, ["name"])
+
+
+def test_domain_is_listed_once_and_fifty_times_at_most(ada):
+    names = [f"{n}.example" for n in range(50)]
+
+    assert {add(ada, name).status_code for name in names} == {201}
+    assert add(ada, names[0]).json() == {"error": "domain already listed"}
+    assert add(ada).json() == {"error": "too many domains"}
+
+
+def test_domain_is_of_its_company(ada, as_ada, as_eve, as_bob, name_server):
+    domain = add(ada).json()
+    path = f"/account/domains/{domain['id']}"
+
+    assert as_eve.delete(path).status_code == 404
+    assert as_eve.post(f"{path}/prove").status_code == 404
+    assert as_bob.delete(path).status_code == 403
+    assert API().delete(path).status_code == 401
+    assert as_ada.delete(path).status_code == 204
+    assert as_ada.delete(path).status_code == 404

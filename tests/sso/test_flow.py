@@ -1,0 +1,331 @@
+"""The way from the address to the session: ticket, cookie and code."""
+
+import time
+from urllib.parse import parse_qs, urlsplit
+
+import jwt
+import pytest
+from django.utils import timezone
+
+from accounts.models import Connection, User
+from audit.models import Record
+from signin.devices import Device
+from sso import openid
+from tests.conftest import API, TOO_MANY_ATTEMPTS, bearer
+from tests.sso.conftest import Browser, fragment, prove, url_of_test
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+NONE = {"company": None, "url": None, "required": False}
+EXPIRED = {"error": "expired"}
+INVALID_CODE = 400, {"error": "invalid or expired code"}
+
+
+def parameters(url):
+    return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+
+
+def answered(response):
+    return response.status_code, response.json()
+
+
+def test_first_sign_in(browser, provider, connection, ada):
+    found = browser.find()
+    assert (found["company"], found["required"]) == ("Analytical Engines", False)
+    start = f"http://127.0.0.1:8000/auth/sso/{connection.pk}/start?ticket="
+    assert found["url"].startswith(start)
+
+    location = browser.start(found["url"])
+    asked = parameters(location)
+    assert location.startswith(f"{provider.issuer}/auth?")
+    assert asked["redirect_uri"] == f"http://127.0.0.1:8000/auth/sso/{connection.pk}/callback"
+    assert asked["scope"].split() == ["openid", "email", "profile"]
+    assert (asked["response_type"], asked["login_hint"]) == ("code", "ada@example.com")
+    cookie = browser.api.cookies["service_sso"]
+    assert (cookie["path"], cookie["samesite"]) == (f"/auth/sso/{connection.pk}", "Lax")
+    assert cookie["httponly"] is cookie["secure"] is True
+    assert cookie["max-age"] == 600
+    assert asked["state"] not in cookie.value
+
+    end = browser.come_back(location, provider.approve(location, email=ada.email))
+    assert browser.api.cookies["service_sso"].value == ""
+    answer = browser.redeem(end["code"])
+    assert answer.status_code == 200
+    assert answer.json()["user"]["id"] == str(ada.pk)
+    assert "x-ratelimit-remaining" in answer.headers
+    assert browser.api.cookies["service_refresh"]["path"] == "/auth"
+    session = API(authorization=f"Bearer {answer.json()['access_token']}")
+    assert session.get("/auth/me").json()["email"] == ada.email
+    kinds = Record.objects.order_by("pk").values_list("kind", "actor_id")
+    assert [*kinds] == [("sso.linked", ada.pk), ("login.succeeded", ada.pk)]
+    assert Record.objects.first().detail == {"method": "sso"}
+
+
+def test_session_ends_in_time_and_says_how_it_began(browser, ada, settings, time_machine):
+    time_machine.move_to(int(time.time()))
+    settings.SSO_SESSION_SECONDS = 1800
+    pair = browser.sign_in(email=ada.email).json()
+    assert browser.api.cookies["service_refresh"]["max-age"] == 1800
+    time_machine.shift(900)
+    pair = browser.api.post("/auth/refresh").json()
+
+    for name in ("access_token", "refresh_token"):
+        claims = jwt.decode(pair[name], options={"verify_signature": False})
+        assert claims["amr"] == ["sso"]
+        assert claims["exp"] - claims["auth_time"] == 1800
+    settings.SSO_SESSION_SECONDS = 600  # was lowered
+    body = {"refresh_token": pair["refresh_token"]}
+    assert API().post("/auth/refresh", body).status_code == 401
+    settings.SSO_SESSION_SECONDS = 1800
+    time_machine.shift(901)
+    assert API().post("/auth/refresh", body).status_code == 401
+
+
+def test_answer_depends_on_the_domain_alone(browser, costs, ada):
+    known, unknown = (browser.find(email) for email in ("ada@example.com", "xyz@example.com"))
+
+    assert [known.pop("url")[:60], len(known)] == [unknown.pop("url")[:60], 2]
+    assert known == unknown
+    assert browser.find("ada@example.org") == NONE
+    body = {"email": "xyz@example.com", "challenge": browser.challenge}
+    assert costs(lambda: API().post("/auth/sso", body)) == (200, 1, 1)
+    ada.account.domains.update(proved_at=None)
+    assert browser.find() == NONE
+
+
+@pytest.mark.parametrize("state", [
+    {"active": False}, {"active": False, "stopped_at": timezone.now()},
+])  # fmt: skip
+def test_connection_that_is_off_signs_nobody_in(browser, provider, ada, connection, state):
+    url = browser.find()["url"]
+    location = browser.start(url)
+    code = browser.visit(email=ada.email)["code"]
+    other = Browser(provider)
+    other_location = other.start(url)
+    Connection.objects.update(**state)
+
+    assert browser.find() == NONE
+    assert "#error=switched_off" in browser.start(url)
+    answer = provider.approve(other_location, email=ada.email)
+    assert other.come_back(location, answer) == {"error": "switched_off"}
+    assert answered(browser.redeem(code)) == INVALID_CODE
+
+
+@pytest.mark.parametrize("body", [
+    {"email": "ada@example.com"},
+    {"email": "ada@example.com", "challenge": "a" * 42},
+    {"email": "ada@example.com", "challenge": "+" * 43},
+    {"email": "ada", "challenge": "a" * 43},
+])  # fmt: skip
+def test_invalid_request_is_refused(api, db, body):
+    assert api.post("/auth/sso", body).status_code == 400
+
+
+def test_answer_works_in_the_browser_that_began_only(browser, provider, ada):
+    location = browser.start()
+    answer = provider.approve(location, email=ada.email)
+    other = Browser(provider)
+
+    assert other.come_back(location, answer) == EXPIRED
+    other.start()
+    assert other.come_back(location, answer) == EXPIRED  # another state
+    assert provider.asked["/token"] == 0
+    assert "code" in browser.come_back(location, answer)
+
+
+@pytest.mark.parametrize("state", ["", "a" * 32, "ä", ...])
+def test_state_is_checked(browser, provider, ada, state):
+    location = browser.start()
+    answer = provider.approve(location, email=ada.email) | {"state": state}
+
+    answer = {name: value for name, value in answer.items() if value is not ...}
+    assert browser.come_back(location, answer) == EXPIRED
+    assert provider.asked["/token"] == 0
+
+
+def test_answer_works_once(browser, provider, ada):
+    location = browser.start()
+    cookie = browser.api.cookies["service_sso"].value
+    answer = provider.approve(location, email=ada.email)
+    assert "code" in browser.come_back(location, answer)
+    browser.api.cookies["service_sso"] = cookie
+    provider.codes[answer["code"]] = parameters(location), {"sub": "1", "email": ada.email}
+
+    assert browser.come_back(location, answer) == EXPIRED
+    assert provider.asked["/token"] == 1
+
+
+def test_ticket_and_attempt_expire_after_ten_minutes(browser, provider, ada, time_machine):
+    time_machine.move_to(int(time.time()))
+    url = browser.find()["url"]
+    location = browser.start(url)
+    time_machine.shift(601)
+
+    assert browser.come_back(location, provider.approve(location, email=ada.email)) == EXPIRED
+    assert browser.start(url).endswith("/sso#error=expired")
+
+
+def test_connection_is_that_of_the_path(browser, provider, connection, eve):
+    prove(eve.account, "example.org")
+    other = Connection.objects.create(
+        pk=eve.account_id, account=eve.account, issuer=provider.issuer, client_id="client/1",
+        encrypted_secret=connection.encrypted_secret, tested_at=timezone.now(), active=True,
+    )  # fmt: skip
+    url = browser.find()["url"]
+    foreign = url.replace(str(connection.pk), str(other.pk))
+    assert browser.start(foreign).endswith("/sso#error=expired")
+
+    location = browser.start(url)
+    answer = provider.approve(location, email="eve@example.org")
+    foreign = location.replace(str(connection.pk), str(other.pk))
+    assert browser.come_back(foreign, answer) == EXPIRED
+    assert provider.asked["/token"] == 0
+
+
+@pytest.mark.parametrize("ticket", ["", "?ticket=", "?ticket=x", "?ticket=%C3%A4", "?ticket=%00"])
+def test_invalid_ticket_ends_at_the_front_end(api, connection, ticket):
+    answer = api.get(f"/auth/sso/{connection.pk}/start{ticket}")
+
+    assert (answer.status_code, fragment(answer)) == (302, EXPIRED)
+    assert "service_sso" not in api.cookies
+
+
+def test_refusal_of_the_provider_ends_at_the_front_end(browser, provider, connection):
+    location = browser.start()
+    answer = {"error": "access_denied", "state": parameters(location)["state"]}
+
+    assert browser.come_back(location, answer) == {"error": "denied"}
+    assert provider.asked["/token"] == 0
+    event = Record.objects.get()
+    assert (event.kind, event.account_id) == ("login.failed", connection.account_id)
+    assert event.detail == {"reason": "provider: access_denied"}
+    connection.refresh_from_db()
+    assert connection.last_problem == ""  # it is not the provider's
+
+
+def test_head_uses_nothing_up(browser, provider, ada):
+    url = browser.find()["url"]
+    assert browser.api.call("head", url).status_code == 200
+    location = browser.start(url)
+    answer = provider.approve(location, email=ada.email)
+
+    assert browser.come_back(location, answer, method="head") == {}
+    assert browser.response.status_code == 200
+    assert "code" in browser.come_back(location, answer)
+
+
+def test_code_needs_the_verifier_of_its_challenge(browser, ada):
+    code = browser.visit(email=ada.email)["code"]
+
+    assert answered(browser.redeem(code, "another verifier")) == INVALID_CODE
+    assert answered(browser.redeem(code[:-2] + "AA")) == INVALID_CODE
+    assert answered(browser.redeem("ä")) == INVALID_CODE
+    assert browser.redeem(code).status_code == 200
+
+
+def test_code_works_once(browser, ada):
+    code = browser.visit(email=ada.email)["code"]
+    assert browser.redeem(code).status_code == 200
+
+    assert answered(browser.redeem(code)) == INVALID_CODE
+    assert Record.objects.filter(kind="login.succeeded").count() == 1
+
+
+def test_code_expires_after_a_minute(browser, ada, time_machine):
+    time_machine.move_to(int(time.time()))
+    code = browser.visit(email=ada.email)["code"]
+    time_machine.shift(61)
+
+    assert answered(browser.redeem(code)) == INVALID_CODE
+
+
+@pytest.mark.parametrize("end", [
+    lambda ada: bearer(ada).post("/auth/logout-everywhere"),
+    lambda ada: User.objects.update(is_active=False),
+    lambda ada: User.objects.update(is_staff=True),
+    lambda ada: ada.identities.all().delete(),
+])  # fmt: skip
+def test_code_ends_with_the_users_sessions(browser, ada, end):
+    code = browser.visit(email=ada.email)["code"]
+    end(ada)
+
+    assert answered(browser.redeem(code)) == INVALID_CODE
+
+
+def test_redeeming_counts_as_a_credential_call(api, db, settings):
+    settings.RATE_LIMIT_CREDENTIAL = 1
+    body = {"code": "x", "verifier": "y"}
+
+    assert answered(api.post("/auth/sso/redeem", body)) == INVALID_CODE
+    assert answered(api.post("/auth/sso/redeem", body)) == (429, TOO_MANY_ATTEMPTS)
+    assert api.post("/auth/sso", {}).status_code == 400  # not this one
+
+
+def test_redeeming_takes_nine_queries(browser, costs, ada):
+    code = browser.visit(email=ada.email)["code"]
+
+    assert costs(lambda: browser.redeem(code)) == (200, 9, 1)
+
+
+def test_lockout_does_not_stop_it(browser, ada, settings):
+    for _ in range(settings.LOCKOUT_THRESHOLD):
+        API().post("/auth/login", {"email": ada.email, "password": "wrong one"})
+    assert Lockout.objects.is_locked(ada.email)
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+
+
+def test_second_factor_is_the_providers_matter(browser, ada):
+    ada.account.second_factor = "required"
+    ada.account.save()
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+
+
+def test_browser_becomes_a_known_device(browser, ada, settings):
+    settings.DEVICE_LOCKOUT = True
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+    assert Device.objects.get().user == ada
+    assert browser.api.cookies["service_device"].value
+
+
+def test_test_makes_the_connection_usable_and_signs_nobody_in(browser, connection, ada):
+    Connection.objects.update(active=False, tested_at=None)
+    last = User.objects.get(pk=ada.pk).last_sign_in_at
+
+    end = browser.visit(url_of_test(ada), email="someone@example.org")
+
+    assert end == {"tested": "true"}
+    connection.refresh_from_db()
+    assert connection.tested_at
+    assert connection.identities.count() == 0
+    assert User.objects.get(pk=ada.pk).last_sign_in_at == last
+    assert Record.objects.get(kind="sso.tested").actor_id == ada.pk
+
+
+def test_failed_test_leaves_the_connection_untested(browser, provider, connection, ada):
+    Connection.objects.update(active=False, tested_at=None)
+    provider.claims = {"aud": "another client"}
+
+    assert browser.visit(url_of_test(ada), email=ada.email) == {"error": "provider"}
+    connection.refresh_from_db()
+    assert (connection.tested_at, connection.last_problem) == (
+        None,
+        "ID token: InvalidAudienceError",
+    )
+
+
+def test_test_counts_for_the_settings_that_it_was_made_with(browser, connection, ada, monkeypatch):
+    Connection.objects.update(active=False, tested_at=None)
+    check = openid.check_token
+
+    def meanwhile(*args):
+        Connection.objects.update(configured_at=timezone.now())
+        return check(*args)
+
+    monkeypatch.setattr(openid, "check_token", meanwhile)
+
+    assert browser.visit(url_of_test(ada), email=ada.email) == EXPIRED
+    connection.refresh_from_db()
+    assert connection.tested_at is None

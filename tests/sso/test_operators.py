@@ -1,0 +1,105 @@
+"""What operators see of companies' providers, and do to them."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from accounts.models import Connection, Identity, User
+from audit.models import Record
+from config.metrics import state_of_database
+from tests.conftest import bearer
+from tests.sso.test_connection import error, keep_password, notices, patch, put
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/accounts/connection/"
+
+
+def act(operator, connection, name):
+    body = {"action": name, "_selected_action": [str(connection.pk)], "post": "yes"}
+    return operator.post(LIST, body)
+
+
+def test_operators_switch_a_connection_off_and_allow_it_again(operator, ada, connection):
+    keep_password(ada)
+    Connection.objects.update(required=True)
+    assert "localhost" in operator.get(LIST).content.decode()
+
+    act(operator, connection, "stop")
+
+    connection.refresh_from_db()
+    assert (connection.active, connection.required) == (False, False)
+    assert notices() == [(ada.email, "off")]
+    User.objects.update(has_second_factor=False)  # the proof is the password then
+    switched_off = (409, "our support team has switched the connection off")
+    assert error(patch(ada, active=True)) == switched_off
+    body = {"password": "correct horse battery"}
+    assert error(bearer(ada).call("delete", "/account/connection", body)) == switched_off
+    act(operator, connection, "allow")
+    assert patch(ada, active=True).json()["active"] is True
+    kinds = Record.objects.filter(kind__startswith="sso.").order_by("pk")
+    assert [event.kind for event in kinds] == ["sso.stopped", "sso.allowed", "sso.changed"]
+
+
+def test_command_lists_them_and_does_the_same(capsys, connection):
+    connection.record_problem("timeout")
+    call_command("connections")
+    call_command("connections", switch_off=str(connection.pk))
+    call_command("connections", switch_off=str(connection.pk))
+    call_command("connections")
+    call_command("connections", allow=str(connection.pk))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert f"{connection.issuer}  on, last problem: timeout (" in lines[0]
+    said = "Analytical Engines is switched off"
+    assert lines[1:3] == [f"{said}.", f"{said}, as before."]
+    assert "switched off by operators" in lines[3]
+    assert lines[4] == "Analytical Engines may be switched on again by its admins."
+    with pytest.raises(CommandError, match="No connection"):
+        call_command("connections", allow="00000000-0000-0000-0000-000000000000")
+
+
+def test_users_page_says_where_they_sign_in(operator, ada, bob, connection):
+    def sentence():
+        page = operator.get(f"/admin/accounts/user/{bob.pk}/change/")
+        return page.context["panel"]["finding"].words
+
+    assert "provider" not in sentence()
+    Identity.objects.create(connection=connection, user=bob, sub="1")
+    connection.record_problem("timeout")
+    assert sentence().startswith("Signs in at Analytical Engines's provider; last problem: timeout")
+    Connection.objects.get().record_success()
+    assert "provider" not in sentence()
+    keep_password(ada)
+    Connection.objects.update(required=True)
+    assert sentence() == "Signs in at Analytical Engines's provider only; no problem there lately."
+
+
+def test_provider_that_fails_for_an_hour_is_counted(connection, time_machine):
+    def failing():
+        found = {gauge.name: gauge.samples for gauge in state_of_database()}
+        return found["sso_providers_failing"][0].value
+
+    time_machine.move_to(timezone.now(), tick=False)
+    connection.record_problem("timeout")
+    time_machine.shift(timedelta(minutes=59))
+    connection.record_problem("timeout")
+    assert failing() == 0
+    time_machine.shift(timedelta(minutes=2))
+    assert failing() == 1
+    Connection.objects.get().record_success()
+    assert failing() == 0
+
+
+def test_secret_is_encrypted_anew_with_the_secret_key(ada, provider, settings):
+    put(ada, provider)
+    old, settings.SECRET_KEY = settings.SECRET_KEY, "x" * 50
+    settings.SECRET_KEY_FALLBACKS = [old]
+    Connection.objects.encrypt_anew()
+    settings.SECRET_KEY_FALLBACKS = []
+
+    assert Connection.objects.get().secret
+    settings.SECRET_KEY = "y" * 50
+    Connection.objects.encrypt_anew()  # of a lost one: stays
+    assert Connection.objects.get().secret == ""

@@ -1,0 +1,191 @@
+"""What a provider says about itself, and the address that its answer comes from."""
+
+import time
+
+import pytest
+
+from sso import openid
+from sso.errors import ForeignDomain, UnusableProvider
+from sso.linking import require_domain
+from sso.models import Provider
+from tests.sso.conftest import Browser
+from tests.sso.provider import ANSWERS, jwk
+
+pytestmark = pytest.mark.django_db
+PATH = "/.well-known/openid-configuration"
+
+UNUSABLE = {
+    "other issuer": ({"issuer": "https://login.example.org"}, "issuer"),
+    "issuer of all tenants": ({"issuer": "https://localhost/{tenantid}/v2.0"}, "issuer"),
+    "no issuer": ({"issuer": ...}, "issuer"),
+    "issuer in a list": ({"issuer": ["https://localhost"]}, "issuer"),
+    "no token endpoint": ({"token_endpoint": ...}, "endpoint"),
+    "no keys": ({"jwks_uri": ...}, "endpoint"),
+    "token endpoint on http": ({"token_endpoint": "http://example.org/token"}, "endpoint"),
+    "token endpoint at another port": ({"token_endpoint": "https://localhost:9/token"}, "endpoint"),
+    "keys on http": ({"jwks_uri": "http://localhost/keys"}, "endpoint"),
+    "keys inside": ({"jwks_uri": "https://127.0.0.1/keys"}, "private"),
+    "keys of the cloud": ({"jwks_uri": "https://169.254.169.254/keys"}, "private"),
+    "userinfo on http": ({"userinfo_endpoint": "http://localhost/userinfo"}, "endpoint"),
+    "page on http": ({"authorization_endpoint": "http://localhost/auth"}, "endpoint"),
+    "page of a script": ({"authorization_endpoint": "javascript:alert(1)"}, "endpoint"),
+    "page with a user": ({"authorization_endpoint": "https://a@localhost/auth"}, "endpoint"),
+    "number": ({"token_endpoint": 7}, "endpoint"),
+}
+
+
+@pytest.mark.parametrize(("said", "reason"), UNUSABLE.values(), ids=UNUSABLE)
+def test_metadata_that_cannot_be_used_are_refused(provider, said, reason):
+    provider.metadata = said
+
+    with pytest.raises(UnusableProvider, match=reason):
+        openid.discover(provider.issuer)
+    assert provider.asked["/token"] == 0
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize("path", [PATH, "/keys"])
+def test_documents_that_are_none_are_refused(provider, path, answer):
+    provider.says[path] = answer
+
+    with pytest.raises(UnusableProvider):
+        openid.discover(provider.issuer)
+    assert provider.asked["/elsewhere"] == 0
+
+
+@pytest.mark.parametrize("keys", [[], {}, None, "x"])
+def test_provider_without_keys_is_refused(provider, keys):
+    provider.keys = keys
+
+    with pytest.raises(UnusableProvider, match="keys"):
+        openid.discover(provider.issuer)
+
+
+def test_provider_inside_is_called_only_where_it_is_let_in(provider, settings):
+    settings.SSO_PRIVATE_ISSUERS = []
+
+    with pytest.raises(UnusableProvider, match="url"):
+        openid.discover(provider.issuer)
+    with pytest.raises(UnusableProvider, match="private"):
+        openid.discover("https://localhost")
+    assert not provider.asked
+
+
+def test_provider_with_an_unknown_certificate_is_refused(provider, monkeypatch):
+    monkeypatch.delenv("SSL_CERT_FILE")
+
+    with pytest.raises(UnusableProvider, match="certificate"):
+        openid.discover(provider.issuer)
+
+
+def test_issuer_may_end_with_a_slash(provider):
+    provider.metadata = {"issuer": f"{provider.issuer}/"}
+
+    assert openid.discover(f"{provider.issuer}/")["metadata"]["issuer"] == f"{provider.issuer}/"
+
+
+def test_keys_keep_what_can_be_stored(browser, provider, connection, ada):
+    odd = {"x5t": "\0", "\ud800": 1, "exp": float("inf")}
+    provider.keys = [7, jwk("RSA2048", **odd), jwk("RSA2048", kid="\0")]
+    Provider.objects.keep(connection, openid.discover(provider.issuer))
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+
+
+def test_withdrawn_key_counts_for_a_day_at_most(browser, provider, ada, time_machine):
+    provider.keys = [jwk("RSA2048 of another", kid="k2")]
+    time_machine.move_to(time.time() + 86400 + 60)
+
+    assert browser.visit(email=ada.email) == {"error": "provider"}
+
+
+def test_what_was_read_of_the_provider_before_is_not_kept(provider, connection):
+    before = Provider.objects.get()
+    other = {"issuer": "https://login.example.org"}
+    Provider.objects.update(metadata=before.metadata | other, keys=[])
+    before.store(keys=[jwk("RSA2048")])
+    assert Provider.objects.get().keys == []
+    Provider.objects.all().delete()
+    before.store(keys=[])  # the connection was removed
+
+
+def test_metadata_are_read_again_once_a_day(browser, provider, ada, time_machine):
+    provider.metadata = {"token_endpoint": f"{provider.issuer}/moved"}
+    provider.says["/moved"] = 200, {}, b"{}"
+    time_machine.move_to(time.time() + 86400 - 60)
+    assert browser.sign_in(email=ada.email).status_code == 200
+    assert provider.asked[PATH] == 0
+    time_machine.shift(120)
+
+    for _ in range(2):
+        assert browser.visit(email=ada.email) == {"error": "provider"}
+    assert (provider.asked[PATH], provider.asked["/moved"]) == (1, 2)
+
+
+def test_metadata_stay_while_they_cannot_be_read(browser, provider, ada, time_machine):
+    provider.says[PATH] = 500, {}, b""
+    time_machine.move_to(time.time() + 86400 + 60)
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+
+
+def test_metadata_of_the_issuer_before_do_not_count(browser, provider, connection, ada):
+    Provider.objects.update(metadata={"issuer": "https://login.example.org"})
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+    assert provider.asked[PATH] == 1
+
+
+def test_secret_is_posted_where_the_provider_wants_it(browser, provider, connection):
+    said = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
+    provider.metadata = said
+    Provider.objects.keep(connection, openid.discover(provider.issuer))
+
+    browser.visit()
+
+    form = provider.forms[-1]
+    assert (form["client_id"], form["client_secret"]) == (connection.client_id, connection.secret)
+
+
+@pytest.mark.parametrize(("sends", "changes", "ends"), [
+    (False, {}, "code"),
+    (True, {"iss": "right"}, "code"),
+    (False, {"iss": "right"}, "code"),
+    (True, {}, "error"),
+    (False, {"iss": "https://login.example.org"}, "error"),
+    (True, {"iss": ""}, "error"),
+])  # fmt: skip
+def test_answer_comes_from_the_issuer(browser, provider, connection, ada, sends, changes, ends):
+    provider.metadata = {"authorization_response_iss_parameter_supported": sends}
+    Provider.objects.keep(connection, openid.discover(provider.issuer))
+    if changes.get("iss") == "right":
+        changes = {"iss": provider.issuer}
+    location = browser.start()
+
+    end = browser.come_back(location, provider.approve(location, email=ada.email) | changes)
+
+    assert [*end] == [ends]
+    assert provider.asked["/token"] == (ends == "code")
+
+
+@pytest.mark.parametrize(("workspace", "ends"), [
+    ("example.com", "code"), ("example.org", "error"), ("", "error"), (7, "error"),
+])  # fmt: skip
+def test_google_workspace_must_be_the_companys(browser, ada, workspace, ends):
+    assert [*browser.visit(email=ada.email, hd=workspace)] == [ends]
+
+
+def test_account_at_google_without_a_workspace_is_refused(connection):
+    claims = {"iss": "https://accounts.google.com", "sub": "1", "email": "ada@example.com"}
+
+    require_domain(connection, openid.Person.read(claims | {"hd": "example.com"}))
+    with pytest.raises(ForeignDomain):
+        require_domain(connection, openid.Person.read(claims))
+
+
+def test_provider_that_cannot_be_reached_ends_at_the_front_end(provider, connection, settings):
+    Provider.objects.all().delete()
+    settings.SSO_PRIVATE_ISSUERS = []
+    browser = Browser(provider)
+
+    assert browser.start() == "http://localhost:8000/sso#error=provider"

@@ -1,0 +1,265 @@
+"""Where a company requires its provider: every other door is shut, and there is a way back."""
+
+import base64
+from functools import partial
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from accounts import tokens
+from accounts.errors import LastWayBack
+from accounts.models import Connection, Domain, User
+from assistants.models import Grant
+from emailchanges.models import EmailChange, UndoEmailChange
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail
+from passwords.models import PasswordChange
+from signin.factors.enrolment import enrolment_for
+from signin.factors.models import Factors
+from tests.assistants.conftest import Person, request_of
+from tests.assistants.conftest import client as oauth_client  # noqa: F401
+from tests.conftest import API, PASSWORD, bearer, race
+from tests.signin.factors.conftest import challenge, code, with_passkey
+from tests.sso.test_connection import error, keep_password, patch
+
+pytestmark = pytest.mark.django_db
+WRONG = {"error": "wrong e-mail or password"}
+REGISTERED = {"token": "", "first_name": "A", "last_name": "B", "password": PASSWORD}
+
+
+@pytest.fixture
+def boss(new_user, ada, connection):
+    """An admin of Ada's company who keeps a password; the company requires its provider."""
+    boss = new_user("boss@example.com", account=ada.account)
+    keep_password(boss)
+    Connection.objects.update(required=True)
+    return boss
+
+
+def log_in(email):
+    return API().post("/auth/login", {"email": email, "password": PASSWORD})
+
+
+def test_right_password_is_a_wrong_one(boss, bob):
+    answers = [log_in(bob.email), API().post("/auth/login", {"email": bob.email, "password": "x"})]
+
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(401, WRONG)] * 2
+    assert log_in(boss.email).status_code == 200
+    for user in (bob, boss):  # what the statement says is what the ORM says
+        found = User.objects.find_by_email(email=user.email)
+        assert found.must_use_provider is User.objects.get(pk=user.pk).must_use_provider
+
+
+@pytest.mark.parametrize(
+    "exempt",
+    [{"email": "bob@elsewhere.org"}, {"account": None}],
+)
+def test_users_outside_the_domain_or_the_company_use_their_password(boss, new_user, exempt):
+    account = {"account": boss.account} if "email" in exempt else {}
+    email = exempt.get("email", "other@example.com")
+    new_user(email, **account)
+
+    assert log_in(email).status_code == 200
+
+
+def test_unproved_domain_shuts_nothing(boss, bob):
+    Domain.objects.update(proved_at=None)
+
+    assert log_in(bob.email).status_code == 200
+
+
+def test_sessions_begun_otherwise_end_and_those_of_the_provider_go_on(boss, bob):
+    sessions = [tokens.issue_pair(bob, amr=amr) for amr in (["pwd"], ["sso"])]
+    answers = [
+        (
+            API(authorization=f"Bearer {access}").get("/auth/me").status_code,
+            API().post("/auth/refresh", {"refresh_token": str(refresh)}).status_code,
+        )
+        for access, refresh in sessions
+    ]
+
+    assert answers == [(401, 401), (200, 200)]
+
+
+def test_connected_apps_end(boss, bob, oauth_client):  # noqa: F811
+    grant = Grant.objects.create(user=bob, client=oauth_client, token_version=bob.token_version)
+
+    assert not grant.is_live()
+    person = Person(request_of(oauth_client))
+    assert person.sign_in(bob.email).status_code == 401
+
+
+def test_passkeys_are_shut(ada, new_user, connection):
+    bob = new_user("bob@example.com", account=ada.account, role="admin")
+    key, api = with_passkey(bob), API()
+    for keeps, status in ((False, 401), (True, 200)):
+        User.objects.filter(pk=bob.pk).update(keeps_password=keeps)
+        Connection.objects.update(required=True)
+        body = {"credential": key.sign(challenge(api))}
+        assert api.post("/auth/passkeys/login", body).status_code == status
+
+
+def test_admin_site_is_shut(boss, bob):
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    browser, form = Client(), {"username": bob.email, "password": PASSWORD}
+    assert "wrong" in browser.post("/admin/login/", form).content.decode()
+    browser.force_login(User.objects.get(pk=bob.pk))
+
+    assert browser.get("/admin/").status_code == 302
+
+
+def test_password_links_are_shut(boss, bob):
+    link = PasswordChange.objects.make_link(bob)
+    link.mail_was_sent(link.created_at)
+    token = PasswordChange.objects.get().token
+    answer = API().post("/password-changes/redeem", {"token": token, "password": PASSWORD})
+    API().post("/password-changes", {"email": bob.email})
+
+    assert error(answer) == (400, "invalid or expired token")
+    assert PasswordChange.for_mail(OutgoingMail.objects.get()) is None
+
+
+def test_enrolment_token_is_shut(boss, bob):
+    enrolling = API(authorization=f"Bearer {enrolment_for(bob)}")
+
+    assert enrolling.post("/auth/factors/totp", {}).status_code == 401
+
+
+def test_invitation_says_where_to_sign_in(boss):
+    Invitation.objects.invite(boss, "new@example.com")
+    Invitation.objects.invite(boss, "new@elsewhere.org")
+    answers = [
+        API().post("/invitations/accept", REGISTERED | {"token": invitation.token})
+        for invitation in Invitation.objects.order_by("email")
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 409]
+    assert answers[1].json() == {
+        "error": "sign in with your company's account", "company": "Analytical Engines"
+    }  # fmt: skip
+
+
+def test_address_cannot_leave_the_domain(boss, bob, ada):
+    session = API(authorization=f"Bearer {tokens.issue_pair(bob, amr=['sso'])[0]}")
+    refused = (409, "your company manages your e-mail address")
+    body = {"email": "bob@elsewhere.org", "password": PASSWORD}
+    assert error(session.post("/auth/email-changes", body)) == refused
+    change = EmailChange(user=bob, email="bob@elsewhere.org", old_email=bob.email)
+    undo = UndoEmailChange(user=bob, email="bob@elsewhere.org", new_email=bob.email)
+    for link in (change, undo):
+        link.save()
+        link.mail_was_sent(link.created_at)
+
+    body = {"token": EmailChange.objects.get().token}
+    assert error(session.post("/email-changes/redeem", body)) == refused
+    body = {"token": UndoEmailChange.objects.get().token}
+    assert error(API().post("/email-changes/undo", body)) == refused
+    assert User.objects.get(pk=bob.pk).email == bob.email
+
+
+def test_session_of_the_provider_stays_one_with_a_first_factor(boss, bob):
+    """Adding it ends all sessions, and the answer has a new one."""
+    session = API(authorization=f"Bearer {tokens.issue_pair(bob, amr=['sso'])[0]}")
+    begun = session.post("/auth/factors/totp", {"password": PASSWORD})
+
+    assert begun.status_code == 201
+    shown = code(secret=base64.b32decode(begun.json()["secret"]))
+    body = {"id": begun.json()["id"], "code": shown}
+    added = session.post("/auth/factors/totp/confirm", body).json()
+    again = API(authorization=f"Bearer {added['session']['access_token']}")
+    assert again.get("/auth/me").status_code == 200
+
+
+# ---- The way back ------------------------------------------------------------------------------
+
+
+def test_connection_is_not_required_without_a_way_back(ada, connection):
+    assert error(patch(ada, required=True)) == (409, "first choose an admin who keeps a password")
+
+
+@pytest.mark.parametrize(
+    "lacks", [{"role": "member"}, {"has_second_factor": False}, {"password": "!"}]
+)
+def test_only_admins_with_password_and_factor_keep_one(as_ada, bob, lacks):
+    User.objects.filter(pk=bob.pk).update(**{"role": "admin", "has_second_factor": True} | lacks)
+    answer = as_ada.patch(f"/users/{bob.pk}", {"keeps_password": True})
+
+    assert error(answer) == (409, "only for admins with a password and a second factor")
+    assert not User.objects.get(pk=bob.pk).keeps_password
+
+
+def test_admin_chooses_who_keeps_a_password(as_ada, bob):
+    User.objects.filter(pk=bob.pk).update(role="admin", has_second_factor=True)
+    path = f"/users/{bob.pk}"
+
+    assert "keeps_password" not in as_ada.get(path).json()
+    assert as_ada.patch(path, {"keeps_password": True}).json()["keeps_password"] is True
+    assert as_ada.get(path).json()["keeps_password"] is True
+    assert as_ada.patch(path, {"keeps_password": False}).json()["keeps_password"] is False
+
+
+def remove_factors(admin, boss):
+    return admin.delete(f"/users/{boss.pk}/factors")
+
+
+def change(**body):
+    return lambda admin, boss: admin.patch(f"/users/{boss.pk}", body)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [change(keeps_password=False), change(role="member"), change(is_active=False), remove_factors],
+)
+def test_last_way_back_stays(boss, ada, act):
+    Factors.objects.create(user=boss)
+    admin = API(authorization=f"Bearer {tokens.issue_pair(ada, amr=['sso'])[0]}")
+    before = User.objects.values().get(pk=boss.pk)
+
+    assert error(act(admin, boss)) == (409, "the last way back cannot be removed")
+    assert User.objects.values().get(pk=boss.pk) == before
+    assert Factors.objects.exists()
+    keep_password(ada)
+    assert act(admin, boss).status_code < 300
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_last_ways_back_that_go_at_once_one_stays(boss, ada):
+    keep_password(ada)
+    admins = [API(authorization=f"Bearer {tokens.issue_pair(user)[0]}") for user in (boss, ada)]
+    calls = zip(admins, (ada, boss), strict=True)
+
+    answers = race(*[partial(change(keeps_password=False), *call) for call in calls])
+
+    assert sorted(answer.status_code for answer in answers) in ([200, 401], [200, 409])
+    assert User.objects.ways_back().count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_way_back_that_goes_while_the_provider_becomes_required(connection, ada, new_user):
+    boss = new_user(account=ada.account)
+    keep_password(boss)
+
+    answers = race(
+        partial(change(keeps_password=False), bearer(ada), boss), partial(patch, ada, required=True)
+    )
+
+    assert sorted(answer.status_code for answer in answers) in ([200, 409], [200, 401])
+    required = Connection.objects.get().required
+    assert required is User.objects.ways_back().exists()
+
+
+def test_operators_commands_keep_it_too(boss, ada):
+    Factors.objects.create(user=boss)
+    for command in (["erase", boss.email, "--yes"], ["factors", boss.email, "--remove"]):
+        with pytest.raises(CommandError, match="the last way back cannot be removed"):
+            call_command(*command)
+    with pytest.raises(LastWayBack):
+        Factors(user=boss).remove_factor(only_factor_of(boss))
+    Connection.objects.get().stop()
+    call_command("erase", boss.email, "--yes")
+
+
+def only_factor_of(user):
+    own = Factors.objects.get(user=user)
+    return own.add_totp(b"s" * 20, 0, "").id

@@ -1,0 +1,217 @@
+"""Whom a person at the provider becomes: a linked, a known, an invited or a new user, or nobody."""
+
+import pytest
+from django.db import connection as database
+from django.utils import timezone
+
+from accounts.models import Connection, Consultant, Identity, Role, User
+from audit.models import Record
+from invitations.models import Invitation
+from sso import openid
+from tests.conftest import race
+from tests.sso.conftest import Browser, prove
+
+pytestmark = pytest.mark.django_db
+NEW = "carl@example.com"
+
+
+def test_user_is_known_by_the_subject(browser, ada):
+    browser.sign_in(sub="1", email=ada.email)
+
+    answer = browser.sign_in(sub="1", email="ada.king@example.com")
+
+    assert answer.json()["user"]["id"] == str(ada.pk)
+    assert User.objects.get().email == ada.email
+    assert Identity.objects.get().sub == "1"
+
+
+def test_user_of_the_company_is_linked_by_the_address(browser, ada, bob):
+    answer = browser.sign_in(sub="2", email="Bob@EXAMPLE.com")
+
+    assert answer.json()["user"]["id"] == str(bob.pk)
+    assert Identity.objects.get().user == bob
+
+
+def test_invited_user_joins_in_the_role_of_the_invitation(browser, ada):
+    consultant = Consultant.objects.create(account=ada.account, name="Carl")
+    invitation = Invitation.objects.invite(ada, NEW, Role.ADMIN, consultant.pk)
+    Connection.objects.update(creates_users=False)
+
+    user = browser.sign_in(email=NEW, given_name="Carl", family_name="Gauss").json()["user"]
+
+    assert (user["role"], user["consultant_id"]) == ("admin", str(consultant.pk))
+    assert (user["first_name"], user["last_name"]) == ("Carl", "Gauss")
+    invitation.refresh_from_db()
+    assert invitation.status == "accepted"
+    kinds = ["invitation.created", "invitation.accepted", "sso.linked", "login.succeeded"]
+    assert [*Record.objects.order_by("pk").values_list("kind", flat=True)] == kinds
+
+
+def test_new_member_joins_where_the_connection_creates_users(browser, ada):
+    headers = {"accept-language": "sv"}
+    location = browser.start()
+    browser.api.headers = headers
+    end = browser.come_back(location, browser.provider.approve(location, email=NEW, name="Carl G."))
+    user = browser.redeem(end["code"]).json()["user"]
+
+    assert (user["role"], user["account_id"]) == ("member", str(ada.account_id))
+    assert (user["first_name"], user["last_name"]) == ("Carl G.", "")
+    assert user["settings"] == {"language": "sv"}
+    assert not User.objects.get(email=NEW).has_usable_password()
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired", "inviter"])
+def test_closed_invitation_lets_nobody_in(browser, ada, new_user, end):
+    inviter = new_user(role=Role.ADMIN, account=ada.account)
+    invitation = Invitation.objects.invite(inviter, NEW, Role.ADMIN)
+    Connection.objects.update(creates_users=False)
+    if end == "revoked":
+        invitation.revoke(ada)
+    elif end == "expired":
+        Invitation.objects.update(expires_at=invitation.created_at)
+    else:
+        User.objects.filter(pk=inviter.pk).update(role=Role.MEMBER)
+
+    assert browser.visit(email=NEW) == {"error": "not_invited"}
+    assert not User.objects.filter(email=NEW).exists()
+    if end != "inviter":
+        Connection.objects.update(creates_users=True)
+        assert browser.sign_in(email=NEW).json()["user"]["role"] == "member"
+
+
+def test_uninvited_person_is_refused_where_the_connection_creates_none(browser):
+    Connection.objects.update(creates_users=False)
+
+    assert browser.visit(email=NEW) == {"error": "not_invited"}
+
+
+def test_address_outside_the_proved_domains_is_refused(browser, ada, new_user):
+    outside = new_user("dora@example.net", account=ada.account)
+    prove(new_user("x@example.org").account, "example.org")
+    ada.account.domains.create(name="example.net")  # not proved
+
+    for email in (outside.email, "new@example.org", "new@sub.example.com", "new@xexample.com"):
+        assert browser.visit(email=email) == {"error": "domain"}
+    browser.sign_in(sub="1", email=ada.email)
+    assert browser.visit(sub="1", email="ada@example.net") == {"error": "domain"}
+
+
+REFUSED = {
+    "another company's": lambda bob, eve: {"account": eve.account},
+    "deactivated": lambda bob, eve: {"is_active": False},
+    "staff": lambda bob, eve: {"is_staff": True},
+    "superuser": lambda bob, eve: {"is_superuser": True},
+}
+
+
+@pytest.mark.parametrize("changes", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("linked", [False, True])
+def test_user_who_may_not_sign_in_here_is_refused(browser, bob, eve, changes, linked):
+    if linked:
+        browser.sign_in(email=bob.email)
+    User.objects.filter(pk=bob.pk).update(**changes(bob, eve))
+
+    assert browser.visit(email=bob.email) == {"error": "account"}
+    assert Identity.objects.count() == linked
+
+
+def test_address_that_was_given_to_someone_else_is_refused(browser, bob):
+    browser.sign_in(sub="bob", email=bob.email)
+
+    assert browser.visit(sub="another bob", email=bob.email) == {"error": "account"}
+    assert Identity.objects.get().sub == "bob"
+
+
+@pytest.mark.parametrize("change", [
+    {"configured_at": timezone.now()}, {"active": False}, None,
+])  # fmt: skip
+def test_connection_that_changes_meanwhile_links_nobody(browser, ada, monkeypatch, change):
+    check = openid.check_token
+
+    def meanwhile(*args):
+        rows = Connection.objects.all()
+        rows.update(**change) if change else rows.delete()
+        return check(*args)
+
+    monkeypatch.setattr(openid, "check_token", meanwhile)
+
+    assert browser.visit(email=ada.email) == {"error": "switched_off"}
+    assert not Identity.objects.exists()
+
+
+def test_subjects_of_two_companies_are_kept_apart(browser, provider, ada, connection, eve):
+    browser.sign_in(sub="1", email=ada.email)
+    prove(eve.account, "example.org")
+    Connection.objects.create(
+        pk=eve.account_id, account=eve.account, issuer=provider.issuer, client_id="client/1",
+        encrypted_secret="", tested_at=connection.tested_at, active=True,
+    )  # fmt: skip
+    other = Connection.objects.get(pk=eve.account_id)
+    other.secret = connection.secret
+    other.save()
+
+    answer = browser.visit(browser.find(eve.email)["url"], sub="1", email=eve.email)
+
+    assert browser.redeem(answer["code"]).json()["user"]["id"] == str(eve.pk)
+    assert Identity.objects.count() == 2
+
+
+def attempts(provider, number, **claims):
+    """Calls that bring as many answers of the provider at once, each from a browser of its own."""
+    browsers = [Browser(provider) for _ in range(number)]
+    places = [browser.start() for browser in browsers]
+    answers = [provider.approve(place, **claims) for place in places]
+
+    def come_back(browser, place, answer):
+        end = browser.come_back(place, answer)
+        return "code" in end and browser.redeem(end["code"]).json()["user"]["id"]
+
+    steps = zip(browsers, places, answers, strict=True)
+    return [lambda step=step: come_back(*step) for step in steps]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("invited", [False, True])
+def test_eight_first_sign_ins_at_once_make_one_user(provider, connection, ada, invited):
+    if invited:
+        Invitation.objects.invite(ada, NEW, Role.ADMIN)
+
+    ids = race(*attempts(provider, 8, email=NEW))
+
+    assert set(ids) == {str(User.objects.get(email=NEW).pk)}
+    assert Identity.objects.count() == 1
+    assert Record.objects.filter(kind="sso.linked").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_people_with_one_address_one_is_linked(provider, connection, bob):
+    first, second = (attempts(provider, 1, email=bob.email, sub=sub)[0] for sub in "12")
+
+    assert sorted(race(first, second), key=bool) == [False, str(bob.pk)]
+    assert Identity.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_eight_redemptions_at_once_make_one_session(browser, ada):
+    code = browser.visit(email=ada.email)["code"]
+
+    answers = race(*[lambda: Browser(None).redeem(code, browser.verifier)] * 8)
+
+    assert sorted(answer.status_code for answer in answers) == [200] + [400] * 7
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_call_is_made_while_the_database_is_held(browser, provider, ada, monkeypatch):
+    connections = []
+    fetch = openid.calls.threads.submit
+
+    def submit(*args):
+        connections.append(database.connection)
+        return fetch(*args)
+
+    monkeypatch.setattr(openid.calls.threads, "submit", submit)
+    provider.claims = {"email": ...}
+    provider.userinfo = {"email": ada.email}
+
+    assert browser.sign_in().status_code == 200
+    assert connections == [None, None]  # for the token and userinfo
