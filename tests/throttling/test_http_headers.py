@@ -7,6 +7,7 @@ from accounts.views import MeView
 from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
 from tests.throttling.conftest import CREDENTIAL_PATHS, limits
 from throttling.errors import RateLimited
+from throttling.views import CredentialThrottle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 
@@ -153,3 +154,12 @@ def test_preflight_is_not_counted(api, redis, path, origin):
 
     assert (answer.status_code, limits(answer)) == (200, {})
     assert redis.keys("throttle:*") == []
+
+
+def test_attempt_counts_once_however_often_it_is_asked_about(rf):
+    request, throttle = rf.post("/auth/login"), CredentialThrottle()
+    throttle.allow_request(request)
+    counted = request.rate_limit
+    throttle.allow_request(request)
+
+    assert request.rate_limit is counted

@@ -4,6 +4,7 @@ import base64
 
 import pytest
 import time_machine
+from django.core.exceptions import PermissionDenied
 
 from accounts import tokens
 from accounts.models import Account, User
@@ -289,3 +290,10 @@ def test_tokens_of_the_release_before_are_refreshed(api, ada):
 
     assert (answer.status_code, amr_of(answer.json())) == (200, [["pwd"]] * 2)
     assert bearer(ada).get("/auth/me").status_code == 200
+
+
+def test_rule_of_the_operators_company_is_changed_by_superusers_alone(operator, new_user):
+    company = Account.objects.get_or_create_operators()
+
+    with pytest.raises(PermissionDenied):
+        company.change_second_factor(new_user(is_staff=True), "optional")
