@@ -60,6 +60,7 @@ def test_the_compressed_files_are_deleted_at_the_end(new_service, tmp_path):
     service.start()
     assert list(tmp_path.glob("consulting-static-*"))
 
-    service.stop()
+    service.server.terminate()
+    service.server.wait(60)
 
     assert not list(tmp_path.glob("consulting-static-*"))
