@@ -61,7 +61,8 @@ set -eu
 chown postgres: /var/lib/postgresql
 as() {{ setpriv --reuid postgres --regid postgres --init-groups "$@"; }}
 if [ ! -e "$PGDATA" ]; then
-    as initdb --username "$POSTGRES_USER" --pwfile "$POSTGRES_PASSWORD_FILE" --auth-local trust
+    as initdb --encoding UTF8 --auth-local trust --username "$POSTGRES_USER" \\
+        --pwfile "$POSTGRES_PASSWORD_FILE"
     echo "host all all all scram-sha-256" >> "$PGDATA/pg_hba.conf"
     as pg_ctl --wait --options "-c listen_addresses=" start
     as createdb --username "$POSTGRES_USER" "$POSTGRES_DB"
