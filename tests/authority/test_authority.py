@@ -90,6 +90,9 @@ def test_superusers_do_everything_but_change_their_own_rank(world, kind):
     assert try_back_office(world, kind, set()) == []
 
 
+OF_THE_COMPANY = {"PATCH /account", "POST /account/domains", "POST /invitations", "invite_user"}
+
+
 def may_by_token(kind):
     """Admins act within their company: a superuser of the operators' there alone, too."""
 
@@ -97,12 +100,7 @@ def may_by_token(kind):
         at_home = {"operators", "self"} if kind in {"superuser", "operators' admin"} else {
             "member", "admin", "staff", "superuser", "self", "customer"
         }  # fmt: skip
-        if act.name in {
-            "POST",
-            "invite_user",
-            "PATCH account",
-            "POST domain",
-        }:  # whose target is the caller's company
+        if act.name in OF_THE_COMPANY:  # the caller's
             return kind in {"admin", "staff", "superuser"}
         if kind in {"member", "operators' admin"} or target not in at_home:
             return False

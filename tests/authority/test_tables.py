@@ -36,13 +36,13 @@ def test_every_call_that_changes_something_is_in_the_table():
     operations = {f"{method.upper()} {path}" for path, found in paths.items() for method in found}
     changing = {one for one in operations if one.split()[0] in {"POST", "PUT", "PATCH", "DELETE"}}
 
-    assert changing - OF_ONESELF == CALLS.keys()
+    assert changing - OF_ONESELF == {act.name for act in CALLS}
 
 
 def test_every_tool_that_changes_something_is_in_the_table():
     changing = {name for name, tool in TOOLS.items() if not tool.read_only}
 
-    assert changing - TOOLS_OF_ONESELF == CALLED_BY_TOOL.keys()
+    assert changing - TOOLS_OF_ONESELF == {act.name for act in CALLED_BY_TOOL}
 
 
 def test_every_command_that_acts_on_a_person_is_in_the_table():
