@@ -26,8 +26,6 @@ class EmailChangesView(ProofView):
     """POST /auth/email-changes: queue a link to the new address. The worker finds out whether
     it is taken, so the answer does not depend on it."""
 
-    serializer_class = EmailChangeSerializer
-
     @extend_schema(
         operation_id="requestEmailChange",
         summary="Ask for a new e-mail address",
@@ -37,7 +35,8 @@ class EmailChangesView(ProofView):
         responses={200: Message, 403: PROOF_NEEDED, 409: Raises(EmailFromProvider)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        EmailChange.request_link(request.user, self.reauthenticate_caller()["email"])
+        email = self.reauthenticate_caller(EmailChangeSerializer)["email"]
+        EmailChange.request_link(request.user, email)
         message = "If the address can be used, a link is on its way to it."
         return Response(Message({"message": message}).data)
 

@@ -8,7 +8,7 @@ they use the link in a transaction, and answer with `link_response`.
 
 import functools
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
@@ -19,7 +19,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 
 from accounts import tokens
 from accounts.generics import CredentialView, Data, ProtectedView, validated_body
@@ -221,13 +220,11 @@ class ProofView(ProtectedView):
     has one. Counted in the credential tier."""
 
     throttle_classes = [CredentialThrottle]
-    serializer_class: ClassVar[type[Serializer]] = ProofSerializer
 
-    def reauthenticate_caller(self, serializer: type[Serializer] | None = None) -> Data:
-        """Check the caller's password and factor as for a sign-in, lockout included; the body, by
-        another serializer where a view has several. Raises WrongPassword, SecondFactorRequired,
-        WrongCode or TooManyAttempts."""
-        data = validated_body(serializer or self.serializer_class, self.request)
+    def reauthenticate_caller(self, serializer: type[ProofSerializer] = ProofSerializer) -> Data:
+        """Check the caller's password and factor as for a sign-in, lockout included; returns the
+        body. Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
+        data = validated_body(serializer, self.request)
         shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
         try:
             check_credentials(self.request, self.request.user.email, **shown, signs_in=False)

@@ -134,11 +134,9 @@ class AddFactorView(ProofView):
 
     authentication_classes = [EnrolmentAuthentication]
 
-    def reauthenticate_caller(
-        self, serializer: type[serializers.Serializer] | None = None
-    ) -> dict[str, Any]:
+    def reauthenticate_caller(self, *args: Any) -> dict[str, Any]:
         """An enrolment token replaces the proof."""
-        return {} if self.request.auth == ENROLMENT else super().reauthenticate_caller(serializer)
+        return {} if self.request.auth == ENROLMENT else super().reauthenticate_caller(*args)
 
     def add_factor(self, add: Callable[[Factors], Any], method: Method) -> Response:
         """AddedResponse with the item that `add` returns. The first factor ends all sessions, so
