@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from accounts.models import Role, User
@@ -67,9 +70,13 @@ class IsAdmin(BasePermission):
 
 
 class AdminView(ProtectedView):
-    """For a company's admins (403 for others), who read and change their own company only."""
+    """For a company's admins (403 for others), who read and change their own company only. What
+    another request removes meanwhile isn't found."""
 
     permission_classes = [IsAdmin]
+
+    def handle_exception(self, exc: Exception) -> Response:
+        return super().handle_exception(Http404() if isinstance(exc, ObjectDoesNotExist) else exc)
 
     def get_colleague_or_404(self, user_id: UUID) -> User:
         """A user of the company, with all that admins see of them. Raises Http404."""

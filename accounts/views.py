@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
@@ -26,7 +25,7 @@ from accounts.generics import (
     validated_body,
     validated_query,
 )
-from accounts.models import Account, User, UserQuerySet
+from accounts.models import User, UserQuerySet
 from accounts.serializers import (
     USER_SERIALIZER,
     AccountResponse,
@@ -150,10 +149,7 @@ class UserView(AdminView):
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = validated_body(RoleOrActiveSerializer, request)
         user = self.get_colleague_or_404(user_id)
-        try:
-            _, revoked = user.update_role_or_active(request.user, **changes)
-        except (User.DoesNotExist, Account.DoesNotExist):  # erased meanwhile
-            raise Http404 from None
+        _, revoked = user.update_role_or_active(request.user, **changes)
         extra: Data = {"revoked_invitations": revoked} if revoked else {}
         if "keeps_password" in changes:
             extra["keeps_password"] = user.keeps_password

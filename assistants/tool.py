@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.http import Http404, HttpRequest, QueryDict
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.exceptions import APIException
@@ -144,9 +144,10 @@ class Tool:
         view.kwargs = self.path_arguments(arguments)
         try:
             answer = getattr(view, self.method)(made, **view.kwargs).data or {}
-        except (APIException, Http404, PermissionDenied) as refusal:
-            hint = self.ids_from if isinstance(refusal, Http404) else ""
-            return error_result(view.handle_exception(refusal).data, hint)
+        except (APIException, Http404, ObjectDoesNotExist, PermissionDenied) as refusal:
+            refused = view.handle_exception(refusal)
+            hint = self.ids_from if refused.status_code == 404 else ""
+            return error_result(refused.data, hint)
         return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
 
     def path_arguments(self, arguments: JSON) -> dict[str, UUID | None]:
