@@ -6,6 +6,8 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 from django.conf import settings
 
+from base.outgoing import split_url
+
 LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
 # A host and a port only: users judge by the host, and it is put into a header.
 LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -18,14 +20,8 @@ def split_uri(uri: str) -> SplitResult | None:
     Allowed are https, http to a loopback address, and ASSISTANT_REDIRECT_SCHEMES. The URI has a
     plain host (unless of such a scheme), no user, no fragment, and visible ASCII characters only.
     """
-    if "#" in uri or "\\" in uri or not all("!" <= character <= "~" for character in uri):
-        return None
-    try:
-        parts = urlsplit(uri)
-        parts.port  # noqa: B018  (raises ValueError for an invalid port)
-    except ValueError:
-        return None
-    if is_private_use(uri):
+    parts = split_url(uri)
+    if parts is None or is_private_use(uri):
         return parts
     allowed = bool(host_of(parts)) if parts.scheme == "https" else is_loopback(parts)
     return parts if allowed else None

@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 from django.db import connection
 
 MOST_ADDRESSES = 4
-PER_ORIGIN = 8  # calls to one server that run at a time, so that a slow one stops no other
+PER_PARTY = 8  # calls to one party that run at a time, so that its slow servers stop no other
 UNICAST = ip_network("2000::/3")  # all of IPv6 that IANA has assigned; Python counts more
 # Metadata services of clouds: Azure's at a public address, Oracle's at a reserved one, which older
 # releases of Python do not know as such. Then Teredo and 6to4, which embed IPv4 addresses.
@@ -50,9 +50,9 @@ class Answer:
     headers: http.client.HTTPMessage
     body: bytes
 
-    def document(self) -> dict[str, Any]:
-        """The JSON object in an answer with status 200. Raises CallFailed."""
-        if self.status != 200:
+    def document(self, statuses: Collection[int] = (200,)) -> dict[str, Any]:
+        """The JSON object in an answer with one of these statuses. Raises CallFailed."""
+        if self.status not in statuses:
             raise CallFailed("status")
         try:
             found = json.loads(self.body)
@@ -72,9 +72,9 @@ class Calls:
         self.seconds, self.most_bytes, self.at_a_time = seconds, most_bytes, at_a_time
         self.threads = ThreadPoolExecutor(at_a_time, name)
         self.lock = threading.Lock()
-        self.running: Counter[str] = Counter()  # by origin
+        self.running: Counter[str] = Counter()  # by party
 
-    def fetch(
+    def fetch(  # noqa: PLR0913  (what is sent, and whom the server is trusted for)
         self,
         url: str,
         *,
@@ -82,43 +82,39 @@ class Calls:
         headers: Mapping[str, str] | None = None,
         private_origins: Collection[str] = (),
         authority: str | None = None,
+        party: str = "",
     ) -> Answer:
         """The answer to a GET or, with `form`, a POST. Raises CallFailed.
 
         URLs of `private_origins` may have private addresses and any port. `authority` is a file of
-        certificates of a test's server, at any port of loopback. While it waits, no database
-        connection is held.
+        certificates of a test's server, at any port of loopback. `party` names whose server it is;
+        else each origin is one. While it waits, no database connection is held.
         """
-        parts = split_url(url)
-        if parts is None:
-            raise CallFailed("url")
-        origin = f"https://{parts.netloc.lower().removesuffix(':443')}"
-        is_private = origin in private_origins
-        if parts.port not in {None, 443} and not (is_private or authority):
-            raise CallFailed("url")
+        parts = parse_url(url, private_origins, any_port=authority is not None)
+        is_private, party = origin_of(parts) in private_origins, party or origin_of(parts)
         release_database()
-        self.take_slot(origin)
+        self.take_slot(party)
         call = Call(parts, form, HEADERS | dict(headers or {}), is_private, authority)
         deadline = time.monotonic() + self.seconds
         running = self.threads.submit(call.run, deadline, self.most_bytes)
-        running.add_done_callback(lambda _: self.free_slot(origin))
+        running.add_done_callback(lambda _: self.free_slot(party))
         try:
             return running.result(self.seconds)
         except (OSError, ValueError, http.client.HTTPException) as error:
             late = time.monotonic() >= deadline
             raise CallFailed("timeout" if late else reason_of(error)) from None
 
-    def take_slot(self, origin: str) -> None:
-        """Raises CallFailed if too many calls to the origin, or in all, are running."""
+    def take_slot(self, party: str) -> None:
+        """Raises CallFailed if too many calls to the party, or in all, are running."""
         with self.lock:
-            if self.running[origin] >= PER_ORIGIN or self.running.total() >= self.at_a_time:
+            if self.running[party] >= PER_PARTY or self.running.total() >= self.at_a_time:
                 raise CallFailed("busy")
-            self.running[origin] += 1
+            self.running[party] += 1
 
-    def free_slot(self, origin: str) -> None:
+    def free_slot(self, party: str) -> None:
         with self.lock:
-            self.running[origin] -= 1
-            self.running += Counter()  # drops origins without calls
+            self.running[party] -= 1
+            self.running += Counter()  # drops parties without calls
 
 
 def release_database() -> None:
@@ -136,7 +132,7 @@ def reason_of(error: Exception) -> str:
 
 
 def split_url(url: str) -> SplitResult | None:
-    """The parts of an https URL with a plain host, without user and fragment; None for others."""
+    """The parts of a URL of visible ASCII characters, without a fragment; None for others."""
     if "#" in url or "\\" in url or not all("!" <= character <= "~" for character in url):
         return None
     try:
@@ -144,8 +140,25 @@ def split_url(url: str) -> SplitResult | None:
         parts.port  # noqa: B018  (raises ValueError for an invalid port)
     except ValueError:
         return None
-    plain = parts.scheme == "https" and parts.hostname and "@" not in parts.netloc
-    return parts if plain else None
+    return parts
+
+
+def origin_of(parts: SplitResult) -> str:
+    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(':443')}"
+
+
+def parse_url(
+    url: object, private_origins: Collection[str], *, any_port: bool = False
+) -> SplitResult:
+    """The parts of an https URL with a plain host and without a user, on port 443 unless it is of
+    `private_origins`. Whether its host has a public address is found out at each call. Raises
+    CallFailed for any other."""
+    parts = split_url(url) if isinstance(url, str) else None
+    if parts is None or parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
+        raise CallFailed("url")
+    if not (parts.port in {None, 443} or any_port or origin_of(parts) in private_origins):
+        raise CallFailed("url")
+    return parts
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
@@ -23,7 +21,7 @@ from accounts.errors import (
     TooManyDomains,
 )
 from accounts.fields import FlagField, TextField
-from accounts.generics import AdminView, IsAdmin, SignedInRequest, validated_body
+from accounts.generics import AdminView, SignedInRequest, validated_body
 from accounts.models import Connection, Domain
 from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
 from accounts.serializers import ADA_RESPONSE
@@ -34,7 +32,7 @@ from signin.factors.serializers import ProofSerializer
 from signin.login import ProofView
 from signin.serializers import ADA
 from sso import openid
-from sso.errors import NoConnection, RecordNotFound, UnusableProvider
+from sso.errors import NoConnection, ProviderFailed, RecordNotFound
 from sso.models import Provider
 from sso.records import has_record
 from throttling.views import AuthenticatedThrottle, CredentialThrottle
@@ -42,7 +40,7 @@ from throttling.views import AuthenticatedThrottle, CredentialThrottle
 PROOF_NEEDED = Raises(NotAdmin, WrongPassword, *FACTOR_ERRORS)
 AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
 A_CLIENT = {"issuer": AN_ISSUER, "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e"}
-PROBLEMS = {  # of a provider, by UnusableProvider's reason
+PROBLEMS = {  # of a provider, by the second half of ProviderFailed's reason
     "url": "Enter an https address on port 443.",
     "private": "The provider has no public address.",
     "certificate": "The provider's certificate is invalid.",
@@ -90,18 +88,12 @@ class ConnectionSerializer(serializers.ModelSerializer[Connection]):
         read_only_fields = fields
 
 
-class ConnectionView(ProofView):
+class ConnectionView(AdminView, ProofView):
     """The company's provider. All but GET need re-authentication."""
-
-    permission_classes = [IsAdmin]
 
     def get_throttles(self) -> list[BaseThrottle]:
         reads = self.request.method in {"GET", "HEAD"}
         return [AuthenticatedThrottle() if reads else CredentialThrottle()]
-
-    def find_connection(self) -> Connection:
-        """Raises Http404."""
-        return get_object_or_404(Connection, account=self.request.user.account_id)
 
     @extend_schema(
         operation_id="getConnection",
@@ -129,8 +121,8 @@ class ConnectionView(ProofView):
         request.user.require_can_manage(request.user.account)
         try:
             found = openid.discover(data["issuer"])
-        except UnusableProvider as error:
-            problem = PROBLEMS.get(error.reason, UNREACHABLE)
+        except ProviderFailed as error:
+            problem = PROBLEMS.get(error.reason.partition(": ")[2], UNREACHABLE)
             raise serializers.ValidationError({"issuer": [problem]}) from None
         given = {name: data[name] for name in ("issuer", "client_id", "client_secret")}
         with transaction.atomic():  # else a call that removes it could come between
@@ -155,11 +147,8 @@ class ConnectionView(ProofView):
     def patch(self, request: SignedInRequest) -> Response:
         data = self.reauthenticate_caller(SwitchesSerializer)
         names = {"active", "required", "creates_users"} & data.keys()
-        connection = self.find_connection()
-        try:
-            connection.change_switches(request.user, **{name: data[name] for name in names})
-        except Connection.DoesNotExist:  # removed meanwhile
-            raise Http404 from None
+        connection = Connection.objects.get(account=request.user.account_id)
+        connection.change_switches(request.user, **{name: data[name] for name in names})
         return Response(ConnectionSerializer(connection).data)
 
     @extend_schema(
@@ -176,10 +165,7 @@ class ConnectionView(ProofView):
     )
     def delete(self, request: SignedInRequest) -> Response:
         self.reauthenticate_caller()
-        try:
-            self.find_connection().remove(request.user)
-        except Connection.DoesNotExist:
-            raise Http404 from None
+        Connection.objects.get(account=request.user.account_id).remove(request.user)
         return Response(status=204)
 
 
@@ -251,9 +237,9 @@ class DomainsView(AdminView, ListAPIView):
 class DomainView(AdminView):
     """A mail domain of the caller's company; 404 for any other."""
 
-    def find_domain(self, request: SignedInRequest, domain_id: UUID) -> Domain:
-        domains = Domain.objects.select_related("account")
-        return get_object_or_404(domains, pk=domain_id, account=request.user.account_id)
+    def find_domain(self, pk: UUID) -> Domain:
+        own = Domain.objects.filter(account=self.request.user.account_id)
+        return own.select_related("account").get(pk=pk)
 
     @extend_schema(
         operation_id="removeDomain",
@@ -262,7 +248,7 @@ class DomainView(AdminView):
         responses={204: None},
     )
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
-        self.find_domain(request, domain_id).remove(request.user)
+        self.find_domain(domain_id).remove(request.user)
         return Response(status=204)
 
 
@@ -284,11 +270,8 @@ class ProveView(DomainView):
         },
     )
     def post(self, request: SignedInRequest, domain_id: UUID) -> Response:
-        domain = self.find_domain(request, domain_id)
+        domain = self.find_domain(domain_id)
         if not domain.proved_at and not has_record(domain.record_name, domain.record_value):
             raise RecordNotFound
-        try:
-            domain.mark_proved(request.user)
-        except Domain.DoesNotExist:  # removed meanwhile
-            raise Http404 from None
+        domain.mark_proved(request.user)
         return Response(DomainSerializer(domain).data)

@@ -1,9 +1,9 @@
 """Errors of signing in at a company's provider.
 
-A `Refusal` ends a sign-in in the browser: its `word` goes to the front-end, as `#error=`.
+A `Refusal` ends a sign-in in the browser: its word goes to the front-end, as `#error=`.
 """
 
-from typing import ClassVar
+from enum import StrEnum
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException
@@ -30,68 +30,29 @@ class RecordNotFound(APIException):
     default_detail = gettext_noop("TXT record not found")
 
 
-class UnusableProvider(Exception):
-    """The provider's metadata or keys can't be used. `reason` is a short word: one of
-    `base.outgoing.CallFailed`, or `issuer`, `endpoint` or `keys`."""
+class Word(StrEnum):
+    """Why a sign-in ended in the browser."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    EXPIRED = "expired"  # too old, already used, or begun in another browser
+    SWITCHED_OFF = "switched_off"  # the connection is not active
+    DENIED = "denied"  # the provider did not let the user in, or the user did not want to
+    PROVIDER = "provider"  # it can't be reached, or what it says is invalid
+    UNVERIFIED = "unverified"  # the provider says that the address is not verified
+    DOMAIN = "domain"  # the address or Google Workspace account is in no proved domain
+    ACCOUNT = "account"  # of a user who is deactivated, staff, elsewhere, or linked otherwise
+    NOT_INVITED = "not_invited"  # no user has the address, and the connection creates none
 
 
 class Refusal(Exception):
     """`reason` says more, in a short word, to admins and operators."""
 
-    word: ClassVar[str]
-
-    def __init__(self, reason: str = "") -> None:
-        super().__init__(reason or self.word)
-        self.reason = reason or self.word
-
-
-class Expired(Refusal):
-    """Too old, already used, or begun in another browser."""
-
-    word = "expired"
-
-
-class SwitchedOff(Refusal):
-    """The connection is not active."""
-
-    word = "switched_off"
-
-
-class RefusedByProvider(Refusal):
-    """The provider did not let the user in, or the user did not want to."""
-
-    word = "denied"
+    def __init__(self, word: Word, reason: str = "") -> None:
+        super().__init__(reason or word)
+        self.word, self.reason = word, reason or word.value
 
 
 class ProviderFailed(Refusal):
-    """The provider can't be reached, or what it says is invalid."""
+    """The provider is to blame, which its admins and operators are told."""
 
-    word = "provider"
-
-
-class Unverified(Refusal):
-    """The provider says that the address is not verified."""
-
-    word = "unverified"
-
-
-class ForeignDomain(Refusal):
-    """The address, or the Google Workspace account, is in none of the company's proved domains."""
-
-    word = "domain"
-
-
-class UnusableAccount(Refusal):
-    """The address's user is deactivated, staff, of another company, or another user's identity."""
-
-    word = "account"
-
-
-class NotInvited(Refusal):
-    """There is no user with this address, and the connection creates none."""
-
-    word = "not_invited"
+    def __init__(self, reason: str) -> None:
+        super().__init__(Word.PROVIDER, reason)

@@ -20,7 +20,7 @@ from accounts.models import Connection, Identity, User
 from base.secret_key import fernet_for
 from signin.factors.models import UsedChallenge
 from sso import openid
-from sso.errors import Expired, InvalidCode, RefusedByProvider, SwitchedOff
+from sso.errors import InvalidCode, Refusal, Word
 from sso.models import Provider
 from sso.openid import Person
 
@@ -43,17 +43,17 @@ class Sealed:
 
     @classmethod
     def unseal(cls, sealed: str) -> Self:
-        """Raises Expired."""
+        """Raises Refusal."""
         try:
             content = fernet_for(f"sso.{cls.__name__}").decrypt(sealed.encode(), cls.seconds)
             return cls(**json.loads(content))
         except (InvalidToken, UnicodeError, TypeError):  # TypeError: of another release
-            raise Expired from None
+            raise Refusal(Word.EXPIRED) from None
 
     def use(self) -> None:
-        """Use it up; one statement decides races. Raises Expired."""
+        """Use it up; one statement decides races. Raises Refusal."""
         if not UsedChallenge.objects.use_nonce(self.nonce):
-            raise Expired
+            raise Refusal(Word.EXPIRED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,9 +103,8 @@ class Code(Sealed):
         mine = Identity.objects.filter(connection=UUID(self.connection), connection__active=True)
         users = User.objects.with_profile().filter(pk=self.user, identities__in=mine)
         user = users.filter(is_active=True, token_version=self.token_version).first()
-        if user is None or user.is_protected:
-            raise InvalidCode
-        if not constant_time_compare(openid.challenge_of(verifier), self.challenge):
+        is_theirs = constant_time_compare(openid.challenge_of(verifier), self.challenge)
+        if user is None or user.is_protected or not is_theirs:
             raise InvalidCode
         self.use()
         return user
@@ -116,8 +115,7 @@ def path_of(connection: object) -> str:
 
 
 def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
-    """Where to send the browser, and the attempt for its cookie. Raises Expired, SwitchedOff or
-    ProviderFailed."""
+    """Where to send the browser, and the attempt for its cookie. Raises Refusal."""
     require_usable(connection, ticket)
     provider = Provider.objects.of(connection)
     provider.renew()
@@ -138,25 +136,25 @@ def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
 
 
 def require_usable(connection: Connection, sealed: Ticket | Attempt) -> None:
-    """Raise Expired for what was sealed for another connection, SwitchedOff for one that may not be
-    used; a test is made before it is active."""
+    """Raise Refusal for what was sealed for another connection, and for one that may not be used; a
+    test is made before it is active."""
     if sealed.connection != str(connection.pk):
-        raise Expired
+        raise Refusal(Word.EXPIRED)
     if connection.stopped_at or not (connection.active or sealed.tester):
-        raise SwitchedOff
+        raise Refusal(Word.SWITCHED_OFF)
 
 
 def finish(connection: Connection, attempt: Attempt, answer: Mapping[str, str]) -> Person:
-    """The person whom the provider names in its answer. Raises a Refusal. Up to three calls to the
+    """The person whom the provider names in its answer. Raises Refusal. Up to three calls to the
     provider, none in a transaction: for the code, for unknown keys, for a missing address."""
     if not constant_time_compare(answer.get("state", ""), attempt.state):
-        raise Expired
+        raise Refusal(Word.EXPIRED)
     require_usable(connection, attempt)
     attempt.use()
     provider = Provider.objects.of(connection)
     openid.check_issuer(provider.metadata, answer.get("iss"))
     if "code" not in answer:
-        raise RefusedByProvider(answer.get("error", "no code"))
+        raise Refusal(Word.DENIED, answer.get("error", "no code"))
     token, access_token = openid.redeem_code(
         provider.metadata,
         connection.client_id,

@@ -6,18 +6,19 @@ from django.db import transaction
 
 from accounts.errors import EmailTaken
 from accounts.models import Account, Connection, Domain, Identity, User
+from accounts.models.connections import domain_of
 from audit import trail
 from audit.models import Kind
 from invitations.models import Invitation
 from mail.errors import InvalidLink
-from sso.errors import ForeignDomain, NotInvited, SwitchedOff, UnusableAccount
+from sso.errors import Refusal, Word
 from sso.openid import Person
 
 
 def find_or_create_user(connection: Connection, person: Person, language: str) -> User:
-    """The person's user, who may sign in. Raises ForeignDomain, UnusableAccount or NotInvited, or
-    SwitchedOff if the connection was switched off or replaced while the provider was asked: the
-    `sub` of the provider before must not be linked."""
+    """The person's user, who may sign in. Raises Refusal, also if the connection was switched off
+    or replaced while the provider was asked: the `sub` of the provider before must not be linked.
+    """
     require_domain(connection, person)
     user = find_linked(connection, person)
     if user is None:
@@ -27,28 +28,28 @@ def find_or_create_user(connection: Connection, person: Person, language: str) -
             company.select_for_update(no_key=True).first()
             same = {"configured_at": connection.configured_at, "active": True}
             if not Connection.objects.filter(pk=connection.pk, **same).exists():
-                raise SwitchedOff
+                raise Refusal(Word.SWITCHED_OFF)
             user = find_linked(connection, person) or link_user(connection, person, language)
     require_usable(connection, user)
     return user
 
 
 def require_domain(connection: Connection, person: Person) -> None:
-    """Raise ForeignDomain unless the company has proved the address's domain, and that of the
+    """Raise Refusal unless the company has proved the address's domain, and that of the
     Google Workspace."""
     proved = Domain.objects.filter(account=connection.account_id, proved_at__isnull=False)
     names = [*proved.values_list("name", flat=True)]
-    if person.email.rpartition("@")[2] not in names:
-        raise ForeignDomain
+    if domain_of(person.email) not in names:
+        raise Refusal(Word.DOMAIN)
     if person.workspace is not None and person.workspace not in names:
-        raise ForeignDomain("hd")
+        raise Refusal(Word.DOMAIN, "hd")
 
 
 def require_usable(connection: Connection, user: User) -> None:
-    """Raise UnusableAccount for users of other companies, deactivated ones and staff."""
+    """Raise Refusal for users of other companies, deactivated ones and staff."""
     is_here = user.account_id == connection.account_id
     if not (is_here and user.is_active) or user.is_protected:
-        raise UnusableAccount
+        raise Refusal(Word.ACCOUNT)
 
 
 def find_linked(connection: Connection, person: Person) -> User | None:
@@ -64,7 +65,7 @@ def link_user(connection: Connection, person: Person, language: str) -> User:
         user = add_user(connection, person, language)
     require_usable(connection, user)
     if Identity.objects.filter(connection=connection, user=user).exists():
-        raise UnusableAccount("reassigned")  # the provider gave the address to someone else
+        raise Refusal(Word.ACCOUNT, "reassigned")  # the provider gave the address to someone else
     Identity.objects.create(connection=connection, user=user, sub=person.sub)
     trail.record(Kind.IDENTITY_LINKED, actor=user)
     return user
@@ -85,11 +86,11 @@ def add_user(connection: Connection, person: Person, language: str) -> User:
             user: User = invitation.accept(**fields)
             return user
         if not connection.creates_users:
-            raise NotInvited
+            raise Refusal(Word.NOT_INVITED)
         return User.objects.register_user(
             account_id=connection.account_id, email=person.email, **fields
         )
     except InvalidLink:  # it was revoked meanwhile
-        raise NotInvited from None
+        raise Refusal(Word.NOT_INVITED) from None
     except EmailTaken:
-        raise UnusableAccount from None
+        raise Refusal(Word.ACCOUNT) from None

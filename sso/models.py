@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.models import Connection
 from sso import openid
-from sso.errors import ProviderFailed, UnusableProvider
+from sso.errors import ProviderFailed
 
 METADATA_LIFE = timedelta(days=1)
 BETWEEN_READINGS = timedelta(minutes=1)  # of the keys, by all processes together
@@ -28,12 +28,7 @@ class ProviderManager(models.Manager["Provider"]):
         """What is known about the connection's provider, asked for if nothing is. Raises
         ProviderFailed."""
         kept = self.filter(connection=connection, metadata__issuer=connection.issuer).first()
-        if kept is not None:
-            return kept
-        try:
-            return self.keep(connection, openid.discover(connection.issuer))
-        except UnusableProvider as error:
-            raise ProviderFailed(f"metadata: {error.reason}") from None
+        return kept or self.keep(connection, openid.discover(connection.issuer))
 
 
 class Provider(models.Model):
@@ -59,7 +54,7 @@ class Provider(models.Model):
         """Read metadata and keys again once a day, since a provider may have withdrawn a key; one
         request does. If that fails they stay."""
         if self.claim(metadata_read_at=timezone.now() - METADATA_LIFE):
-            with suppress(UnusableProvider):
+            with suppress(ProviderFailed):
                 self.store(**openid.discover(self.metadata["issuer"]))
 
     def find_key(self, kid: str, algorithm: str) -> jwt.PyJWK:
@@ -67,10 +62,7 @@ class Provider(models.Model):
         BETWEEN_READINGS. Raises ProviderFailed."""
         key = openid.find_key(self.keys, kid, algorithm)
         if key is None and self.claim(keys_read_at=timezone.now() - BETWEEN_READINGS):
-            try:
-                self.store(keys=openid.read_keys(self.metadata["jwks_uri"]))
-            except UnusableProvider as error:
-                raise ProviderFailed(f"keys: {error.reason}") from None
+            self.store(keys=openid.read_keys(self.metadata))
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise ProviderFailed("unknown key")

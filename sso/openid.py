@@ -20,8 +20,8 @@ from django.core.exceptions import ValidationError
 from accounts.validators import validate_name
 from base.emails import canonical_email
 from base.origin import printable_text
-from base.outgoing import CallFailed, Calls, split_url
-from sso.errors import ProviderFailed, UnusableProvider, Unverified
+from base.outgoing import CallFailed, Calls, parse_url
+from sso.errors import ProviderFailed, Refusal, Word
 
 ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
 LEEWAY = 30  # seconds, between the provider's clock and ours
@@ -37,32 +37,40 @@ JSON = dict[str, Any]
 calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
 
 
-def fetch(url: str, form: Mapping[str, str] | None = None, **headers: str) -> JSON:
-    """The JSON object at a provider's URL. Raises CallFailed."""
-    private = settings.SSO_PRIVATE_ISSUERS
-    return calls.fetch(url, form=form, headers=headers, private_origins=private).document()
+def fetch(
+    what: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
+) -> JSON:
+    """The JSON object at a URL of the issuer's, or the error that a form is answered with. Raises
+    ProviderFailed."""
+    options: JSON = {"form": form, "headers": headers, "party": issuer}
+    options["private_origins"] = settings.SSO_PRIVATE_ISSUERS
+    try:
+        return calls.fetch(url, **options).document({200} if form is None else {200, 400})
+    except CallFailed as error:
+        raise ProviderFailed(f"{what}: {error.reason}") from None
 
 
 def discover(issuer: str) -> JSON:
-    """What is kept of a provider: its `metadata` and `keys`. Raises UnusableProvider."""
+    """What is kept of a provider: its `metadata` and `keys`. Raises ProviderFailed."""
     metadata = read_metadata(issuer)
-    return {"metadata": metadata, "keys": read_keys(metadata["jwks_uri"])}
+    return {"metadata": metadata, "keys": read_keys(metadata)}
 
 
 def read_metadata(issuer: str) -> JSON:
-    """The members of a provider's metadata that are used. Raises UnusableProvider."""
-    try:
-        found = fetch(issuer.rstrip("/") + "/.well-known/openid-configuration")
-    except CallFailed as error:
-        raise UnusableProvider(error.reason) from None
+    """The members of a provider's metadata that are used. Raises ProviderFailed."""
+    url = issuer.rstrip("/") + "/.well-known/openid-configuration"
+    found = fetch("metadata", issuer, url)
     # Also refuses Entra's `common` and `organizations`, whose metadata name a template.
     if found.get("issuer") != issuer:
-        raise UnusableProvider("issuer")
+        raise ProviderFailed("metadata: issuer")
     endpoints = {name: found.get(name) for name in ENDPOINTS}
     if found.get("userinfo_endpoint"):
         endpoints["userinfo_endpoint"] = found["userinfo_endpoint"]
-    if not all(is_endpoint(url) for url in endpoints.values()):
-        raise UnusableProvider("endpoint")
+    try:
+        for endpoint in endpoints.values():
+            parse_url(endpoint, settings.SSO_PRIVATE_ISSUERS)
+    except CallFailed:
+        raise ProviderFailed("metadata: endpoint") from None
     methods = found.get("token_endpoint_auth_methods_supported")
     return endpoints | {
         "issuer": issuer,
@@ -71,25 +79,12 @@ def read_metadata(issuer: str) -> JSON:
     }
 
 
-def is_endpoint(url: object) -> bool:
-    """Whether this is an https URL on port 443, or of an origin in SSO_PRIVATE_ISSUERS. Whether its
-    host has a public address is found out at each call."""
-    parts = split_url(url) if isinstance(url, str) else None
-    if parts is None:
-        return False
-    is_private = f"https://{parts.netloc.lower()}" in settings.SSO_PRIVATE_ISSUERS
-    return parts.port in {None, 443} or is_private
-
-
-def read_keys(url: str) -> list[JSON]:
-    """The keys at a `jwks_uri` that verify signatures. Raises UnusableProvider."""
-    try:
-        found = fetch(url).get("keys")
-    except CallFailed as error:
-        raise UnusableProvider(error.reason) from None
+def read_keys(metadata: JSON) -> list[JSON]:
+    """The provider's keys that verify signatures. Raises ProviderFailed."""
+    found = fetch("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
     keys = [*filter(None, map(members_of, found))] if isinstance(found, list) else []
     if not keys:
-        raise UnusableProvider("keys")
+        raise ProviderFailed("keys: keys")
     return keys
 
 
@@ -120,13 +115,14 @@ def authorization_url(metadata: JSON, **parameters: str) -> str:
 
 def check_issuer(metadata: JSON, issuer: str | None) -> None:
     """Check the answer's `iss` (RFC 9207), without which one provider could pass on another's
-    answers. Raises ProviderFailed."""
+    answers. Raises Refusal; anyone can send a wrong one."""
     if (issuer is None and metadata["sends_iss"]) or issuer not in {None, metadata["issuer"]}:
-        raise ProviderFailed("iss")
+        raise Refusal(Word.PROVIDER, "iss")
 
 
 def redeem_code(metadata: JSON, client_id: str, secret: str, **form: str) -> tuple[str, str]:
-    """The ID token and the access token for a provider's code. Raises ProviderFailed."""
+    """The ID token and the access token for a provider's code. Raises ProviderFailed, or Refusal
+    for a code that the provider doesn't know: anyone can send one."""
     form |= {"grant_type": "authorization_code"}
     headers = {}
     if metadata["posts_secret"]:
@@ -134,10 +130,11 @@ def redeem_code(metadata: JSON, client_id: str, secret: str, **form: str) -> tup
     else:  # RFC 6749 §2.3.1: encoded as a form, then in base64
         pair = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    try:
-        answer = fetch(metadata["token_endpoint"], form, **headers)
-    except CallFailed as error:
-        raise ProviderFailed(f"token: {error.reason}") from None
+    answer = fetch("token", metadata["issuer"], metadata["token_endpoint"], form, **headers)
+    if answer.get("error") == "invalid_grant":  # RFC 6749 §5.2
+        raise Refusal(Word.EXPIRED, "token: invalid_grant")
+    if "error" in answer:
+        raise ProviderFailed("token: status")
     tokens = answer.get("id_token"), answer.get("access_token")
     if not isinstance(tokens[0], str):
         raise ProviderFailed("no ID token")
@@ -203,10 +200,8 @@ def read_userinfo(metadata: JSON, access_token: str, sub: str) -> JSON:
     Raises ProviderFailed."""
     if "userinfo_endpoint" not in metadata:
         return {}
-    try:
-        claims = fetch(metadata["userinfo_endpoint"], Authorization=f"Bearer {access_token}")
-    except CallFailed as error:
-        raise ProviderFailed(f"userinfo: {error.reason}") from None
+    issuer, url = metadata["issuer"], metadata["userinfo_endpoint"]
+    claims = fetch("userinfo", issuer, url, Authorization=f"Bearer {access_token}")
     if claims.get("sub") != sub:
         raise ProviderFailed("userinfo: sub")
     return claims
@@ -225,7 +220,7 @@ class Person:
 
     @classmethod
     def read(cls, claims: JSON) -> Self:
-        """Raises ProviderFailed if there is no address, and Unverified if it is not verified. Entra
+        """Raises ProviderFailed if there is no address, and Refusal if it is not verified. Entra
         says nothing about that, unless it is asked for `xms_edov`."""
         try:
             email = canonical_email(claims["email"])
@@ -233,7 +228,7 @@ class Person:
             raise ProviderFailed("e-mail address") from None
         for name in ("email_verified", "xms_edov"):
             if claims.get(name, True) not in (True, "true", "1"):
-                raise Unverified
+                raise Refusal(Word.UNVERIFIED)
         workspace = claims.get("hd", "" if claims["iss"] == GOOGLE else None)
         names = [name_in(claims, "given_name"), name_in(claims, "family_name")]
         first, last = names if any(names) else (name_in(claims, "name"), "")

@@ -1,20 +1,21 @@
 """Signing in at a company's provider: from an address, through the browser, to a session."""
 
-import re
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core.validators import RegexValidator
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import EmailField, TextField
 from accounts.generics import AdminView, CredentialView, SignedInRequest, validated_body
-from accounts.models import Connection, Domain, User
+from accounts.models import Connection, User
 from audit import trail
 from audit.models import Kind
 from base.openapi import Raises, example, sets_cookie
@@ -23,30 +24,25 @@ from signin.factors.proof import Method
 from signin.login import session_response
 from signin.serializers import COOKIE, AuthResponse
 from sso import flow
-from sso.errors import Expired, InvalidCode, NoConnection, ProviderFailed, Refusal
+from sso.errors import InvalidCode, NoConnection, ProviderFailed, Refusal, Word
 from sso.flow import Attempt, Code, Ticket
 from sso.linking import find_or_create_user
 from sso.openid import Person
 from throttling.views import CountedView, CredentialThrottle
 
-CHALLENGE = re.compile("[A-Za-z0-9_-]{43}")
 A_CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 AN_URL = (
     "https://auth.example.com/auth/sso/0b9a3a52-6d0e-4a7e-9d5b-5f4f0f3a7c11/start?ticket=gAAAA…"
 )
 
 
-@extend_schema_field({"type": "string", "pattern": f"^{CHALLENGE.pattern}$"})
 class ChallengeField(TextField):
     """The SHA-256 of a verifier that the front-end keeps, in base64url (RFC 7636 §4.2)."""
 
-    default_error_messages = {"challenge": "Must be a SHA-256 in base64url."}
-
-    def to_internal_value(self, data: object) -> str:
-        challenge = super().to_internal_value(data)
-        if not CHALLENGE.fullmatch(challenge):
-            self.fail("challenge")
-        return challenge
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        shape, problem = "^[A-Za-z0-9_-]{43}$", "Must be a SHA-256 in base64url."
+        self.validators.append(RegexValidator(shape, problem, "challenge"))
 
 
 @example({"challenge": A_CHALLENGE})
@@ -93,13 +89,11 @@ class DiscoverView(CountedView):
     )
     def post(self, request: Request) -> Response:
         data = validated_body(DiscoverSerializer, request)
-        domain = Domain.objects.find_proved(data["email"])
-        connection = getattr(domain.account, "connection", None) if domain else None
-        if domain is None or connection is None or not connection.active:
+        connection = Connection.objects.find_active(data["email"])
+        if connection is None:
             return Response({"company": None, "url": None, "required": False})
-        url = Ticket(connection=str(connection.pk), **data).url
-        required = connection.required
-        return Response({"company": domain.account.name, "url": url, "required": required})
+        company, url = connection.account.name, Ticket(connection=str(connection.pk), **data).url
+        return Response({"company": company, "url": url, "required": connection.required})
 
 
 class BrowserView(CountedView):
@@ -156,8 +150,8 @@ class CallbackView(BrowserView):
         operation_id="returnFromProvider",
         summary="Return from the company's provider",
         description="For browsers: the provider sends them here. Redirects to the front-end's "
-        "`/sso#code=…`, `/sso#tested=true` or `/sso#error=…`. `error` is one of `expired`, "
-        "`switched_off`, `denied`, `provider`, `unverified`, `domain`, `account`, `not_invited`.",
+        "`/sso#code=…`, `/sso#tested=true` or `/sso#error=…`. `error` is one of "
+        f"`{'`, `'.join(Word)}`.",
         parameters=[
             *(OpenApiParameter(name, str) for name in ("code", "state", "iss", "error")),
             sets_cookie("`service_sso`, emptied.", 302),
@@ -182,7 +176,7 @@ class CallbackView(BrowserView):
         """Tell the front-end that the test succeeded, or give it a code for the session."""
         if attempt.tester:
             if not connection.record_test(User.objects.filter(pk=attempt.tester).first()):
-                raise Expired("changed")
+                raise Refusal(Word.EXPIRED, "changed")
             series.sso_sign_ins.labels("tested").inc()
             return to_frontend(tested="true")
         user = find_or_create_user(connection, person, get_language_from_request(request))
@@ -210,7 +204,8 @@ def record_refusal(
     connection: Connection, attempt: Attempt, refusal: Refusal, person: Person | None
 ) -> None:
     """Record why a sign-in failed, and whose, for admins and operators."""
-    if isinstance(refusal, ProviderFailed):
+    seen_by_admin = bool(attempt.tester) and refusal.word is Word.PROVIDER
+    if isinstance(refusal, ProviderFailed) or seen_by_admin:
         connection.record_problem(refusal.reason)
     if not attempt.tester:
         subject = person.email if person else connection.issuer
@@ -235,7 +230,7 @@ class RedeemView(CredentialView):
             with transaction.atomic():
                 user = Code.unseal(data["code"]).redeem(data["verifier"])
                 user.record_sign_in(method=Method.SSO.value)
-        except Expired:
+        except Refusal:
             raise InvalidCode from None
         return session_response(request, user, Method.SSO)
 
@@ -255,7 +250,7 @@ class TestView(AdminView):
     )
     def post(self, request: SignedInRequest) -> Response:
         challenge = validated_body(ChallengeSerializer, request)["challenge"]
-        connection = get_object_or_404(Connection, account=request.user.account_id)
+        connection = Connection.objects.get(account=request.user.account_id)
         ticket = Ticket(
             connection=str(connection.pk),
             challenge=challenge,

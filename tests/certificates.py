@@ -1,6 +1,12 @@
-"""Certificates that tests make for their own servers."""
+"""Certificates that tests make for their own servers, and a server with one."""
 
 import datetime
+import ssl
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -24,3 +30,59 @@ def self_signed(folder, host):
     secret = key.private_bytes(pem, pkcs8, serialization.NoEncryption())
     (folder / "key.pem").write_bytes(secret)
     return folder / "cert.pem", folder / "key.pem"
+
+
+class SecureServer(ThreadingHTTPServer):
+    """HTTPS on loopback. `says` are whole answers (status, headers, body) by path. `asked` counts
+    requests by path, `sent` bytes; `forms` were posted; `pause` is before each byte of a body."""
+
+    daemon_threads = True
+
+    def __init__(self, folder, handler):
+        super().__init__(("127.0.0.1", 0), handler)
+        certificate = self_signed(folder, x509.DNSName("localhost"))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.authority = str(certificate[0])
+        self.origin = f"https://localhost:{self.server_port}"
+        self.forget()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def forget(self):
+        self.says, self.asked, self.forms, self.sent, self.pause = {}, Counter(), [], 0, 0.0
+
+    def handle_error(self, request, client_address):
+        """A client that hangs up is no failure of the test."""
+
+    def server_close(self):
+        self.shutdown()
+        super().server_close()
+
+
+class SecureHandler(BaseHTTPRequestHandler):
+    server: SecureServer
+
+    def do_GET(self):
+        self.server.asked[self.path] += 1
+        status, headers, body = self.server.says.get(self.path) or self.make_answer()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        size = 1 if self.server.pause else 65_536
+        for start in range(0, len(body), size):
+            time.sleep(self.server.pause)
+            self.wfile.write(body[start : start + size])
+            self.server.sent += size
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.server.forms.append(dict(parse_qsl(body)))
+        self.do_GET()
+
+    def make_answer(self):
+        return 404, {}, b""
+
+    def log_message(self, *args):
+        pass

@@ -45,11 +45,6 @@ def make_record_token() -> str:
 
 
 class DomainQuerySet(models.QuerySet["Domain"]):
-    def find_proved(self, email: str) -> "Domain | None":
-        """The proved domain of a canonical address, with its company and connection."""
-        found = self.filter(name=domain_of(email), proved_at__isnull=False)
-        return found.select_related("account__connection").first()
-
     def add(self, actor: "User", name: str) -> "Domain":
         """Add a domain, which is canonical, to the actor's company. Raises DomainListed,
         TooManyDomains, or PermissionDenied if the actor may not act on the company."""
@@ -127,6 +122,12 @@ class Domain(models.Model):
 
 
 class ConnectionQuerySet(models.QuerySet["Connection"]):
+    def find_active(self, email: str) -> "Connection | None":
+        """The active one of the company that has proved a canonical address's domain."""
+        proved = Domain.objects.filter(name=domain_of(email), proved_at__isnull=False)
+        found = self.filter(active=True, account__domains__in=proved)
+        return found.select_related("account").first()
+
     def configure(
         self, actor: "User", *, issuer: str, client_id: str, client_secret: str
     ) -> "Connection":

@@ -4,52 +4,48 @@ import secrets
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from cryptography import x509
 from django.utils import timezone
 
 from accounts.models import Connection, Domain
 from sso import openid
 from sso.models import Provider as Stored
 from sso.openid import challenge_of
-from tests.certificates import self_signed
 from tests.conftest import API, bearer
 from tests.sso.provider import CLIENT, SECRET, Provider
 
 
 @pytest.fixture(scope="session")
 def running_provider(tmp_path_factory):
-    certificate = self_signed(tmp_path_factory.mktemp("provider"), x509.DNSName("localhost"))
-    server = Provider(certificate)
-    yield server, str(certificate[0])
-    server.shutdown()
-    server.server_close()
+    with Provider(tmp_path_factory.mktemp("provider")) as server:
+        yield server
 
 
 @pytest.fixture
 def provider(running_provider, settings, monkeypatch):
     """An honest one, until the test changes it; trusted, and let in at its address."""
-    server, certificate = running_provider
-    monkeypatch.setenv("SSL_CERT_FILE", certificate)
-    server.be_honest()
-    settings.SSO_PRIVATE_ISSUERS = [server.issuer]
-    return server
+    monkeypatch.setenv("SSL_CERT_FILE", running_provider.authority)
+    running_provider.be_honest()
+    settings.SSO_PRIVATE_ISSUERS = [running_provider.issuer]
+    return running_provider
 
 
 def prove(account, name):
     return Domain.objects.create(account=account, name=name, proved_at=timezone.now())
 
 
+def connect(account, provider, domain):
+    """Let a company sign in at the provider."""
+    prove(account, domain)
+    made = Connection(pk=account.pk, account=account, issuer=provider.issuer, client_id=CLIENT)
+    made.secret, made.tested_at, made.active = SECRET, timezone.now(), True
+    made.save(force_insert=True)
+    return made
+
+
 @pytest.fixture
 def connection(provider, ada):
     """Ada's company signs in at the provider."""
-    prove(ada.account, "example.com")
-    now = timezone.now()
-    made = Connection(
-        pk=ada.account_id, account=ada.account, issuer=provider.issuer, client_id=CLIENT,
-        configured_at=now, tested_at=now, active=True,
-    )  # fmt: skip
-    made.secret = SECRET
-    made.save(force_insert=True)
+    made = connect(ada.account, provider, "example.com")
     Stored.objects.keep(made, openid.discover(made.issuer))
     provider.asked.clear()
     return made

@@ -5,18 +5,16 @@ import hashlib
 import hmac
 import json
 import secrets
-import ssl
-import threading
 import time
-from collections import Counter
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+from tests.certificates import SecureHandler, SecureServer
 
 CLIENT, SECRET = "client/1", "s3cret+of %the client"
 
@@ -79,28 +77,18 @@ def signed(claims, algorithm="RS256", kind=None, kid="k1", **header):
     return jwt.encode(claims, key, algorithm, headers=header)
 
 
-class Provider(ThreadingHTTPServer):
+class Provider(SecureServer):
     """`claims`, `metadata`, `keys` and `userinfo` are what it says, and tests change them: a value
-    of `...` leaves a member out. `sign` makes the ID token; `says` replaces a whole answer (status,
-    headers, body) by path; `asked` counts."""
+    of `...` leaves a member out. `sign` makes the ID token."""
 
-    daemon_threads = True
-
-    def __init__(self, certificate):
-        super().__init__(("127.0.0.1", 0), Handler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*certificate)
-        self.socket = context.wrap_socket(self.socket, server_side=True)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def handle_error(self, request, client_address):
-        """A client that hangs up is no failure of the test."""
+    def __init__(self, folder):
+        super().__init__(folder, Handler)
 
     def be_honest(self):
-        self.issuer = f"https://localhost:{self.server_port}"
-        self.claims, self.metadata, self.userinfo, self.says = {}, {}, {}, {}
+        self.forget()
+        self.issuer = self.origin
+        self.claims, self.metadata, self.userinfo, self.codes = {}, {}, {}, {}
         self.keys, self.sign = [jwk("RSA2048")], signed
-        self.asked, self.codes, self.forms, self.pause = Counter(), {}, [], 0
 
     def described(self):
         ends = {"authorization_endpoint": "auth", "token_endpoint": "token", "jwks_uri": "keys"}
@@ -122,10 +110,8 @@ class Provider(ThreadingHTTPServer):
         assert (unquote(name), unquote(password)) == (CLIENT, SECRET)
         assert form["redirect_uri"] == query["redirect_uri"]
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
-        assert (query["code_challenge_method"], query["code_challenge"]) == (
-            "S256",
-            encoded(digest),
-        )
+        assert query["code_challenge_method"] == "S256"
+        assert query["code_challenge"] == encoded(digest)
         now = int(time.time())
         told = {"iss": self.issuer, "aud": CLIENT, "nonce": query["nonce"], "iat": now}
         token = self.sign(without(told | {"exp": now + 300} | claims | self.claims))
@@ -136,39 +122,17 @@ def without(document):
     return {name: value for name, value in document.items() if value is not ...}
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(SecureHandler):
     server: Provider
 
-    def do_GET(self):
-        self.answer(
-            {
-                "/.well-known/openid-configuration": self.server.described,
-                "/keys": lambda: {"keys": self.server.keys},
-                "/userinfo": lambda: (
-                    {"sub": self.headers["Authorization"].split()[-1]} | self.server.userinfo
-                ),
-            }
-        )
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        form = {name: values[0] for name, values in parse_qs(body).items()}
-        self.server.forms.append(form)
+    def make_answer(self):
+        if self.path == "/token" and self.server.forms[-1]["code"] not in self.server.codes:
+            return ANSWERS["error"]
         authorization = self.headers["Authorization"] or ""
-        self.answer({"/token": lambda: self.server.redeem(form, authorization)})
-
-    def answer(self, documents):
-        self.server.asked[self.path] += 1
-        time.sleep(self.server.pause)
-        if self.path in self.server.says:
-            status, headers, body = self.server.says[self.path]
-        else:
-            status, headers, body = 200, {}, json.dumps(documents[self.path]()).encode()
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
+        documents = {
+            "/.well-known/openid-configuration": self.server.described,
+            "/keys": lambda: {"keys": self.server.keys},
+            "/userinfo": lambda: {"sub": authorization.split()[-1]} | self.server.userinfo,
+            "/token": lambda: self.server.redeem(self.server.forms[-1], authorization),
+        }
+        return 200, {}, json.dumps(documents[self.path]()).encode()

@@ -1,5 +1,7 @@
 """The calls with which admins set up their company's provider."""
 
+from functools import partial
+
 import pytest
 from django.db import IntegrityError
 from django.utils import timezone
@@ -8,22 +10,25 @@ from accounts.models import Account, Connection, Domain, Identity, User
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
-from tests.conftest import API, PASSWORD, bearer
+from sso.models import Provider
+from tests.conftest import API, PASSWORD, bearer, race
 from tests.privacy.conftest import finish
+from tests.signin.factors.conftest import code, with_app, wrong_code
 from tests.sso.provider import CLIENT, SECRET
 
 pytestmark = pytest.mark.django_db
 
+PATH = "/account/connection"
 URI = "http://127.0.0.1:8000/auth/sso/{}/callback"
 
 
 def put(admin, provider, **changes):
     body = {"issuer": provider.issuer, "client_id": CLIENT, "client_secret": SECRET}
-    return bearer(admin).call("put", "/account/connection", body | {"password": PASSWORD} | changes)
+    return bearer(admin).call("put", PATH, body | {"password": PASSWORD} | changes)
 
 
 def patch(admin, **switches):
-    return bearer(admin).patch("/account/connection", {"password": PASSWORD} | switches)
+    return bearer(admin).patch(PATH, {"password": PASSWORD} | switches)
 
 
 def error(response):
@@ -42,7 +47,7 @@ def keep_password(user):
 
 
 def test_redirect_uri_is_known_before_there_is_a_connection(ada, as_ada, provider):
-    before = as_ada.get("/account/connection").json()
+    before = as_ada.get(PATH).json()
     after = put(ada, provider).json()
 
     assert before["redirect_uri"] == after["redirect_uri"] == URI.format(ada.account_id)
@@ -55,20 +60,25 @@ def test_secret_is_encrypted_and_never_shown(ada, provider):
     answer = put(ada, provider)
     row = Connection.objects.values().get()
 
-    assert SECRET not in answer.content.decode() + bearer(ada).get(
-        "/account/connection"
-    ).content.decode() + str(row)
+    shown = answer.content.decode() + bearer(ada).get(PATH).content.decode()
+    assert SECRET not in shown + str(row)
     assert Connection.objects.get().secret == SECRET
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
-def test_change_needs_the_password_again(ada, as_ada, provider, connection, method):
+def test_change_needs_password_and_factor_again(ada, as_ada, provider, connection, method):
     body = {"issuer": provider.issuer, "client_id": "2", "client_secret": "3", "active": False}
 
-    answer = as_ada.call(method, "/account/connection", body | {"password": "wrong"})
+    def call(**proof):
+        return as_ada.call(method, PATH, body | {"password": PASSWORD} | proof)
 
-    assert error(answer) == (403, "wrong password")
+    assert error(call(password="wrong")) == (403, "wrong password")
+    with_app(ada)
+    assert error(call()) == (403, "second factor required")
+    assert error(call(code=wrong_code())) == (403, "wrong code")
     assert Connection.objects.get().active
+    assert call(code=code()).status_code in {200, 204}
+    assert not Connection.objects.filter(active=True).exists()
 
 
 def test_provider_that_cannot_be_used_is_named(ada, provider):
@@ -135,12 +145,28 @@ def test_removed_connection_leaves_the_users(ada, as_ada, connection):
     Identity.objects.create(connection=connection, user=ada, sub="1")
 
     body = {"password": PASSWORD}
-    assert as_ada.call("delete", "/account/connection", body).status_code == 204
+    assert as_ada.call("delete", PATH, body).status_code == 204
 
-    assert as_ada.get("/account/connection").json()["issuer"] is None
-    assert as_ada.call("delete", "/account/connection", body).status_code == 404
+    assert as_ada.get(PATH).json()["issuer"] is None
+    assert as_ada.call("delete", PATH, body).status_code == 404
     assert not Identity.objects.exists()
     assert notices() == [(ada.email, "off")]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("change", "answers"), [
+    (lambda ada, provider: put(ada, provider, client_id="another"), {200}),
+    (lambda ada, provider: patch(ada, active=False), {200, 404}),
+    (lambda ada, provider: bearer(ada).call("delete", PATH, {"password": PASSWORD}), {204, 404}),
+])  # fmt: skip
+def test_connection_that_is_removed_while_it_is_changed(ada, provider, connection, change, answers):
+    remove = partial(bearer(ada).call, "delete", PATH, {"password": PASSWORD})
+
+    removed, changed = race(remove, partial(change, ada, provider))
+
+    assert {removed.status_code, changed.status_code} <= answers | {204}
+    assert Provider.objects.count() == Connection.objects.count()
+    assert Record.objects.filter(kind=Kind.SSO_REMOVED).count() == 1
 
 
 def test_staffs_company_is_not_for_its_admins(ada, as_ada, provider):

@@ -9,7 +9,7 @@ from audit.models import Record
 from invitations.models import Invitation
 from sso import openid
 from tests.conftest import race
-from tests.sso.conftest import Browser, prove
+from tests.sso.conftest import Browser, connect, prove
 
 pytestmark = pytest.mark.django_db
 NEW = "carl@example.com"
@@ -79,12 +79,6 @@ def test_closed_invitation_lets_nobody_in(browser, ada, new_user, end):
         assert browser.sign_in(email=NEW).json()["user"]["role"] == "member"
 
 
-def test_uninvited_person_is_refused_where_the_connection_creates_none(browser):
-    Connection.objects.update(creates_users=False)
-
-    assert browser.visit(email=NEW) == {"error": "not_invited"}
-
-
 def test_address_outside_the_proved_domains_is_refused(browser, ada, new_user):
     outside = new_user("dora@example.net", account=ada.account)
     prove(new_user("x@example.org").account, "example.org")
@@ -139,16 +133,9 @@ def test_connection_that_changes_meanwhile_links_nobody(browser, ada, monkeypatc
     assert not Identity.objects.exists()
 
 
-def test_subjects_of_two_companies_are_kept_apart(browser, provider, ada, connection, eve):
+def test_subjects_of_two_companies_are_kept_apart(browser, provider, ada, eve):
     browser.sign_in(sub="1", email=ada.email)
-    prove(eve.account, "example.org")
-    Connection.objects.create(
-        pk=eve.account_id, account=eve.account, issuer=provider.issuer, client_id="client/1",
-        encrypted_secret="", tested_at=connection.tested_at, active=True,
-    )  # fmt: skip
-    other = Connection.objects.get(pk=eve.account_id)
-    other.secret = connection.secret
-    other.save()
+    connect(eve.account, provider, "example.org")
 
     answer = browser.visit(browser.find(eve.email)["url"], sub="1", email=eve.email)
 
