@@ -50,9 +50,9 @@ class Answer:
     headers: http.client.HTTPMessage
     body: bytes
 
-    def document(self, statuses: Collection[int] = (200,)) -> dict[str, Any]:
-        """The JSON object in an answer with one of these statuses. Raises CallFailed."""
-        if self.status not in statuses:
+    def document(self, status: int = 200) -> dict[str, Any]:
+        """The JSON object in an answer with this status. Raises CallFailed."""
+        if self.status != status:
             raise CallFailed("status")
         try:
             found = json.loads(self.body)

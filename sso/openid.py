@@ -40,12 +40,15 @@ calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
 def fetch(
     what: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
 ) -> JSON:
-    """The JSON object at a URL of the issuer's, or the error that a form is answered with. Raises
-    ProviderFailed."""
+    """The JSON object at a URL of the issuer's. Raises ProviderFailed, or Refusal for a form with a
+    code that the provider doesn't know (RFC 6749 §5.2): anyone can send one."""
     options: JSON = {"form": form, "headers": headers, "party": issuer}
     options["private_origins"] = settings.SSO_PRIVATE_ISSUERS
     try:
-        return calls.fetch(url, **options).document({200} if form is None else {200, 400})
+        answer = calls.fetch(url, **options)
+        if form and answer.status == 400 and answer.document(400).get("error") == "invalid_grant":
+            raise Refusal(Word.EXPIRED, f"{what}: invalid_grant")
+        return answer.document()
     except CallFailed as error:
         raise ProviderFailed(f"{what}: {error.reason}") from None
 
@@ -121,8 +124,7 @@ def check_issuer(metadata: JSON, issuer: str | None) -> None:
 
 
 def redeem_code(metadata: JSON, client_id: str, secret: str, **form: str) -> tuple[str, str]:
-    """The ID token and the access token for a provider's code. Raises ProviderFailed, or Refusal
-    for a code that the provider doesn't know: anyone can send one."""
+    """The ID token and the access token for a provider's code. Raises Refusal."""
     form |= {"grant_type": "authorization_code"}
     headers = {}
     if metadata["posts_secret"]:
@@ -131,10 +133,6 @@ def redeem_code(metadata: JSON, client_id: str, secret: str, **form: str) -> tup
         pair = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     answer = fetch("token", metadata["issuer"], metadata["token_endpoint"], form, **headers)
-    if answer.get("error") == "invalid_grant":  # RFC 6749 §5.2
-        raise Refusal(Word.EXPIRED, "token: invalid_grant")
-    if "error" in answer:
-        raise ProviderFailed("token: status")
     tokens = answer.get("id_token"), answer.get("access_token")
     if not isinstance(tokens[0], str):
         raise ProviderFailed("no ID token")

@@ -302,14 +302,21 @@ def test_test_makes_the_connection_usable_and_signs_nobody_in(browser, connectio
     assert Record.objects.get(kind="sso.tested").actor_id == ada.pk
 
 
-def test_failed_test_leaves_the_connection_untested(browser, provider, connection, ada):
+@pytest.mark.parametrize(("claims", "answer", "problem"), [
+    ({"aud": "another client"}, {}, "ID token: InvalidAudienceError"),
+    ({}, {"iss": "https://login.example.org"}, "iss"),
+])  # fmt: skip
+def test_failed_test_leaves_the_connection_untested(
+    browser, provider, connection, ada, claims, answer, problem
+):
     Connection.objects.update(active=False, tested_at=None)
-    provider.claims = {"aud": "another client"}
+    provider.claims = claims
+    location = browser.start(url_of_test(ada))
 
-    assert browser.visit(url_of_test(ada), email=ada.email) == {"error": "provider"}
+    answer = provider.approve(location, email=ada.email) | answer
+    assert browser.come_back(location, answer) == {"error": "provider"}
     connection.refresh_from_db()
-    assert connection.tested_at is None
-    assert connection.last_problem == "ID token: InvalidAudienceError"
+    assert (connection.tested_at, connection.last_problem) == (None, problem)
 
 
 def test_test_counts_for_the_settings_that_it_was_made_with(browser, connection, ada, monkeypatch):
