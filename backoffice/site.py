@@ -1,6 +1,5 @@
 """The admin site: navigation, index, and a sign-in to which the API's limits and lockouts apply."""
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any, cast
@@ -13,11 +12,12 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.views.decorators.cache import cache_control
-from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import APIException
 
 from accounts.models import User
@@ -31,7 +31,7 @@ from signin.factors.passkeys import take_passkey
 from signin.factors.proof import Method
 from signin.login import check_credentials
 from throttling.errors import RateLimited, TooManyAttempts
-from throttling.views import CredentialThrottle, PublicThrottle
+from throttling.views import CredentialThrottle, PublicThrottle, add_limit_headers
 
 # Views of Django's that are left out. Passwords are changed by e-mailed link: Django's form would
 # check the old one without limit, lockout and audit log. And no row has a page outside.
@@ -101,37 +101,39 @@ def operator_by_passkey(shown: Any) -> User:
     return user
 
 
-def with_limit(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """The response with the headers of the request's limit."""
-    for name, value in request.rate_limit.headers().items():  # type: ignore[attr-defined]
-        response[name] = value
-    return response
-
-
 def too_many_attempts(request: HttpRequest, refusal: APIException) -> HttpResponse:
     """The same page for a throttled caller and for a locked address, so that they cannot be told
     apart."""
     seconds = request.rate_limit.reset  # type: ignore[attr-defined]
     context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
-    response = render(request, "admin/too_many_attempts.html", context, status=429)
-    response["Retry-After"] = str(seconds)
+    headers = {"Retry-After": str(seconds), "Cache-Control": "no-store", "Vary": "Cookie"}
     if isinstance(refusal, RateLimited):
-        response["x-ratelimit-remaining"] = "0"
-    return response
+        headers["x-ratelimit-remaining"] = "0"
+    page = render_to_string("admin/too_many_attempts.html", context, request)
+    return HttpResponse(page, status=429, headers=headers)
 
 
-def counted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """The view, after counting the request in the public tier."""
+class CountingMiddleware:
+    """Counts each request of the back office before anything else, so also without a CSRF token:
+    an attempt to sign in in the credential tier, all others in the public tier."""
 
-    @functools.wraps(view)
-    def count_first(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        add_limit_headers(request, response)
+        return response
+
+    def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
+        if not f"{request.path_info}/".startswith("/admin/"):
+            return None
+        guesses = request.method == "POST" and request.path_info == reverse("admin:login")
         try:
-            PublicThrottle().allow_request(request)
-        except RateLimited as refusal:
+            (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
+        except (RateLimited, TooManyAttempts) as refusal:
             return too_many_attempts(request, refusal)
-        return with_limit(request, view(request, *args, **options))
-
-    return count_first
+        return None
 
 
 class Site(admin.AdminSite):
@@ -149,9 +151,6 @@ class Site(admin.AdminSite):
 
     def get_urls(self) -> list[Any]:
         return [one for one in super().get_urls() if getattr(one, "name", "") not in LEFT_OUT]
-
-    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        return counted(super().admin_view(view, cacheable))
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """The context of every page: also the navigation, NAVIGATION first, and LINKS."""
@@ -180,21 +179,6 @@ class Site(admin.AdminSite):
         context = (search_context(request) or overview_context(request)) | (extra_context or {})
         return super().index(request, context)
 
-    @method_decorator(cache_control(no_store=True))  # the second page has the password, sealed
-    @method_decorator(csrf_exempt)  # so that it is counted first; sign_in checks the token
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Counted before anything else: showing the form in the public tier, an attempt in the
-        credential tier."""
-        guesses = request.method == "POST"
-        try:
-            (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
-            response = self.sign_in(request, extra_context)
-        except (RateLimited, TooManyAttempts) as refusal:
-            return too_many_attempts(request, refusal)
-        if guesses and request.user.is_authenticated and response.status_code == 302:
-            remember_device(request, response, request.user)
-        return with_limit(request, response)
-
     def has_permission(self, request: HttpRequest) -> bool:
         """With STAFF_SECOND_FACTOR, only users with a second factor. They have shown it in this
         session, since setting up the first one ends all sessions begun without it."""
@@ -203,7 +187,8 @@ class Site(admin.AdminSite):
             return False
         return cast(User, request.user).has_second_factor or not settings.STAFF_SECOND_FACTOR
 
-    def sign_in(self, request: HttpRequest, context: dict[str, Any] | None) -> HttpResponse:
+    @method_decorator(cache_control(no_store=True))  # the second page has the password, sealed
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Django's page, and the one that asks for a second factor.
 
         The second page posts to the same URL. Its sealed address and password are put back into the
@@ -213,9 +198,16 @@ class Site(admin.AdminSite):
             form = request.POST.copy()
             form["username"], form["password"] = unseal_credentials(str(form["sealed"]))
             request.POST = form  # type: ignore[assignment]
+        context = {"passkey": passkey_options(request)} | (extra_context or {})
         try:
-            return super().login(request, {"passkey": passkey_options(request)} | (context or {}))
+            response = super().login(request, context)
+        except TooManyAttempts as refusal:
+            return too_many_attempts(request, refusal)
         except FactorNeeded as needed:
             page = second_page(request, request.POST["username"], request.POST["password"])
             page |= self.each_context(request) | {"wrong": isinstance(needed, WrongCode)}
             return render(request, "admin/second_factor.html", page)
+        user = request.user
+        if request.method == "POST" and response.status_code == 302 and user.is_authenticated:
+            remember_device(request, response, user)
+        return response

@@ -5,7 +5,6 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from backoffice.site import counted
 from config.metrics import MetricsView
 from config.views import HealthView, LiveView, NotFoundView, SchemaView
 from keys.views import KeysView
@@ -27,7 +26,7 @@ urlpatterns = [
     path("health", HealthView.as_view()),
     path("health/live", LiveView.as_view()),
     path("schema", SchemaView.as_view()),
-    path("admin", counted(RedirectView.as_view(url="/admin/", permanent=True))),
+    path("admin", RedirectView.as_view(url="/admin/", permanent=True)),
     path("admin/", admin.site.urls),
 ]
 if settings.METRICS_TOKEN:

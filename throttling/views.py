@@ -8,6 +8,7 @@ from typing import IO, Any, ClassVar
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.renderers import BaseRenderer
@@ -192,12 +193,17 @@ class CountedView(JSONView):
     ) -> Response:
         """Add the headers of the caller's limit to DRF's response."""
         response = super().finalize_response(request, response, *args, **kwargs)
-        decision = getattr(request, "rate_limit", None)
-        if decision is not None and response.status_code != 429:
-            for name, value in decision.headers().items():
-                response.headers[name] = value
+        add_limit_headers(request, response)
         response.headers.setdefault("Cache-Control", "no-store")
         return response
+
+
+def add_limit_headers(request: HttpRequest | Request, response: HttpResponseBase) -> None:
+    """Add the headers of the caller's limit, if the request was counted and not refused."""
+    decision = getattr(request, "rate_limit", None)
+    if decision is not None and response.status_code != 429:
+        for name, value in decision.headers().items():
+            response.headers[name] = value
 
 
 def check_body_size(request: Request) -> None:

@@ -129,10 +129,29 @@ def test_user_who_is_no_staff_is_told_what_a_guesser_is_told(ada, client):
     assert Record.objects.get(actor_id=ada.pk).detail == {"reason": "not staff"}
 
 
-def test_form_without_its_token_is_refused_but_counted(root, redis):
-    answer = log_in(client=Client(enforce_csrf_checks=True))
+@pytest.mark.parametrize(
+    ("path", "tier", "left"),
+    [
+        ("login/", "credential", "9"),
+        ("", "public", "299"),
+        ("nothing", "public", "299"),
+        ("accounts/user/", "public", "299"),
+        ("logout/", "public", "299"),
+    ],
+)
+def test_form_without_its_token_is_refused_but_counted(root, redis, path, tier, left):
+    answer = Client(enforce_csrf_checks=True).post(f"/admin/{path}", {"username": root.email})
 
     assert answer.status_code == 403
     assert b"This page has expired" in answer.content
-    assert limits(answer)["x-ratelimit-remaining"] == "9"
-    assert redis.get("throttle:credential:127.0.0.1") == b"1"
+    assert limits(answer)["x-ratelimit-remaining"] == left
+    assert redis.keys("throttle:*") == [f"throttle:{tier}:127.0.0.1".encode()]
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/accounts/user/", "/admin/login/"])
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_refusal_asks_the_database_nothing(root, client, settings, costs, path, method):
+    client.force_login(root)
+    settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_CREDENTIAL = 0
+
+    assert costs(lambda: getattr(client, method)(path)) == (429, 0, 1)

@@ -54,13 +54,6 @@ def test_refused_ordinary_call_costs_nothing(as_ada, path, django_assert_num_que
         assert as_ada.get(path, headers={"host": "evil.example"}).status_code == 429
 
 
-@pytest.mark.usefixtures("idle")
-def test_refused_admin_log_in_costs_nothing(ada, client, django_assert_num_queries):
-    form = {"username": ada.email, "password": PASSWORD}
-    with django_assert_num_queries(0):
-        assert client.post("/admin/login/", form).status_code == 429
-
-
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
 def test_credential_call_costs_one_round_trip(ada, api, costs, path):
     body = {
