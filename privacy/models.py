@@ -116,13 +116,19 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
                 trail.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
         return erasure
 
-    def process_backlog(self, *, wait: bool = False) -> int:
+    def process_backlog(self) -> int:
         """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
-        number. Several processes take different erasures, or `wait` for each other."""
+        number. Several workers take different erasures."""
         with transaction.atomic():
             pending = self.filter(done_at=None).order_by("erased_at")
-            free = pending.select_for_update(skip_locked=not wait)
+            free = pending.select_for_update(skip_locked=True)
             return next((count for one in free if (count := one.process_safely())), 0)
+
+    def process_batch_of(self, erasure: "Erasure") -> int:
+        """Do the erasure's next batch, waiting for a worker that is at it. Raises what fails."""
+        with transaction.atomic():
+            locked = self.filter(done_at=None, pk=erasure.pk).select_for_update().first()
+            return locked.process_backlog() if locked else 0
 
     def prune_expired(self) -> int:
         """Delete erasures that were done 30 days ago; returns their number."""

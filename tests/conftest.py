@@ -333,6 +333,11 @@ class Service:
         )
         return done.stdout
 
+    def create_superuser(self, email="ada@example.com"):
+        person = {"DJANGO_SUPERUSER_EMAIL": email, "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
+        self.environment |= person
+        self.manage("createsuperuser", "--noinput")
+
     def start(self):
         self.server = self.spawn("-m", "gunicorn", "config.wsgi")
         servers.wait_for_port(self.port, 60)

@@ -23,6 +23,7 @@ from django.utils import timezone
 from accounts import tokens
 from accounts.models import Account, Consultant, User
 from audit.models import Kind, Record
+from audit.pseudonyms import pseudonym_of
 from config.logs import TextFormatter
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
@@ -269,20 +270,27 @@ def test_sessions_of_the_back_office_forget_the_user(zeb, operator, client):
     assert found(zeb, str(kept)) == []
 
 
-@pytest.mark.django_db(transaction=True)
-def test_erasure_that_fails_holds_up_no_other(zeb, new_user, monkeypatch):
-    for user in (zeb, new_user()):
-        Erasure.objects.erase_user(user, actor=None)
-    Erasure.objects.update(erased_at=timezone.now() - SETTLED)
-    broken = Erasure.objects.earliest("erased_at")
-    process = Erasure.process_backlog
+@pytest.fixture
+def breaks(monkeypatch):
+    """Makes every batch of an erasure fail."""
+    process, broken = Erasure.process_backlog, set()
 
     def fail(erasure):
-        if erasure.pk == broken.pk:
+        if erasure.pk in broken:
             connection.cursor().execute("SELECT 1 / 0")
         return process(erasure)
 
     monkeypatch.setattr(Erasure, "process_backlog", fail)
+    return broken.add
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erasure_that_fails_holds_up_no_other(zeb, new_user, breaks):
+    for user in (zeb, new_user()):
+        Erasure.objects.erase_user(user, actor=None)
+    Erasure.objects.update(erased_at=timezone.now() - SETTLED)
+    broken = Erasure.objects.earliest("erased_at")
+    breaks(broken.pk)
     while process_backlog():
         pass
 
@@ -320,6 +328,22 @@ def test_command_erases(zeb, monkeypatch, capsys):
     assert Record.objects.get(kind=Kind.ERASED).subject in capsys.readouterr().out
     with pytest.raises(CommandError, match="No user has"):
         call_command("erase", EMAIL, "--yes")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_commands_say_that_an_erasure_failed(zeb, eve, breaks, capsys):
+    company = eve.account
+    breaks(pseudonym_of(zeb.pk))
+    breaks(f"company {company.pk}")
+    failed = "Sign-in has ended, but erasing .* failed: DataError"
+
+    with pytest.raises(CommandError, match=failed):
+        call_command("erase", EMAIL, "--yes")
+    with pytest.raises(CommandError, match=failed):
+        call_command("deletecompany", str(company.pk), "--yes")
+
+    assert "Erased" not in capsys.readouterr().out
+    assert Erasure.objects.filter(done_at=None).count() == 2
 
 
 @pytest.mark.django_db
@@ -610,9 +634,7 @@ def test_service_role_of_the_guide_can_erase(new_service, new_database):
     query(owner, rights.replace("ROLE consulting IN", "ROLE postgres IN"))
     url = re.sub(r"//[^@/]*@?", "//consulting_service@", owner)
     service = new_service(DATABASE_URL=url)
-    service.environment["DJANGO_SUPERUSER_EMAIL"] = EMAIL
-    service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
-    service.manage("createsuperuser", "--noinput")
+    service.create_superuser(EMAIL)
     service.manage("changeemail", EMAIL, "z@example.net")
     query(owner, "UPDATE accounts_user SET is_active = false")
     service.manage("erase", "z@example.net", "--yes")

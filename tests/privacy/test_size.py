@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 import tracemalloc
 from functools import partial
 
@@ -14,7 +13,8 @@ from accounts.models import User
 from audit.models import Kind, Record
 from privacy.export import MOST_EVENTS, export_user
 from privacy.models import Erasure
-from tests.conftest import PASSWORD, bearer, query
+from tests.conftest import bearer, query
+from tests.servers import wait_until
 
 EVENTS = 200_000
 FILL = """
@@ -127,27 +127,18 @@ def test_large_company_is_deleted_in_one_pass(ada):
     )
 
 
-def seconds_until(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def service(new_service):
     """With an operator, z@example.net."""
     service = new_service()
-    service.environment["DJANGO_SUPERUSER_EMAIL"] = "z@example.net"
-    service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
-    service.manage("createsuperuser", "--noinput")
+    service.create_superuser("z@example.net")
     return service
 
 
 def kill_halfway(service, left, until):
     """Kill the worker once no more than that is left, and let another do the rest."""
     worker = service.spawn("manage.py", "runworker")
-    seconds_until(lambda: left() < until)
+    wait_until(lambda: left() < until, 120)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
     assert left() > 0

@@ -36,6 +36,6 @@ class Command(BaseCommand):
         with terminal_prompt():
             if not options["yes"] and input(asked).strip() != account.name:
                 raise CommandError("Nothing was deleted.")
-        Erasure.objects.delete_company(account, actor=None)
+        erasure = Erasure.objects.delete_company(account, actor=None)
         self.stdout.write("Its users can no longer sign in.")
-        show_progress(self.stdout)
+        show_progress(erasure, self.stdout)

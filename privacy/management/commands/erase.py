@@ -29,14 +29,18 @@ class Command(BaseCommand):
             raise CommandError(f"No user has the address {options['email']}.") from None
         except LastAdmin as error:
             raise CommandError(f"{user.email}: {error.detail}. {error.advice}") from None
+        show_progress(erasure, self.stdout)
         self.stdout.write(f"Erased. The audit log now says {erasure}.")
-        show_progress(self.stdout)
 
 
-def show_progress(out: OutputWrapper) -> None:
+def show_progress(erasure: Erasure, out: OutputWrapper) -> None:
     """Do the worker's part now. It is safe to stop: the worker goes on, and looks once more
     for events that were written meanwhile."""
     total = 0
-    while count := Erasure.objects.process_backlog(wait=True):
-        total += count
-        out.write(f"{total} users and events processed.")
+    try:
+        while count := Erasure.objects.process_batch_of(erasure):
+            total += count
+            out.write(f"{total} users and events processed.")
+    except Exception as error:
+        words = f"Sign-in has ended, but erasing {erasure} failed: {type(error).__name__}."
+        raise CommandError(f"{words} The worker tries again.") from error
