@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from base.admin import ReadOnlyAdmin
 from mail.links import EmailedLink
 from mail.message import compose_subject
-from mail.notices import PREFIX
+from mail.notices import PREFIX, SUBJECTS_OF_CONTEXT
 from mail.outbox import OutgoingMail, State, UnknownKind
 
 
@@ -37,12 +37,13 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     def subject(self, mail: OutgoingMail) -> str:
         """As at sending; "" once what it is made of is gone."""
-        is_notice = mail.kind.startswith(PREFIX)
+        kind = mail.kind.removeprefix(PREFIX)
+        if mail.context is None and kind in SUBJECTS_OF_CONTEXT:
+            return ""
         with contextlib.suppress(UnknownKind, TemplateDoesNotExist):
-            content = mail.content_to_send() if is_notice else mail.find_link()
-            if content and (mail.context is not None or not is_notice):
-                with translation.override(mail.language):
-                    return compose_subject(content, content.mail_context())
+            content = mail.find_notice() or mail.find_link()
+            with translation.override(mail.language):
+                return compose_subject(content, content.mail_context()) if content else ""
         return ""
 
     @admin.display(description="mail server's reply")

@@ -9,6 +9,9 @@ from mail.words import harmless_name
 PREFIX = "notice."
 # Mails of these kinds are deleted once sent or given up: they name users who were erased.
 FORGOTTEN = {PREFIX + "erased"}
+# Notices whose subject depends on the context, which is not kept after sending.
+SUBJECTS_OF_CONTEXT = {"factor_added", "factor_removed", "invitations_revoked", "role_changed"}
+SUBJECTS_OF_CONTEXT |= {"sso_changed"}
 
 
 @dataclass(frozen=True)

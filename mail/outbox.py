@@ -274,11 +274,16 @@ class OutgoingMail(models.Model):
             return None
         return self.link_model._default_manager.filter(pk=self.link_id).first()
 
+    def find_notice(self) -> Notice | None:
+        if not self.kind.startswith(PREFIX):
+            return None
+        kind = self.kind.removeprefix(PREFIX)
+        return Notice(kind, self.email, self.language, self.context or {})
+
     def content_to_send(self) -> EmailedLink | Notice | None:
         """The notice, or a link that still works."""
-        if self.kind.startswith(PREFIX):
-            kind = self.kind.removeprefix(PREFIX)
-            return Notice(kind, self.email, self.language, self.context or {})
+        if notice := self.find_notice():
+            return notice
         link = self.find_link()
         return link if link is not None and link.is_live() else None
 

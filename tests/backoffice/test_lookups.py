@@ -1,6 +1,7 @@
 """Query strings of the admin site: a list is filtered by what it offers and by no other column, and
 an odd value is never a 500."""
 
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -10,12 +11,15 @@ from django.contrib.auth.models import Permission
 from django.core.exceptions import SuspiciousOperation
 from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.utils.timezone import now
 
 from accounts.models import Account, User
 from audit.models import Record
 from invitations.models import Invitation
-from mail.notices import Notice
-from mail.outbox import OutgoingMail
+from mail.links import EmailedLink
+from mail.message import compose_subject
+from mail.notices import SUBJECTS_OF_CONTEXT, Notice
+from mail.outbox import OutgoingMail, State
 from signin.models import SignupLink
 
 pytestmark = pytest.mark.django_db
@@ -157,6 +161,10 @@ def test_mail_page_shows_the_subject_while_it_is_known(client):
     OutgoingMail.objects.queue_notice(Notice("role_changed", boss.email, "sv", {"role": "admin"}))
     OutgoingMail.objects.create(kind="notice.of_a_later_release", email=boss.email, context={})
     OutgoingMail.objects.create(kind="later.link", email=boss.email, link_id=uuid4())
+    for kind in ("role_changed", "reactivated"):
+        notice = Notice(kind, boss.email, "de", {"by": "Ada"})
+        OutgoingMail.objects.queue_notice(notice)
+        OutgoingMail.objects.get(language="de", sent_at=None).set_state(State.SENT, sent_at=now())
 
     pages = [
         client.get(reverse("admin:mail_outgoingmail_change", args=[mail.pk])).content.decode()
@@ -165,6 +173,21 @@ def test_mail_page_shows_the_subject_while_it_is_known(client):
 
     assert [f"join {boss.account}" in page for page in pages].count(True) == 1
     assert ["Du är nu administratör" in page for page in pages].count(True) == 1
+    assert ["Ihr Konto wurde wieder aktiviert" in page for page in pages].count(True) == 1
+    assert not any("Admin-Rechte wurden entzogen" in page for page in pages)
+
+
+def test_subjects_that_depend_on_the_context_are_known():
+    contexts = [{}, {"role": "admin", "factor": "totp", "change": "on", "name": "Ada"}]
+    notices = {path.stem for path in Path("templates/emails").glob("*.txt")} - {
+        link.mail_name for link in EmailedLink.models_by_label().values()
+    }
+    subjects = {
+        kind: {compose_subject(Notice(kind, "", "en"), context) for context in contexts}
+        for kind in notices
+    }
+
+    assert {kind for kind in notices if len(subjects[kind]) > 1} == SUBJECTS_OF_CONTEXT
 
 
 def test_company_page_lists_everybody(client):
@@ -181,4 +204,3 @@ def test_company_page_lists_everybody(client):
     assert all(f"user{number}@example.com" in page for number in range(12))
     assert all(f"invited{number}@example.com" in own.content.decode() for number in range(12))
     assert "12 in total" in own.content.decode()
-    assert "Save and continue editing" not in page
