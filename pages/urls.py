@@ -32,15 +32,11 @@ class PageConverter(StringConverter):
 register_converter(PageConverter, "page")
 
 urlpatterns = [path("docs", views.PageView.as_view(), {"name": "docs"})]
-PATHS = {"/docs"}
 if settings.SERVES_PAGES:
     urlpatterns += [
         path("", views.PageView.as_view(), {"name": "home"}),
         path("<page:name>", views.PageView.as_view()),
-        path("<page:name>/", views.UnknownPageView.as_view()),
-        path("<page:name>/<path:rest>", views.UnknownPageView.as_view()),
         path("pages/link", views.LinkView.as_view()),
         path("pages/overview", overview.OverviewView.as_view()),
         path(".well-known/change-password", views.ChangePasswordView.as_view()),
     ]
-    PATHS |= {"/", *(f"/{name}" for name in PAGE_NAMES)}

@@ -1,11 +1,12 @@
 """The built-in pages: templates, counted in the public tier. Their script calls the API, and two
 calls of this module and `overview`."""
 
+import math
 from posixpath import normpath
-from typing import NoReturn
+from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.templatetags.static import static
 from django.utils import translation
@@ -17,11 +18,9 @@ from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
 from accounts.generics import validated_body
-from emailchanges.models import EmailChange, UndoEmailChange
+from emailchanges.models import EmailChange
 from invitations.models import Invitation
-from pages import words
-from passwords.models import PasswordChange
-from signin.models import SignupLink, UnlockLink
+from mail.links import EmailedLink
 from throttling.views import CountedView
 
 # The scripts of every page, and of some: listed in the page, so that browsers load them at once.
@@ -36,8 +35,7 @@ OWN_SCRIPTS = {
     "change-email": ["email"],
     "undo-email-change": ["email"],
 }
-MAILED = (SignupLink, Invitation, PasswordChange, UnlockLink, EmailChange, UndoEmailChange)
-LINKS = {kind.page: kind for kind in MAILED}
+LINKS: dict[str, Any] = {kind.page: kind for kind in EmailedLink.models_by_label().values()}
 
 
 def render_page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
@@ -52,7 +50,7 @@ def render_page(request: Request, name: str, status: int = 200, **context: objec
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
             "after_signin": settings.AFTER_SIGNIN_URL,
             "devices": settings.DEVICE_LOCKOUT,
-            "words": words.in_language(),
+            "lock": math.ceil(settings.LOCKOUT_SECONDS / 60),
             "own_scripts": " ".join(own),
             "preloaded": [static(normpath(f"pages/{script}.js")) for script in SCRIPTS + own],
             "links": settings.LINKS,
@@ -90,13 +88,6 @@ class PageView(CountedView):
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         return error_page(self.request, super().handle_exception(exc))
-
-
-class UnknownPageView(PageView):
-    """GET of an unknown URL below a page's: a 404 as a page."""
-
-    def get(self, request: Request, name: str = "", rest: str = "") -> NoReturn:
-        raise Http404
 
 
 class ChangePasswordView(PageView):

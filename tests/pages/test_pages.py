@@ -4,11 +4,13 @@ import re
 
 import pytest
 
-from pages.urls import PATHS
+from pages.urls import PAGE_NAMES
 from tests.requests import ask
 
+PATHS = ["/", "/docs", *(f"/{name}" for name in PAGE_NAMES)]
 
-@pytest.mark.parametrize("path", sorted(PATHS))
+
+@pytest.mark.parametrize("path", PATHS)
 def test_page_is_counted_and_guarded(api, path):
     response = api.get(path)
 
@@ -22,15 +24,13 @@ def test_page_is_counted_and_guarded(api, path):
     assert response["Referrer-Policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("path", sorted(PATHS))
+@pytest.mark.parametrize("path", PATHS)
 def test_page_has_no_inline_script_or_style(api, path):
     page = api.get(path).content.decode()
 
     assert "<style" not in page
     assert " style=" not in page
-    assert page.count("<script") == page.count("<script src") + page.count(
-        "<script defer src"
-    ) + page.count('<script type="module" src') + page.count('type="application/json"')
+    assert len(re.findall("<script", page)) == len(re.findall(r"<script [^>]*src=", page))
 
 
 def test_page_over_the_limit_is_a_page_that_names_the_wait(api, settings):
@@ -54,7 +54,7 @@ def test_post_to_a_page_is_405_and_a_page(api):
 
 
 def test_no_form_can_put_a_password_into_an_address(api):
-    for path in sorted(PATHS):
+    for path in PATHS:
         page = api.get(path).content.decode()
 
         forms = re.findall(
@@ -80,12 +80,12 @@ def test_page_speaks_the_readers_language(api, headers, word):
 LINKS = {name: f"https://www.example.com/{name}" for name in ("terms", "privacy", "imprint")}
 
 
-@pytest.mark.parametrize("path", [*sorted(PATHS), "/login/"])
+@pytest.mark.parametrize("path", [*PATHS, "/login/", "/login/nothing"])
 def test_page_leads_to_what_operators_have_to_say(api, settings, path):
     settings.LINKS = LINKS
-    page = api.get(path).content.decode()
+    page = api.get(path, headers={"accept": "text/html"}).content.decode()
     settings.LINKS = {}
-    without = api.get(path).content.decode()
+    without = api.get(path, headers={"accept": "text/html"}).content.decode()
 
     assert [f'href="{url}"' in page for url in LINKS.values()] == [True] * 3
     assert "Help" not in page

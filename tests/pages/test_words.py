@@ -7,7 +7,7 @@ import polib
 import pytest
 from django.utils import translation
 
-from pages.words import WORDS
+from accounts.passwords import Breached, Common, Personal
 from tests.texts import forms
 
 APPS = ["assistants", "pages"]
@@ -22,8 +22,7 @@ def written_words(app):
         found |= set(re.findall(r"""{% translate (?:"|')(.+?)(?:"|') (?:as|%)""", text))
         for block in re.findall(r"{% blocktranslate[^%]*%}(.+?){% (?:plural|endblock)", text):
             found.add(re.sub(r"{{ (\w+) }}", r"%(\1)s", block))
-    with translation.override("en"):  # which has no catalog: the words as they are written
-        return found | {str(said) for said in WORDS.values() if app == "pages"}
+    return found
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
@@ -60,3 +59,10 @@ def test_no_other_catalog_says_a_word_differently(path):
         ]
 
     assert others == []
+
+
+def test_reasons_to_refuse_a_password_are_translated(api):
+    page = api.get("/login", headers={"accept-language": "de"}).content.decode()
+
+    for rule in (Common, Personal, Breached):
+        assert re.search(f'<data value="{rule.message}">(?!{rule.message})', page)

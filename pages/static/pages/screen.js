@@ -4,7 +4,8 @@ const SLOW = 250; // milliseconds before progress is shown
 const SPREAD = 10; // seconds over which the pages that wait for a limit come back
 const KEPT = "said"; // in sessionStorage: the announcement for the next document
 
-const words = new Map(Object.entries(JSON.parse(document.getElementById("words").textContent)));
+const entries = document.getElementById("words").content.querySelectorAll("data");
+const words = new Map([...entries].map(({ value, textContent }) => [value, textContent]));
 
 /* The text for a key; a key without one (a sentence of the server) is its own text. */
 export const say = (key, values = {}) =>
