@@ -63,11 +63,3 @@ def test_index_shows_them_in_few_queries(operator, django_assert_num_queries):
     assert shown.count('<svg class="chart"') == 3
     assert 'aria-label="Failed attempts in 24 hours: 1, most at 13:00 with 1"' in shown
     assert 'style="' not in shown
-
-
-def test_chart_is_for_those_who_see_the_trail(client, bob):
-    bob.is_staff = True
-    bob.save()
-    client.force_login(bob)
-
-    assert b'<svg class="chart"' not in client.get("/admin/").content

@@ -43,13 +43,6 @@ class Browser:
         return self.client.get("/admin/").status_code == 200
 
 
-def test_operator_without_a_factor_logs_in_by_password(op):
-    browser = Browser()
-
-    assert browser.post(**FIRST).status_code == 302
-    assert browser.is_in()
-
-
 def test_code_is_asked_for_on_a_second_page(op):
     with_app(op)
     browser = Browser()

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from tests.conftest import PASSWORD, query
+from tests.conftest import query
 
 REFUSED = "CommandError: (There was no answer|This command .*needs a terminal)"
 
@@ -16,9 +16,7 @@ REFUSED = "CommandError: (There was no answer|This command .*needs a terminal)"
 @pytest.fixture(scope="module")
 def service(new_shared_service):
     service = new_shared_service()
-    service.environment["DJANGO_SUPERUSER_EMAIL"] = "ada@example.com"
-    service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
-    service.manage("createsuperuser", "--noinput")
+    service.create_superuser()
     return service
 
 

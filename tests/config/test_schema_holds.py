@@ -46,9 +46,7 @@ def generate(service, examples, *options, phases="examples,fuzzing"):
 
 def admin_of(service):
     """The Authorization header of a new admin."""
-    service.environment["DJANGO_SUPERUSER_EMAIL"] = "ada@example.com"
-    service.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
-    service.manage("createsuperuser", "--noinput")
+    service.create_superuser()
     body = {"email": "ada@example.com", "password": PASSWORD}
     login = ask(service.url, "POST", "/auth/login", body).json()
     return f"Authorization: Bearer {login['access_token']}"

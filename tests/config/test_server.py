@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests import servers
+from tests.conftest import PASSWORD
 from tests.requests import ask
 
-LOG_IN = {"email": "nobody@example.com", "password": "correct horse battery"}
+LOG_IN = {"email": "nobody@example.com", "password": PASSWORD}
 
 
 def test_gunicorn_listens_where_bind_says(new_service):
@@ -58,9 +59,8 @@ def test_boundary_of_a_form_reaches_the_application(new_service):
 
 
 def test_runserver_signs_in(new_service):
-    email, password = LOG_IN.values()
-    service = new_service(DJANGO_SUPERUSER_EMAIL=email, DJANGO_SUPERUSER_PASSWORD=password)
-    service.manage("createsuperuser", "--noinput")
+    service = new_service()
+    service.create_superuser(LOG_IN["email"])
     service.spawn("manage.py", "runserver", "--noreload", str(service.port))
     servers.wait_for_port(service.port)
 

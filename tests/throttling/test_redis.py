@@ -49,26 +49,12 @@ def test_invalid_value_of_a_key_starts_a_new_window(redis, garbage):
     assert limiter.store_state() == "ok"
 
 
-def test_lost_expiry_is_given_back(redis):
-    redis.set(KEY, 10)
+@pytest.mark.parametrize("expiry", [None, 86_400])
+def test_lost_or_too_long_expiry_is_mended(redis, expiry):
+    redis.set(KEY, 10, ex=expiry)
 
     assert count() == Decision(allowed=False, limit=10, remaining=0, reset=60)
     assert 59_000 < redis.pttl(KEY) <= 60_000
-
-
-def test_expiry_longer_than_the_window_is_cut(redis):
-    redis.set(KEY, 3, ex=86_400)
-
-    assert count().reset == 60
-    assert 59_000 < redis.pttl(KEY) <= 60_000
-
-
-def test_flushed_scripts_are_loaded_again(redis):
-    count()
-    redis.script_flush()
-
-    assert count().remaining == 8
-    assert limiter.store_state() == "ok"
 
 
 def test_new_connection_sends_nothing_else(redis):
