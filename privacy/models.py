@@ -117,18 +117,15 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         return erasure
 
     def process_backlog(self) -> int:
-        """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
-        number. Several workers take different erasures."""
-        with transaction.atomic():
-            pending = self.filter(done_at=None).order_by("erased_at")
-            free = pending.select_for_update(skip_locked=True)
-            return next((count for one in free if (count := one.process_safely())), 0)
-
-    def process_batch_of(self, erasure: "Erasure") -> int:
-        """Do the erasure's next batch, waiting for a worker that is at it. Raises what fails."""
-        with transaction.atomic():
-            locked = self.filter(done_at=None, pk=erasure.pk).select_for_update().first()
-            return locked.process_backlog() if locked else 0
+        """Do a batch of the first erasure that has one and that no other worker is at; returns its
+        size. An error is logged, and holds up no other erasure."""
+        for erasure in self.filter(done_at=None).order_by("erased_at"):
+            try:
+                if count := erasure.process_batch(skip_locked=True):
+                    return count
+            except Exception:
+                logger.exception("erasure %s failed", erasure)
+        return 0
 
     def prune_expired(self) -> int:
         """Delete erasures that were done 30 days ago; returns their number."""
@@ -178,8 +175,16 @@ class Erasure(models.Model):
         notices = (Notice("erased", user.email, user.language) for user in users)
         OutgoingMail.objects.queue_notices(notices)
 
-    def process_backlog(self) -> int:
-        """Do a batch. Without one it is done, once what was under way then has ended."""
+    def process_batch(self, *, skip_locked: bool = False) -> int:
+        """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
+        number. Waits for a worker that is at this erasure, or does nothing (`skip_locked`)."""
+        with transaction.atomic():
+            locked = Erasure.objects.select_for_update(skip_locked=skip_locked)
+            erasure = locked.filter(done_at=None, pk=self.pk).first()
+            return erasure.process_locked() if erasure else 0
+
+    def process_locked(self) -> int:
+        """Without a batch it is done, once what was under way then has ended."""
         who = (self.alias, self.pseudonym, self.ids)
         emails, others = without_users(self.emails), self.events_of_company()
         count = self.delete_of_company() or pseudonymise_batch(*who, emails, others)
@@ -188,15 +193,6 @@ class Erasure(models.Model):
             self.done_at, self.ids, self.emails = timezone.now(), [], []
             self.save()
         return count
-
-    def process_safely(self) -> int:
-        """Do a batch. An error is logged, and holds up no other erasure."""
-        try:
-            with transaction.atomic():
-                return self.process_backlog()
-        except Exception:
-            logger.exception("erasure %s failed", self)
-            return 0
 
     def delete_of_company(self) -> int:
         """Delete the next users of the company, then the company itself; returns the number."""

@@ -273,14 +273,14 @@ def test_sessions_of_the_back_office_forget_the_user(zeb, operator, client):
 @pytest.fixture
 def breaks(monkeypatch):
     """Makes every batch of an erasure fail."""
-    process, broken = Erasure.process_backlog, set()
+    process, broken = Erasure.process_locked, set()
 
     def fail(erasure):
         if erasure.pk in broken:
             connection.cursor().execute("SELECT 1 / 0")
         return process(erasure)
 
-    monkeypatch.setattr(Erasure, "process_backlog", fail)
+    monkeypatch.setattr(Erasure, "process_locked", fail)
     return broken.add
 
 

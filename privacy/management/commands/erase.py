@@ -38,7 +38,7 @@ def show_progress(erasure: Erasure, out: OutputWrapper) -> None:
     for events that were written meanwhile."""
     total = 0
     try:
-        while count := Erasure.objects.process_batch_of(erasure):
+        while count := erasure.process_batch():
             total += count
             out.write(f"{total} users and events processed.")
     except Exception as error:
