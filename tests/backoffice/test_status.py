@@ -32,6 +32,10 @@ def run(**environment):
     return done.returncode, {line.split()[0]: line for line in done.stdout.splitlines()}
 
 
+def examine(part):
+    return next(finding for finding in status.examine_all() if finding.part == part)
+
+
 def states():
     return {finding.part: finding.state for finding in status.examine_all()}
 
@@ -50,7 +54,7 @@ def test_mail_that_waits_is_told(time_machine):
     time_machine.move_to("2026-11-21T12:00:00Z", tick=False)
     OutgoingMail.objects.create(kind="signin.signuplink", email="new@example.com")
     time_machine.shift(301)
-    found = {finding.part: finding for finding in status.examine_all()}["mail"]
+    found = examine("mail")
 
     assert (found.state, found.words) == ("degraded", "1 waiting, the oldest for 301 s")
 
@@ -62,7 +66,7 @@ def test_mail_that_waits_is_told(time_machine):
 def test_clock_is_compared_with_the_databases(time_machine, shift, state, side):
     SigningKey.objects.make_first()
     time_machine.move_to(time.time() + shift)
-    clock = {finding.part: finding for finding in status.examine_all()}["clock"]
+    clock = examine("clock")
     seconds, words = clock.words.split(" s ", 1)
 
     assert (clock.state, words) == (state, f"{side} the database's")
@@ -72,7 +76,7 @@ def test_clock_is_compared_with_the_databases(time_machine, shift, state, side):
 def test_mails_that_are_put_off_are_told():
     later = timezone.now() + timedelta(hours=1)
     OutgoingMail.objects.create(kind="signin.signuplink", email="new@example.com", due_at=later)
-    found = {finding.part: finding for finding in status.examine_all()}["mail"]
+    found = examine("mail")
 
     assert (found.state, found.words) == ("ok", "0 waiting, 1 postponed")
 
@@ -128,7 +132,7 @@ def test_reason_why_redis_does_not_count_is_told(settings, fault, reason):
     use_store(settings, server.url)
     try:
         fault(server)
-        store = {finding.part: finding for finding in status.examine_all()}["store"]
+        store = examine("store")
     finally:
         server.stop()
 

@@ -52,18 +52,6 @@ def test_answer_has_the_limit_headers_of_its_tier(api, ada, status, tier, call):
 
 
 @pytest.mark.parametrize(
-    ("path", "status"),
-    [("/admin", 301), ("/admin/", 302), ("/admin/login/", 200), ("/admin/nope/", 302),
-     ("/admin/jsi18n/", 302)],
-)  # fmt: skip
-def test_page_of_the_back_office_has_limit_headers(client, path, status):
-    answer = client.get(path)
-
-    assert answer.status_code == status
-    assert limits(answer) == first("public")
-
-
-@pytest.mark.parametrize(
     ("status", "method", "path"),
     [(200, "get", "/auth/me"), (204, "post", "/auth/logout"), (405, "put", "/auth/me")],
 )

@@ -28,22 +28,12 @@ def four(kept_key, tmp_path_factory):
     service.stop()
 
 
-def access_token(user):
-    return str(tokens.issue_pair(user)[0])
-
-
 def log_in(email="ada@example.com", password=PASSWORD, **headers):
     return message("POST", "/auth/login", {"email": email, "password": password}, **headers)
 
 
 def statuses(answers):
     return dict(Counter(answer.status_code for answer in answers))
-
-
-def burst(service, calls):
-    """The answers to calls that are made at once."""
-    cache.clear()
-    return at_once(service, calls)
 
 
 def assert_counted_down(answers, limit):
@@ -57,29 +47,22 @@ def assert_counted_down(answers, limit):
     assert all(1 <= int(headers["retry-after"]) <= 60 for headers in refused)
 
 
-def test_of_300_public_calls_the_limit_is_let_through(four):
-    answers = burst(four, [message("GET", "/nope")] * 300)
+@pytest.mark.parametrize(
+    ("path", "status", "limit"),
+    [("/nope", 404, 100), ("/auth/me", 200, 100), ("/auth/refresh", 200, 10)],
+)
+def test_of_300_calls_the_limit_is_let_through(four, ada, path, status, limit):
+    access, refresh = map(str, tokens.issue_pair(ada))
+    mine = {"Authorization": f"Bearer {access}"} if path == "/auth/me" else {}
+    call = ("POST", path, {"refresh_token": refresh}) if path == "/auth/refresh" else ("GET", path)
+    cache.clear()
+    answers = at_once(four, [
+        message(*call, X_Forwarded_For=f"192.0.2.{n % 200 if mine else 1}", **mine)
+        for n in range(300)
+    ])  # fmt: skip
 
-    assert statuses(answers) == {404: 100, 429: 200}
-    assert_counted_down(answers, 100)
-
-
-def test_of_300_calls_of_a_user_the_limit_is_let_through(four, ada):
-    mine = {"Authorization": f"Bearer {access_token(ada)}"}
-    calls = [message("GET", "/auth/me", X_Forwarded_For=f"192.0.2.{n % 200}", **mine)
-             for n in range(300)]  # fmt: skip
-    answers = burst(four, calls)
-
-    assert statuses(answers) == {200: 100, 429: 200}
-    assert_counted_down(answers, 100)
-
-
-def test_of_300_credential_calls_the_limit_is_let_through(four, ada):
-    refresh = {"refresh_token": str(tokens.issue_pair(ada)[1])}
-    answers = burst(four, [message("POST", "/auth/refresh", refresh)] * 300)
-
-    assert statuses(answers) == {200: 10, 429: 290}
-    assert_counted_down(answers, 10)
+    assert statuses(answers) == {status: limit, 429: 300 - limit}
+    assert_counted_down(answers, limit)
 
 
 def test_fifty_parallel_guesses_from_fifty_addresses_meet_the_lock(four, ada):
