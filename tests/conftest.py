@@ -322,6 +322,17 @@ class Service:
         """Run a manage.py command to its end, and give its output."""
         return self.run("manage.py", *words)
 
+    def add_operator(self):
+        """Ada, a superuser: as the command makes her, for a service that has not started yet."""
+        person = {"EMAIL": "ada@example.com", "PASSWORD": PASSWORD}
+        self.environment |= {f"DJANGO_SUPERUSER_{name}": value for name, value in person.items()}
+        self.manage("createsuperuser", "--noinput")
+        return self
+
+    def query(self, statement, *values):
+        """Ask its database directly."""
+        return query(self.environment["DATABASE_URL"], statement, *values)
+
     def run(self, *words):
         done = subprocess.run(
             [self.python, *words],
@@ -409,7 +420,7 @@ def new_shared_service(tmp_path_factory, new_database):
 
 
 def query(url, statement, *values):
-    """Ask a service's database directly."""
+    """Ask the database at this address directly."""
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(statement, values)
         return cursor.fetchall() if cursor.description else []

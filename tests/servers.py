@@ -64,10 +64,12 @@ def wait_for_port(port, seconds=60, host="127.0.0.1"):
 
 
 def wait_until(true, seconds=60, pause=0.05):
+    """What `true` gives, as soon as that is true."""
     deadline = time.monotonic() + seconds
-    while not true():
+    while not (found := true()):
         assert time.monotonic() < deadline, "it did not come to be in time"
         time.sleep(pause)
+    return found
 
 
 class RedisServer:
@@ -143,15 +145,12 @@ class PostgresServer:
             self.process = subprocess.Popen(
                 command, stderr=log, stdout=log, user=self.user, env=self.environment
             )
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                psycopg.connect(self.url(), connect_timeout=2).close()
-            except psycopg.OperationalError:
-                time.sleep(0.02)
-            else:
-                return
-        raise TimeoutError("PostgreSQL does not answer")
+        wait_until(self.answers, pause=0.02)
+
+    def answers(self):
+        with contextlib.suppress(psycopg.OperationalError):
+            psycopg.connect(self.url(), connect_timeout=2).close()
+            return True
 
     def children(self):
         """The server's other processes: one for each connection, and its own helpers."""

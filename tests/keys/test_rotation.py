@@ -14,17 +14,15 @@ from tests.servers import wait_until
 ADA = {"email": "ada@example.com", "password": PASSWORD}
 LIMITS = {f"RATE_LIMIT_{tier}": "1000000" for tier in ("AUTHENTICATED", "CREDENTIAL", "PUBLIC")}
 LIVES = {"ACCESS_TOKEN_SECONDS": "3", "REFRESH_TOKEN_SECONDS": "3", "JWT_LEEWAY_SECONDS": "0"}
-OPERATOR = {"DJANGO_SUPERUSER_EMAIL": ADA["email"], "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
 
 
 @pytest.fixture
 def hosts(new_service):
     """Two, which share a database and nothing else; both have two processes, and tokens of three
     seconds."""
-    settings = {"WEB_CONCURRENCY": "2"} | LIMITS | LIVES | OPERATOR
-    one = new_service(**settings)
+    settings = {"WEB_CONCURRENCY": "2"} | LIMITS | LIVES
+    one = new_service(**settings).add_operator()
     two = new_service(**settings, DATABASE_URL=one.environment["DATABASE_URL"])
-    one.manage("createsuperuser", "--noinput")
     return one.start(), two.start()
 
 
@@ -107,9 +105,7 @@ def test_start_ends_with_one_line_where_the_secret_is_another(new_service):
 
 def test_leaked_secret_is_replaced_with_one_restart(new_service):
     """As the incident's page says: the new key first, then the restart."""
-    service = new_service(**OPERATOR)
-    service.manage("createsuperuser", "--noinput")
-    service.start()
+    service = new_service().add_operator().start()
     before = {"refresh_token": log_in(service)["refresh_token"]}
     service.environment["SECRET_KEY"] = "the secret that follows the one that leaked"
     service.manage("rotatekey", "--now")

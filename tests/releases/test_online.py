@@ -1,6 +1,6 @@
 """A migration meets tables that have grown for years, and hosts that serve meanwhile."""
 
-import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -10,20 +10,12 @@ from django.db.migrations import AddField, AddIndex, AlterField, CreateModel, Re
 from django.db.migrations.loader import MigrationLoader
 
 from audit.online import AddIndexOnline
-from tests.conftest import query
+from tests.servers import wait_until
 
 BUILDING = "SELECT count(*) FROM pg_stat_activity WHERE query ~ '^CREATE INDEX CONCURRENTLY'"
 BREAK_OFF = BUILDING.replace("count(*)", "pg_cancel_backend(pid)")
 VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'mail_of_address'::regclass"
 WRITE = "UPDATE mail_outgoingmail SET kind = kind"
-
-
-def wait_for_index(url):
-    """Until it is being made."""
-    deadline = time.monotonic() + 60
-    while query(url, BUILDING) != [(1,)]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def migrations():
@@ -58,32 +50,37 @@ def test_no_column_brings_an_index_of_its_own_to_a_table_that_is_there():
     assert found == {"client.url", "consultant.account", "grant.client", "user.account"}
 
 
-def test_migration_broken_off_in_an_index_runs_again(new_service):
+@pytest.fixture
+def service(new_service):
+    """Before the migration that makes an index."""
     service = new_service()
-    url = service.environment["DATABASE_URL"]
     service.manage("migrate", "mail", "0003", "-v0")
-    with psycopg.connect(url) as slow:
+    return service
+
+
+@contextmanager
+def index_being_made(service):
+    """The migration, which waits for a transaction that ends with the block."""
+    with psycopg.connect(service.environment["DATABASE_URL"]) as slow:
         slow.execute(WRITE)
         builder = service.spawn("manage.py", "migrate", "mail", "0004", "-v0")
-        wait_for_index(url)
-        query(url, BREAK_OFF)
+        wait_until(lambda: service.query(BUILDING) == [(1,)])
+        yield builder
+
+
+def test_migration_broken_off_in_an_index_runs_again(service):
+    with index_being_made(service) as builder:
+        service.query(BREAK_OFF)
         assert builder.wait(60) == 1
-    assert query(url, VALID) == [(False,)]
+    assert service.query(VALID) == [(False,)]
 
     service.manage("migrate", "mail", "0004", "-v0")
 
-    assert query(url, VALID) == [(True,)]
+    assert service.query(VALID) == [(True,)]
 
 
-def test_calls_write_while_an_index_is_made(new_service):
-    service = new_service()
-    url = service.environment["DATABASE_URL"]
-    service.manage("migrate", "mail", "0003", "-v0")
-    with psycopg.connect(url) as slow:
-        slow.execute(WRITE)  # and has not committed yet
-        builder = service.spawn("manage.py", "migrate", "mail", "0004", "-v0")
-        wait_for_index(url)
-        with psycopg.connect(url, options="-c lock_timeout=2s") as other:
-            other.execute(WRITE)
+def test_calls_write_while_an_index_is_made(service):
+    with index_being_made(service) as builder:
+        service.query(f"SET lock_timeout = '2s'; {WRITE}")
 
     assert builder.wait(60) == 0
