@@ -4,8 +4,6 @@ The new secret is a fallback everywhere first, then it signs and the older one i
 that one goes.
 """
 
-from base64 import b32decode
-
 import pytest
 from django.test import Client as Browser
 
@@ -24,7 +22,7 @@ from tests.assistants.conftest import (
 )
 from tests.conftest import API, PASSWORD, bearer
 from tests.signin.factors import conftest as factors
-from tests.signin.factors.conftest import PROOF, challenge, log_in, with_app, with_passkey
+from tests.signin.factors.conftest import challenge, log_in, with_app, with_passkey
 
 OLD, NEW = "the-older-secret-of-the-service" * 2, "the-newer-secret-of-the-service" * 2
 FIRST, SECOND, THIRD = (OLD, [NEW]), (NEW, [OLD]), (NEW, [])
@@ -87,8 +85,7 @@ def app(ada):
 
 
 def app_that_is_being_added(ada):
-    begun = bearer(ada).post("/auth/factors/totp", PROOF).json()
-    body = {"id": begun["id"], "code": factors.code(0, b32decode(begun["secret"]))}
+    _, body = factors.begin_app(bearer(ada))
     return lambda: bearer(ada).post("/auth/factors/totp/confirm", body).status_code == 200
 
 
@@ -113,15 +110,10 @@ SIGNED += [passkeys_challenge, app, app_that_is_being_added, enrolment, sealed_p
 @pytest.mark.parametrize("make", SIGNED)
 @pytest.mark.parametrize(
     ("made_at", "shown_at", "holds"),
-    [
-        (FIRST, SECOND, True),
-        (SECOND, FIRST, True),  # to a host that is a step behind
-        (SECOND, THIRD, True),
-        ((OLD, []), FIRST, True),
-        ((OLD, []), THIRD, False),
-        ((NEW, []), (OLD, []), False),
-    ],
-)
+    [(FIRST, SECOND, True), (SECOND, FIRST, True),  # to a host that is a step behind
+     (SECOND, THIRD, True), ((OLD, []), FIRST, True), ((OLD, []), THIRD, False),
+     ((NEW, []), (OLD, []), False)],
+)  # fmt: skip
 def test_what_is_signed_holds_a_step_before_and_behind(at, ada, make, made_at, shown_at, holds):
     at(made_at)
     shown = make(ada)

@@ -1,35 +1,23 @@
 """`manage.py createsuperuser`."""
 
-import io
-
 import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.models import User
+from tests.accounts.test_passwords import Terminal
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def environment(monkeypatch):
+def test_needs_nothing_but_two_variables_and_refuses_a_taken_address_in_words(monkeypatch):
     monkeypatch.setenv("DJANGO_SUPERUSER_EMAIL", "Root@Example.com")
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "correct horse battery")
-
-
-@pytest.mark.usefixtures("environment")
-def test_needs_nothing_but_two_variables():
     call_command("createsuperuser", interactive=False, verbosity=0)
 
     user = User.objects.get()
     assert (user.email, user.account.name) == ("root@example.com", "Operators")
     assert (user.is_staff, user.is_superuser, user.role) == (True, True, "admin")
     assert user.check_password("correct horse battery")
-
-
-@pytest.mark.usefixtures("environment")
-def test_taken_address_is_refused_in_words():
-    call_command("createsuperuser", interactive=False, verbosity=0)
-
     with pytest.raises(CommandError, match="already taken"):
         call_command("createsuperuser", interactive=False, verbosity=0)
 
@@ -39,9 +27,7 @@ def test_prompts(monkeypatch):
     monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
     monkeypatch.setattr("getpass.getpass", lambda *_: "correct horse battery")
 
-    terminal = io.StringIO()
-    terminal.isatty = lambda: True
-    call_command("createsuperuser", stdin=terminal, verbosity=0)
+    call_command("createsuperuser", stdin=Terminal(), verbosity=0)
 
     assert User.objects.get().email == "root@example.com"
 
@@ -53,12 +39,10 @@ def test_ctrl_c_and_ctrl_d_at_a_question_end_in_one_line(monkeypatch, bob, key):
 
     monkeypatch.setattr("builtins.input", press)
     monkeypatch.setattr("getpass.getpass", press)
-    terminal = io.StringIO()
-    terminal.isatty = lambda: True
 
     for command in ("erase", "changepassword"):
         with pytest.raises(CommandError, match="Nothing was done"):
             call_command(command, bob.email)
     with pytest.raises((CommandError, SystemExit)):
-        call_command("createsuperuser", stdin=terminal)
+        call_command("createsuperuser", stdin=Terminal())
     assert not User.objects.filter(is_superuser=True).exists()

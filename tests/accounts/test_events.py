@@ -48,15 +48,6 @@ def test_trail_of_another_company_is_not_in_it(as_ada, as_eve, bob, eve):
     assert events(as_eve, user_id=bob.pk) == []
 
 
-def test_kinds_that_belong_together_are_asked_for_at_once(as_ada, ada, bob):
-    as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
-    as_ada.patch("/auth/me", {"first_name": "Augusta"})
-
-    assert events(as_ada, group="people") == [("user.role", bob.email)]
-    assert events(as_ada, group="account") == [("profile.changed", ada.email)]
-    assert events(as_ada, group="apps") == []
-
-
 def test_records_of_no_company_are_in_nobodys(as_ada, ada):
     Record.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
     Record.objects.create(kind=Kind.KEY_PUBLISHED)
@@ -70,10 +61,6 @@ def test_members_are_refused(as_bob):
     assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
 
 
-def test_strangers_are_refused(api):
-    assert api.get("/audit").status_code == 401
-
-
 def test_filters(as_ada, ada, bob):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     as_ada.patch("/auth/me", {"first_name": "Augusta"})
@@ -82,6 +69,9 @@ def test_filters(as_ada, ada, bob):
     assert events(as_ada, user_id=bob.pk) == [role]
     assert events(as_ada, user_id=ada.pk) == [profile, role]
     assert events(as_ada, kind="profile.changed") == [profile]
+    assert events(as_ada, group="people") == [role]  # kinds that belong together
+    assert events(as_ada, group="account") == [profile]
+    assert events(as_ada, group="apps") == []
     hour_ago = (timezone.now() - timedelta(hours=1)).isoformat()
     assert events(as_ada, since=hour_ago) == [profile, role]
     assert events(as_ada, until=hour_ago) == []
@@ -90,11 +80,8 @@ def test_filters(as_ada, ada, bob):
 
 def test_filter_by_user_finds_events_under_former_addresses(as_ada, bob, new_user):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
-    for old, new in [
-        (bob.email, "second@example.net"),
-        ("second@example.net", "third@example.net"),
-    ]:
-        call_command("changeemail", old, new)
+    call_command("changeemail", bob.email, "second@example.net")
+    call_command("changeemail", "second@example.net", "third@example.net")
     role = ("user.role", "bob@example.com")
 
     assert [subject for _, subject in events(as_ada, user_id=bob.pk)] == [
@@ -106,11 +93,8 @@ def test_filter_by_user_finds_events_under_former_addresses(as_ada, bob, new_use
 
 
 def test_operator_who_changed_an_address_has_not_had_it(new_user):
-    operators = {
-        "account": Account.objects.get_or_create_operators(),
-        "is_staff": True,
-        "is_superuser": True,
-    }
+    operators = {"account": Account.objects.get_or_create_operators()}
+    operators |= {"is_staff": True, "is_superuser": True}
     boss = new_user("boss@example.com", role=Role.ADMIN, **operators)
     colleague = new_user("theirs@example.com", **operators)
     bearer(colleague).patch("/auth/me", {"first_name": "Another"})
@@ -121,32 +105,18 @@ def test_operator_who_changed_an_address_has_not_had_it(new_user):
     assert ("profile.changed", "theirs@example.com") in events(bearer(boss), user_id=colleague.pk)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"user_id": "x"},
-        {"kind": "x"},
-        {"since": "x"},
-        {"until": "x"},
-        {"group": "x"},
-        {"page": "0"},
-    ],
-)
-def test_bad_filter_is_named(as_ada, query):
-    answer = as_ada.get("/audit", data=query)
+@pytest.mark.parametrize("field", ["user_id", "kind", "since", "until", "group", "page"])
+def test_bad_filter_is_named(as_ada, field):
+    answer = as_ada.get("/audit", data={field: "x"})
 
     assert answer.status_code == 400
-    assert list(answer.json()["fields"]) == list(query)
+    assert list(answer.json()["fields"]) == [field]
 
 
 def test_what_came_through_an_assistant_says_so(as_ada, ada):
     detail = {"via": "mcp", "claims": {"client": "Claudia"}, "fields": ["first_name"]}
     Record.objects.create(
-        kind=Kind.PROFILE_CHANGED,
-        actor_id=ada.pk,
-        subject=ada.email,
-        account_id=ada.account_id,
-        detail=detail,
+        kind=Kind.PROFILE_CHANGED, actor_id=ada.pk, account_id=ada.account_id, detail=detail
     )
 
     event = as_ada.get("/audit").json()["items"][0]

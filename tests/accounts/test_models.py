@@ -31,14 +31,8 @@ def test_address_is_stored_in_canonical_form(typed, stored):
         "\u212aim@example.com",  # KELVIN SIGN
         "\uff41da@example.com",  # FULLWIDTH A
         "ad\u0131@example.com",  # DOTLESS I
-        "ada@\uff45xample.com",
-        "ada@exam ple.com",
-        "ada@@example.com",
-        '"ada"@example.com',
-        "ada@example.com\n",
-        "ada",
-        "@example.com",
-        f"{'a' * 250}@example.com",
+        *("ada@\uff45xample.com", "ada@exam ple.com", "ada@@example.com", '"ada"@example.com'),
+        *("ada@example.com\n", "ada", "@example.com", f"{'a' * 250}@example.com"),
     ],
 )
 def test_look_alike_and_broken_addresses_are_refused(typed):
@@ -47,8 +41,7 @@ def test_look_alike_and_broken_addresses_are_refused(typed):
 
 
 @pytest.mark.parametrize(
-    "typed",
-    ["root@localhost", "a@[10.0.0.5]", "a%b@corp.test", "a!b@corp.test"],
+    "typed", ["root@localhost", "a@[10.0.0.5]", "a%b@corp.test", "a!b@corp.test"]
 )
 def test_nothing_is_mailed_to_hosts_routes_and_address_literals(api, new_user, typed):
     admin, body = bearer(new_user(role="admin")), {"email": typed, "password": PASSWORD}
@@ -68,17 +61,14 @@ def test_user_with_such_an_address_still_signs_in_and_gets_links(api, new_user):
     assert mailed().to == ["root@localhost"]
 
 
-def test_addresses_are_unique_without_regard_to_case(ada):
-    with pytest.raises(IntegrityError):
-        User.objects.create(account=ada.account, email="ADA@example.com")
-
-
 def test_database_itself_refuses_another_case(ada):
     with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("UPDATE accounts_user SET email = 'ADA@example.com'")
 
 
 def test_bulk_writes_and_look_ups_use_canonical_addresses(ada):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        User.objects.bulk_create([User(account=ada.account, email="ADA@example.com")])
     User.objects.bulk_create([User(account=ada.account, email="New@Example.com")])
 
     assert User.objects.get(email="NEW@example.COM").pk

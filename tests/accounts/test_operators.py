@@ -1,7 +1,6 @@
 """The operators' company: known by a flag that only code sets; its name is nobody else's."""
 
 import threading
-import time
 
 import pytest
 from django.core.exceptions import PermissionDenied
@@ -9,15 +8,16 @@ from django.db import IntegrityError, connection, transaction
 
 from accounts.models import Account, User
 from accounts.models.users import protected_users
-from invitations.models import Invitation
 from tests.assistants.conftest import use
-from tests.conftest import bearer, close_connections, race
+from tests.conftest import close_connections, race
+from tests.servers import wait_until
 from tests.signin.conftest import PERSON
+
+pytestmark = pytest.mark.django_db
 
 REFUSED = ["This name is taken by the operators."]
 
 
-@pytest.mark.django_db
 def test_sign_up_refuses_the_name_and_uses_no_link_up(api, signup_link):
     body = PERSON | {"token": signup_link.token, "account_name": "operators"}
 
@@ -32,7 +32,6 @@ def test_sign_up_refuses_the_name_and_uses_no_link_up(api, signup_link):
     assert api.post("/auth/complete-signup", body | {"account_name": "Free"}).status_code == 200
 
 
-@pytest.mark.django_db
 def test_back_office_refuses_the_name_and_lets_the_operators_keep_it(operator, ada):
     page = f"/admin/accounts/account/{ada.account_id}/change/"
     answer = operator.post(page, {"name": "OPERATORS", "is_operators": "on"})
@@ -43,7 +42,6 @@ def test_back_office_refuses_the_name_and_lets_the_operators_keep_it(operator, a
     assert kept.status_code == 302
 
 
-@pytest.mark.django_db
 def test_company_that_got_the_name_gets_no_superuser(ada):
     Account.objects.filter(pk=ada.account_id).update(name="Operators")
     root = User.objects.create_superuser("root@example.com", None)
@@ -52,7 +50,6 @@ def test_company_that_got_the_name_gets_no_superuser(ada):
     assert root.account.is_operators
 
 
-@pytest.mark.django_db
 def test_there_is_at_most_one_operators_company():
     Account.objects.get_or_create_operators()
 
@@ -69,15 +66,11 @@ def test_first_superusers_who_race_share_one_company():
     assert Account.objects.get().users.count() == 6
 
 
-def wait_for_a_lock():
-    """Until another connection waits for a row."""
+def is_waited_for():
+    """Whether another connection waits for a row."""
     with connection.cursor() as cursor:
-        for _ in range(500):
-            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
-            if cursor.fetchone():
-                return
-            time.sleep(0.01)
-    pytest.fail("nobody waits")
+        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+        return cursor.fetchone()
 
 
 ACTS = [
@@ -104,14 +97,13 @@ def test_user_made_staff_meanwhile_cannot_be_changed(ada, bob, act):
     with transaction.atomic():
         User.objects.filter(pk=bob.pk).update(is_staff=True)
         acting.start()
-        wait_for_a_lock()
+        wait_until(is_waited_for)
     acting.join()
 
     assert raised == [PermissionDenied]
     assert User.objects.values().get(pk=bob.pk)["token_version"] == bob.token_version
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("changes", [{"is_active": False}, {"is_active": True}, {}])
 def test_refusals_say_one_thing_by_rest_and_mcp(as_ada, bob, changes):
     """Also of what changes nothing."""
@@ -124,19 +116,6 @@ def test_refusals_say_one_thing_by_rest_and_mcp(as_ada, bob, changes):
     assert result["content"][0]["text"] == answer.content.decode()
 
 
-@pytest.mark.django_db
-def test_operators_who_are_no_superusers_invite_nobody(new_user):
-    clerk = new_user(
-        "clerk@example.com", account=Account.objects.get_or_create_operators(), role="admin"
-    )
-
-    answer = bearer(clerk).post("/invitations", {"email": "new@example.com"})
-
-    assert answer.status_code == 403
-    assert not Invitation.objects.exists()
-
-
-@pytest.mark.django_db
 def test_model_and_query_agree_on_who_is_protected(new_user, ada):
     new_user("staff@example.com", is_staff=True)
     new_user("root@example.com", is_superuser=True)

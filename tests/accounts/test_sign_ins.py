@@ -59,10 +59,6 @@ def test_change_of_a_user_answers_with_it(as_ada, bob):
     assert as_ada.patch(f"/users/{bob.pk}", {"role": "admin"}).json()["last_sign_in_at"]
 
 
-def test_user_does_not_see_the_own_last_sign_in(as_bob, bob):
-    assert "last_sign_in_at" not in as_bob.get("/auth/me").json()
-
-
 def test_users_are_found_who_have_not_signed_in_since(as_ada, ada, bob, new_user):
     new_user("never@example.com", account=ada.account)
     signed_in(ada, 1)

@@ -10,7 +10,7 @@ from tests.conftest import PASSWORD, bearer
 pytestmark = pytest.mark.django_db
 
 
-def test_admin_ends_sessions_of_a_colleague(as_ada, as_bob, api, bob):
+def test_admin_ends_sessions_of_a_colleague_and_the_trail_says_who(as_ada, as_bob, api, ada, bob):
     login = api.post("/auth/login", {"email": bob.email, "password": PASSWORD}).json()
 
     answer = as_ada.post(f"/users/{bob.pk}/sign-out")
@@ -20,6 +20,9 @@ def test_admin_ends_sessions_of_a_colleague(as_ada, as_bob, api, bob):
     refresh = {"refresh_token": login["refresh_token"]}
     assert api.post("/auth/refresh", refresh).status_code == 401
     assert bearer(bob).get("/auth/me").status_code == 200  # and can sign in again
+    record = Record.objects.get(kind=Kind.LOGOUT_EVERYWHERE)
+    assert (record.actor_email, record.subject) == (ada.email, bob.email)
+    assert record.account_id == ada.account_id
 
 
 def test_signing_out_a_user_ends_grants(as_ada, bob):
@@ -37,22 +40,6 @@ def test_signing_out_a_user_ends_grants(as_ada, bob):
     assert not Grant.objects.live().exists()
 
 
-def test_trail_says_who_asked(as_ada, ada, bob):
-    as_ada.post(f"/users/{bob.pk}/sign-out")
-
-    record = Record.objects.get(kind=Kind.LOGOUT_EVERYWHERE)
-    assert (record.actor_email, record.subject) == (ada.email, bob.email)
-    assert record.account_id == ada.account_id
-
-
 def test_admin_may_sign_themselves_out(as_ada, ada):
     assert as_ada.post(f"/users/{ada.pk}/sign-out").status_code == 204
     assert as_ada.get("/auth/me").status_code == 401
-
-
-@pytest.mark.parametrize("call", ["sign-out", "password-change"])
-def test_members_and_other_companies_cannot_sign_out_users(as_bob, as_eve, api, bob, eve, call):
-    assert api.post(f"/users/{bob.pk}/{call}").status_code == 401
-    assert as_bob.post(f"/users/{bob.pk}/{call}").status_code == 403
-    assert as_eve.post(f"/users/{bob.pk}/{call}").status_code == 404
-    assert as_bob.get("/auth/me").status_code == 200

@@ -20,7 +20,7 @@ ISSUER = "consulting-management"
 
 def claims_of(user, **changes):
     access, _ = tokens.issue_pair(user)
-    return access.payload | {"iss": "consulting-management"} | changes
+    return access.payload | {"iss": ISSUER} | changes
 
 
 def sign(claims, **header):
@@ -46,15 +46,6 @@ def test_claims_are_those_of_the_decisions(ada):
     assert [header["kid"] for header in headers] == [kid, f"refresh-{kid}"]
     claims = jwt.decode(str(refresh), options={"verify_signature": False})
     assert claims["aud"] == "consulting-management/auth/refresh"
-
-
-def test_any_verifier_can_check_a_token_by_the_published_keys(api, ada):
-    published = jwt.PyJWKSet.from_dict(api.get("/.well-known/jwks.json").json())
-    encoded = str(tokens.issue_pair(ada)[0])
-
-    key = published[jwt.get_unverified_header(encoded)["kid"]]
-
-    assert jwt.decode(encoded, key, ["RS256"], issuer="consulting-management")["sub"] == str(ada.pk)
 
 
 def test_no_secret_part_is_published(api, db):
@@ -150,8 +141,8 @@ def pyjwt_with_one_key(token, jwks):
 
 
 @pytest.mark.parametrize("verify", [pyjwt, pyjwt_with_one_key])
-def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(ada, verify):
-    jwks = {"keys": [signing_key().public_jwk]}
+def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(api, ada, verify):
+    jwks = api.get("/.well-known/jwks.json").json()
     access, refresh = map(str, tokens.issue_pair(ada))
     assert verify(access, jwks)["sub"] == str(ada.pk)
 
@@ -159,42 +150,15 @@ def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(ada, verify
         verify(refresh, jwks)
 
 
-def test_access_token_does_not_refresh(api, ada):
-    body = {"refresh_token": str(tokens.issue_pair(ada)[0])}
-
-    assert api.post("/auth/refresh", body).status_code == 401
-
-
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"iss": "somebody-else"},
-        {"exp": 1},
-        {"exp": "soon"},
-        {"exp": 2**70},
-        {"exp": 2_000_000_000.5},
-        {"iat": "0"},
-        {"iat": 2_000_000_000.5},
-        {"iat": -1},
-        {"sub": "not-a-uuid"},
-        {"sub": 7},
-        {"jti": 7},
-        {"aud": "consulting-management"},
-        {"aud": ""},
-        {"aud": []},
-        {"aud": None},
-        {"nbf": 1},
-        {"token_type": "refresh"},
-        {"token_version": "1"},
-        {"token_version": True},
-        {"token_version": 2**70},
-        {"token_version": -1},
-        {"auth_time": None},
-        {"auth_time": 1},
-        {"amr": "pwd"},
-        {"amr": ["pwd", 1]},
-    ],
-)
+    [{"iss": "somebody-else"}, {"exp": 1}, {"exp": "soon"}, {"exp": 2**70}, {"exp": 2e9 + 0.5},
+     {"iat": "0"}, {"iat": 2e9 + 0.5}, {"iat": -1}, {"sub": "not-a-uuid"}, {"sub": 7}, {"jti": 7},
+     {"aud": "consulting-management"}, {"aud": ""}, {"aud": []}, {"aud": None}, {"nbf": 1},
+     {"token_type": "refresh"}, {"token_version": "1"}, {"token_version": True},
+     {"token_version": 2**70}, {"token_version": -1}, {"auth_time": None}, {"auth_time": 1},
+     {"amr": "pwd"}, {"amr": ["pwd", 1]}],
+)  # fmt: skip
 def test_signed_but_odd_claims_are_refused(ada, changes):
     assert not is_accepted(sign(claims_of(ada, **changes)))
 

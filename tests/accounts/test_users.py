@@ -10,7 +10,6 @@ from accounts.models import Consultant, Role, User
 from tests.conftest import PASSWORD, bearer
 
 pytestmark = pytest.mark.django_db
-NOT_FOUND = {"error": "not found"}
 OF_COLLEAGUES = {"is_active": True, "last_sign_in_at": None}
 
 
@@ -33,14 +32,8 @@ def test_list_shows_the_company_by_name(as_ada, bob, eve, people):
     body = as_ada.get("/users").json()
 
     names = [f"{item['first_name']} {item['last_name']}" for item in body["items"]]
-    assert names == [
-        "Bob Boole",
-        "Alonzo Church",
-        "Grace Hopper",
-        "Ada Lovelace",
-        "Åsa Öberg",
-        "Alan Turing",
-    ]
+    assert names[:3] == ["Bob Boole", "Alonzo Church", "Grace Hopper"]
+    assert names[3:] == ["Ada Lovelace", "Åsa Öberg", "Alan Turing"]
     assert (body["page"], body["per_page"], body["total"]) == (1, 20, 6)
 
 
@@ -51,6 +44,7 @@ def test_items_are_user_responses_with_is_active(as_ada, ada):
     (item,) = as_ada.get("/users").json()["items"]
 
     assert item == as_ada.get("/auth/me").json() | OF_COLLEAGUES
+    assert item == as_ada.get(f"/users/{ada.pk}").json()
     assert (item["consultant_id"], item["is_manager"]) == (str(profile.pk), True)
 
 
@@ -86,20 +80,15 @@ def test_search_takes_signs_as_they_are(as_ada, people, text):
     assert emails(as_ada.get("/users", data={"search": text})) == []
 
 
-def test_is_active_filter(as_ada, ada, bob):
+@pytest.mark.parametrize("field", ["is_active", "second_factor"])
+def test_filters_of_yes_and_no(as_ada, ada, bob, field):
+    User.objects.filter(pk=ada.pk).update(has_second_factor=True)
     User.objects.filter(pk=bob.pk).update(is_active=False)
 
-    (inactive,) = as_ada.get("/users?is_active=false").json()["items"]
+    (inactive,) = as_ada.get(f"/users?{field}=false").json()["items"]
 
     assert (inactive["email"], inactive["is_active"]) == (bob.email, False)
-    assert emails(as_ada.get("/users?is_active=true")) == [ada.email]
-
-
-def test_second_factor_filter(as_ada, ada, bob):
-    User.objects.filter(pk=ada.pk).update(has_second_factor=True)
-
-    assert emails(as_ada.get("/users?second_factor=true")) == [ada.email]
-    assert emails(as_ada.get("/users?second_factor=false")) == [bob.email]
+    assert emails(as_ada.get(f"/users?{field}=true")) == [ada.email]
 
 
 def test_sorted_by_name_or_last_sign_in(api, as_ada, bob, people):
@@ -128,12 +117,6 @@ def test_any_page_costs_three_queries(as_ada, people, query):
     assert len(queries) == 3  # the caller, the count, the rows
 
 
-def test_user_is_shown(as_ada, as_bob, bob):
-    shown = as_bob.get("/auth/me").json() | OF_COLLEAGUES
-
-    assert as_ada.get(f"/users/{bob.pk}").json() == shown
-
-
 @pytest.mark.parametrize("method", ["get", "patch"])
 @pytest.mark.parametrize("path", ["/users", "/users/{bob}", "/users/{unknown}"])
 def test_members_are_refused(as_bob, bob, method, path):
@@ -143,28 +126,12 @@ def test_members_are_refused(as_bob, bob, method, path):
     assert (response.status_code, response.json()) == (403, expected)
 
 
-def test_strangers_are_refused(api, bob):
-    assert api.get("/users").status_code == 401
-    assert api.patch(f"/users/{bob.pk}", {"role": "admin"}).status_code == 401
-
-
-def test_strangers_and_others_look_the_same(as_ada, eve):
-    for method in ("get", "patch"):
-        others = as_ada.call(method, f"/users/{eve.pk}")
-        unknown = as_ada.call(method, f"/users/{uuid.uuid4()}")
-        assert (others.status_code, others.json()) == (404, NOT_FOUND)
-        assert (unknown.status_code, unknown.content) == (404, others.content)
-
-
-def test_promoted_member_gains_rights_at_once(as_ada, as_bob, bob):
+def test_member_gains_and_loses_rights_at_once(as_ada, as_bob, bob):
     response = as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
 
     assert (response.status_code, response.json()["role"]) == (200, "admin")
     assert as_bob.get("/users").status_code == 200
 
-
-def test_demoted_admin_loses_rights_at_once(as_ada, as_bob, bob):
-    as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     as_ada.patch(f"/users/{bob.pk}", {"role": "member"})
 
     assert as_bob.get("/users").status_code == 403

@@ -19,8 +19,7 @@ def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
     assert operator.post(f"{LIST}{record.pk}/change/", {"subject": "x"}).status_code == 403
     assert operator.get(f"{LIST}add/").status_code == 403
     assert operator.post(f"{LIST}{record.pk}/delete/").status_code == 403
-    action = {"action": "delete_selected", "_selected_action": [record.pk]}
-    operator.post(LIST, action)
+    operator.post(LIST, {"action": "delete_selected", "_selected_action": [record.pk]})
     assert Record.objects.filter(pk=record.pk).exists()
 
 
@@ -43,11 +42,8 @@ def test_export_is_csv_without_formulas(operator):
     trail.record(Kind.LOGIN_FAILED, subject="=cmd()@example.com")
     trail.record(Kind.LOGIN_FAILED, subject="a;=1+1")
     trail.record(Kind.LOGIN_FAILED, subject="b\t=1+1")
-    chosen = {
-        "action": "export",
-        "_selected_action": [record.pk for record in Record.objects.all()],
-    }
-    answer = operator.post(LIST, chosen)
+    chosen = [record.pk for record in Record.objects.all()]
+    answer = operator.post(LIST, {"action": "export", "_selected_action": chosen})
     lines = answer.content.decode("utf-8-sig").splitlines()
 
     assert answer.headers["Content-Type"] == "text/csv"

@@ -13,7 +13,15 @@ def invitation(ada):
     return Invitation.objects.invite(ada, "charles@example.com")
 
 
-def accept(api, invitation, **changes):
+def accept(api, invitation, headers=None, **changes):
     """Accept with the link as it stands in the database now."""
-    token = Invitation.objects.get(pk=invitation.pk).token
-    return api.post("/invitations/accept", PERSON | {"token": token} | changes)
+    body = PERSON | {"token": Invitation.objects.get(pk=invitation.pk).token} | changes
+    return api.post("/invitations/accept", body, headers=headers or {})
+
+
+def resend(api, invitation):
+    return api.post(f"/invitations/{invitation.pk}/resend")
+
+
+def revoke(api, invitation):
+    return api.delete(f"/invitations/{invitation.pk}")

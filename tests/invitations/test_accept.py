@@ -6,17 +6,12 @@ import pytest
 
 from accounts.models import Consultant, Role, User
 from invitations.models import Invitation
-from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS, mailed_token, race
-from tests.invitations.conftest import PERSON, accept
-from throttling.models import Lockout
+from tests.conftest import PASSWORD, mailed_token, race
+from tests.invitations.conftest import PERSON, accept, resend, revoke
+from tests.throttling.test_lockout import fail
 
 pytestmark = pytest.mark.django_db
 DEAD = {"error": "invalid or expired token"}
-
-
-def fail(email, times):
-    for _ in range(times):
-        Lockout.objects.record_failure(email)
 
 
 def test_signs_in_and_sets_the_cookie(api, ada, invitation):
@@ -54,19 +49,17 @@ def test_role_language_and_profile_come_from_the_invitation(api, ada):
 
 
 @pytest.mark.parametrize(
-    ("accept_language", "cookie", "language"),
-    [("fr", "", "sv"), ("*", "", "sv"), ("fr,en;q=0.5", "", "en"), ("de-AT,fr", "", "de"),
-     ("fr", "de", "de")],
+    ("asked", "accepted", "cookie", "language"),
+    [("", "fr", "", "sv"), ("", "*", "", "sv"), ("", "fr,en;q=0.5", "", "en"),
+     ("", "de-AT,de;q=0.9", "", "de"), ("", "fr", "de", "de"), ("en", "de", "", "en")],
 )  # fmt: skip
-def test_language_that_is_not_ours_leaves_the_invitations(
-    api, ada, accept_language, cookie, language
-):
+def test_language_is_the_pages_or_else_the_invitations(api, ada, asked, accepted, cookie, language):
     invitation = Invitation.objects.invite(ada, "c@example.com", language="sv")
-    new = {"token": invitation.token, "first_name": "C", "last_name": "B", "password": PASSWORD}
-    headers = {"accept-language": accept_language, "cookie": f"django_language={cookie}"}
-    answer = api.post("/invitations/accept", new, headers=headers)
+    headers = {"accept-language": accepted, "cookie": f"django_language={cookie}"}
+    answer = accept(api, invitation, headers, **({"language": asked} if asked else {}))
 
     assert answer.json()["user"]["settings"]["language"] == language
+    assert User.objects.get(email=invitation.email).language == language
 
 
 def test_profile_that_has_got_a_user_meanwhile_stays_theirs(api, ada, bob):
@@ -84,28 +77,6 @@ def test_invitation_of_the_operators_needs_no_inviter(api, invitation):
     Invitation.objects.update(invited_by=None)
 
     assert accept(api, invitation).status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("body", "headers", "language"),
-    [({}, {}, "en"), ({}, {"Accept-Language": "de-AT,de;q=0.9"}, "de"),
-     ({"language": "sv"}, {"Accept-Language": "de"}, "sv")],
-)  # fmt: skip
-def test_language_is_the_pages_not_the_inviters(api, invitation, body, headers, language):
-    new = {"token": invitation.token, "first_name": "C", "last_name": "B", "password": PASSWORD}
-
-    answer = api.post("/invitations/accept", new | body, headers=headers)
-
-    assert answer.json()["user"]["settings"]["language"] == language
-    assert User.objects.get(email=invitation.email).language == language
-
-
-def test_link_is_used_once(api, invitation):
-    assert accept(api, invitation).status_code == 200
-
-    again = accept(api, invitation)
-
-    assert (again.status_code, again.json()) == (400, DEAD)
 
 
 @pytest.mark.parametrize("fact", ["used_at", "revoked_at", "expires_at"])
@@ -139,21 +110,9 @@ def test_user_of_another_company_is_found_out_here(api, eve, ada):
     assert Invitation.objects.get().status == "pending"
 
 
-def test_locked_address_is_refused_and_keeps_its_link(api, invitation):
-    fail(invitation.email, 5)
-    response = accept(api, invitation)
-    assert response.status_code == 429
-    assert response.json() == TOO_MANY_ATTEMPTS
-    assert "x-ratelimit-limit" not in response
-
-    Lockout.objects.unlock(invitation.email)
-
-    assert accept(api, invitation).status_code == 200
-
-
 def test_lock_comes_before_the_conflict(api, ada, eve):
     invitation = Invitation.objects.invite(ada, eve.email)
-    fail(eve.email, 5)
+    fail(5, eve.email)
 
     assert accept(api, invitation).status_code == 429
 
@@ -173,3 +132,14 @@ def test_two_companies_that_race_for_one_person(api, ada, eve):
     answers = race(*calls)
 
     assert sorted(answer.status_code for answer in answers) == [200, 409]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("end", "ended"), [(resend, 200), (revoke, 204)])
+def test_race_with_its_end_has_one_winner(as_ada, invitation, api, end, ended):
+    body = PERSON | {"token": invitation.token}
+    accepting = partial(api.post, "/invitations/accept", body)
+
+    answers = race(accepting, partial(end, as_ada, invitation))
+
+    assert tuple(answer.status_code for answer in answers) in {(200, 409), (400, ended)}

@@ -10,9 +10,10 @@ from audit.models import Kind, Record
 from invitations.models import Invitation
 from mail.worker import Worker
 from tests.conftest import PASSWORD, bearer, mailed_token, race
+from tests.invitations.conftest import PERSON
 from tests.test_mails import visible
 
-NEW = {"first_name": "Mal", "last_name": "Lory", "password": PASSWORD}
+pytestmark = pytest.mark.django_db
 CHANGES = [{"is_active": False}, {"role": "member"}]
 
 
@@ -22,14 +23,13 @@ def mallory(ada, new_user):
     return new_user("mallory@example.com", first_name="Mal", role=Role.ADMIN, account=ada.account)
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("change", CHANGES)
 def test_open_invitations_of_an_admin_who_leaves_are_revoked(api, as_ada, mallory, change):
     Invitation.objects.invite(mallory, "private@example.net", Role.ADMIN)
     token = mailed_token()
 
     answer = as_ada.patch(f"/users/{mallory.pk}", change)
-    refused = api.post("/invitations/accept", {"token": token} | NEW)
+    refused = api.post("/invitations/accept", PERSON | {"token": token})
 
     assert answer.json()["revoked_invitations"] == ["private@example.net"]
     assert (refused.status_code, refused.json()) == (400, {"error": "invalid or expired token"})
@@ -37,7 +37,6 @@ def test_open_invitations_of_an_admin_who_leaves_are_revoked(api, as_ada, mallor
     assert Record.objects.get(kind=Kind.INVITATION_REVOKED).actor_email == "ada@example.com"
 
 
-@pytest.mark.django_db
 def test_other_admins_are_mailed_what_was_revoked(as_ada, ada, mallory, bob):
     Invitation.objects.invite(mallory, "private@example.net")
     Worker().work_round()
@@ -51,10 +50,9 @@ def test_other_admins_are_mailed_what_was_revoked(as_ada, ada, mallory, bob):
     assert "Ada Lovelace has deactivated your account" in told[mallory.email].body
 
 
-@pytest.mark.django_db
 def test_what_others_sent_and_what_is_accepted_stays(api, as_ada, ada, mallory):
     Invitation.objects.invite(mallory, "in@example.net")
-    api.post("/invitations/accept", {"token": mailed_token()} | NEW)
+    api.post("/invitations/accept", PERSON | {"token": mailed_token()})
     Invitation.objects.invite(ada, "other@example.net")
 
     answer = as_ada.patch(f"/users/{mallory.pk}", {"role": "member"})
@@ -64,31 +62,28 @@ def test_what_others_sent_and_what_is_accepted_stays(api, as_ada, ada, mallory):
     assert statuses == {"in@example.net": None, "other@example.net": None}
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("change", CHANGES)
 def test_acceptance_looks_at_whether_its_sender_may_still_invite(api, mallory, change):
     Invitation.objects.invite(mallory, "private@example.net", Role.ADMIN)
     token = mailed_token()
     User.objects.filter(pk=mallory.pk).update(**change)  # as before there was a rule
 
-    refused = api.post("/invitations/accept", {"token": token} | NEW)
+    refused = api.post("/invitations/accept", PERSON | {"token": token})
 
     assert refused.status_code == 400
     assert not User.objects.filter(email="private@example.net").exists()
     assert Invitation.objects.get().status == "pending"  # not used up
 
 
-@pytest.mark.django_db
 def test_who_is_superuser_no_longer_brings_nobody_in_among_the_operators(api):
     boss = User.objects.create_superuser("boss@example.com", PASSWORD)
     Invitation.objects.invite(boss, "private@example.net", Role.ADMIN)
     token = mailed_token()
     User.objects.filter(pk=boss.pk).update(is_superuser=False)
 
-    assert api.post("/invitations/accept", {"token": token} | NEW).status_code == 400
+    assert api.post("/invitations/accept", PERSON | {"token": token}).status_code == 400
 
 
-@pytest.mark.django_db
 def test_role_is_told_to_its_owner_alone_and_once(as_ada, bob):
     for _ in range(2):
         as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
@@ -99,7 +94,6 @@ def test_role_is_told_to_its_owner_alone_and_once(as_ada, bob):
     assert "Ada Lovelace has made you an admin" in message.body
 
 
-@pytest.mark.django_db
 def test_back_office_names_what_it_revoked(operator, ada, mallory):
     Invitation.objects.invite(mallory, "private@example.net")
     data = {"action": "deactivate", "_selected_action": [mallory.pk], "post": "yes"}
@@ -121,7 +115,7 @@ def test_deactivation_against_acceptance(api, ada, mallory):
         client = bearer(ada)
 
         accepted, changed = race(
-            lambda token=token: api.post("/invitations/accept", {"token": token} | NEW),
+            lambda token=token: api.post("/invitations/accept", PERSON | {"token": token}),
             lambda client=client: client.patch(f"/users/{mallory.pk}", {"is_active": False}),
         )
 

@@ -11,6 +11,7 @@ from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from mail.worker import Worker
 from tests.conftest import API, bearer, race
+from tests.invitations.conftest import resend
 
 pytestmark = pytest.mark.django_db
 START = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
@@ -20,10 +21,6 @@ NO_MORE = {"error": "no more invitations today"}
 
 def invite(api, email="charles@example.com"):
     return api.post("/invitations", {"email": email})
-
-
-def resend(api, invitation):
-    return api.post(f"/invitations/{invitation.pk}/resend")
 
 
 def test_address_gets_at_most_its_hourly_mails_from_a_company(as_ada, invitation):

@@ -18,23 +18,22 @@ def ask(user):
     OutgoingMail.objects.request_mail(PasswordChange, user.email, "en")
 
 
-def decide_next():
+def ask_until_decided(user):
+    """The mail is to be sent from here on, and is not sent yet."""
+    ask(user)
     OutgoingMail.objects.filter(state=State.REQUESTED).earliest("created_at").decide_on_request()
 
 
 def test_older_link_works_until_the_newer_mail_is_sent(api, bob):
     sent = new_token(bob)
-    ask(bob)
-    decide_next()
+    ask_until_decided(bob)
 
     assert redeem(api, sent).status_code == 200
 
 
 def test_of_two_waiting_mails_the_newer_is_sent(api, bob):
-    ask(bob)
-    decide_next()
-    ask(bob)
-    decide_next()
+    ask_until_decided(bob)
+    ask_until_decided(bob)
     Worker().work_round()
 
     assert sorted(OutgoingMail.objects.values_list("state", flat=True)) == ["dropped", "sent"]
@@ -43,11 +42,9 @@ def test_of_two_waiting_mails_the_newer_is_sent(api, bob):
 
 
 def test_mail_that_was_under_way_when_a_newer_was_asked_for_holds_a_link_that_works(api, bob):
-    ask(bob)
-    decide_next()
+    ask_until_decided(bob)
     under_way = PasswordChange.objects.get()
-    ask(bob)
-    decide_next()
+    ask_until_decided(bob)
 
     under_way.mail_was_sent(timezone.now())
 
@@ -55,8 +52,7 @@ def test_mail_that_was_under_way_when_a_newer_was_asked_for_holds_a_link_that_wo
 
 
 def test_link_that_was_ended_during_its_delivery_stays_dead(api, bob):
-    ask(bob)
-    decide_next()
+    ask_until_decided(bob)
     under_way = PasswordChange.objects.get()
     PasswordChange.end_all_of(bob.pk)
 
@@ -66,8 +62,7 @@ def test_link_that_was_ended_during_its_delivery_stays_dead(api, bob):
 
 
 def test_older_mail_that_is_tried_again_after_the_newer_is_dropped(bob):
-    ask(bob)
-    decide_next()
+    ask_until_decided(bob)
     OutgoingMail.objects.update(due_at=timezone.now() + datetime.timedelta(minutes=1))
     newer = new_token(bob)
     OutgoingMail.objects.update(due_at=timezone.now())

@@ -50,15 +50,9 @@ def test_taken_address_is_a_conflict_and_leaves_no_company(api, signup_link, ada
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [
-        ("password", "seven77"),
-        ("password", "x" * 257),
-        ("first_name", "  "),
-        ("account_name", 7),
-        ("last_name", "a\x00b"),
-        ("token", None),
-    ],
-)
+    [("password", "seven77"), ("password", "x" * 257), ("first_name", "  "), ("account_name", 7),
+     ("last_name", "a\x00b"), ("token", None)],
+)  # fmt: skip
 def test_bad_field_is_named_and_uses_nothing_up(api, signup_link, field, value):
     answer = api.post("/auth/complete-signup", PERSON | {"token": signup_link.token, field: value})
 

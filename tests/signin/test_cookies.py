@@ -10,12 +10,8 @@ from tests.conftest import API, bearer
 pytestmark = pytest.mark.django_db
 
 FOREIGN = ["https://evil.example.net", "null", "", "http://testserver.evil.example.net"]
-OURS = [
-    "http://testserver",
-    "https://api.example.com",
-    "https://app.example.com",
-    "https://partner.example.com:8443",
-]
+OURS = ["http://testserver", "https://api.example.com", "https://app.example.com"]
+OURS += ["https://partner.example.com:8443"]
 
 
 @pytest.fixture(autouse=True)
@@ -116,12 +112,9 @@ def test_unknown_host_does_not_make_an_origin_trusted(rf, settings):
 
 @pytest.mark.parametrize(
     ("url", "origin"),
-    [
-        ("http://127.0.0.1:80", "http://127.0.0.1"),
-        ("https://[::1]:8443/x", "https://[::1]:8443"),
-        ("http://a.test:443", "http://a.test:443"),
-    ],
-)
+    [("http://127.0.0.1:80", "http://127.0.0.1"), ("https://[::1]:8443/x", "https://[::1]:8443"),
+     ("http://a.test:443", "http://a.test:443")],
+)  # fmt: skip
 def test_origin_is_written_as_browsers_do(url, origin):
     assert origin_of(url) == origin
 

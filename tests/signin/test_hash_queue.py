@@ -29,9 +29,8 @@ def test_known_and_unknown_addresses_are_told_the_same(no_turn, ada):
         for email in ("ada@example.com", "nobody@example.com")
     ]
 
-    assert {(answer.status_code, answer.content) for answer in answers} == {
-        (503, b'{"error":"service unavailable"}')
-    }
+    told = {(answer.status_code, answer.content) for answer in answers}
+    assert told == {(503, b'{"error":"service unavailable"}')}
     assert [answer["Retry-After"] for answer in answers] == ["2", "2"]
     assert len({tuple(sorted(answer.headers)) for answer in answers}) == 1
 

@@ -16,7 +16,8 @@ from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
 from tests.assistants.conftest import Person, request_of
-from tests.conftest import API, PASSWORD
+from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
+from tests.throttling.test_lockout import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -36,8 +37,8 @@ def redeemed(path, link, **more):
 
 def consent():
     redirect = "http://127.0.0.1:3030/callback"
-    person = Person(request_of(Assistant.objects.create(name="x", redirect_uris=[redirect])))
-    return lambda: person.sign_in("ada@example.com")
+    request = request_of(Assistant.objects.create(name="x", redirect_uris=[redirect]))
+    return lambda: Person(request).sign_in("ada@example.com")
 
 
 # Each way to have a password hashed, made for the owner of an address.
@@ -122,13 +123,18 @@ def test_no_way_hashes_for_whoever_has_spent_the_limit(way, hashes, settings):
     assert hashes == []
 
 
-def test_no_way_hashes_for_a_locked_address(way, hashes):
-    for _ in range(5):
-        Lockout.objects.record_failure(way[0])
+def test_no_way_hashes_for_a_locked_address_or_uses_a_link_up(way, hashes):
+    email, call = way
+    fail(5, email)
+    refused = call()
 
-    assert way[1]().status_code == 429
-    assert hashes == ["turn"]
+    assert (refused.status_code, hashes) == (429, ["turn"])
+    is_page = refused["Content-Type"].startswith("text/html")
+    assert is_page or refused.json() == TOO_MANY_ATTEMPTS
+    assert "x-ratelimit-limit" not in refused
     assert Lockout.objects.get().refusals == 1
+    Lockout.objects.unlock(email)
+    assert call().status_code in {200, 302}
 
 
 def test_djangos_own_authenticate_lets_nobody_in(ada, hashes):

@@ -6,7 +6,6 @@ from datetime import timedelta
 import jwt
 import pytest
 import time_machine
-from django.test import override_settings
 from django.utils import timezone
 
 from accounts import tokens
@@ -52,9 +51,12 @@ def test_cookie_needs_no_body(api, token, body):
     assert api.post("/auth/refresh", body).status_code == 200
 
 
-@pytest.mark.parametrize("wrong", ["", "nonsense", "a.b.c", "é"])
-def test_wrong_token_is_401(api, db, wrong):
-    assert refresh(api, wrong) == REFUSED
+@pytest.mark.parametrize("body", [{}, *({"refresh_token": it} for it in ("", "x", "a.b.c", "é"))])
+def test_wrong_token_and_none_are_401(api, db, body):
+    answer = api.post("/auth/refresh", body)
+
+    assert (answer.status_code, answer.json()) == REFUSED
+    assert answer["WWW-Authenticate"] == "Bearer"
 
 
 def sign(user, prefix, **changes):
@@ -78,27 +80,15 @@ AUDIENCE = "consulting-management/auth/refresh"
 
 @pytest.mark.parametrize(
     ("prefix", "claims"),
-    [
-        ("refresh-", {}),
-        ("refresh-", {"aud": "somebody"}),
-        ("refresh-", {"aud": [AUDIENCE]}),
-        ("refresh-", {"aud": AUDIENCE, "token_type": "access"}),
-        ("refresh-refresh-", {"aud": AUDIENCE}),
-        ("", {"aud": AUDIENCE}),
-        ("", {"token_type": "access"}),
-    ],
-)
+    [("refresh-", {}), ("refresh-", {"aud": "somebody"}), ("refresh-", {"aud": [AUDIENCE]}),
+     ("refresh-", {"aud": AUDIENCE, "token_type": "access"}),
+     ("refresh-refresh-", {"aud": AUDIENCE}), ("", {"aud": AUDIENCE}),
+     ("", {"token_type": "access"})],
+)  # fmt: skip
 def test_kid_and_audience_of_no_refresh_token_are_refused(api, ada, prefix, claims):
     assert refresh(api, sign(ada, "refresh-", aud=AUDIENCE))[0] == 200
 
     assert refresh(api, sign(ada, prefix, **claims)) == REFUSED
-
-
-def test_no_token_at_all_is_401(api, db):
-    answer = api.post("/auth/refresh", {})
-
-    assert (answer.status_code, answer.json()) == REFUSED
-    assert answer["WWW-Authenticate"] == "Bearer"
 
 
 def test_refused_cookie_is_cleared_with_its_own_attributes(api, db):
@@ -121,19 +111,12 @@ def test_sign_in_cannot_be_prolonged_past_its_greatest_age(api, ada):
     assert tokens.RefreshToken(body["refresh_token"])["exp"] == begun + 60 + 2592000
 
 
-@override_settings(SESSION_MAX_SECONDS=100)
-def test_lowered_greatest_age_applies_to_tokens_that_are_out(api, ada):
-    with override_settings(SESSION_MAX_SECONDS=2592000):
-        old = str(tokens.issue_pair(ada, int(time.time()) - 101)[1])
-
-    assert refresh(api, old) == REFUSED
-
-
 @pytest.mark.parametrize(("age", "status"), [(99, 200), (100, 401)])
-def test_greatest_age_is_exact(api, ada, settings, time_machine, age, status):
+def test_lowered_greatest_age_is_exact_for_tokens_that_are_out(
+    api, ada, settings, time_machine, age, status
+):
     time_machine.move_to(timezone.now().replace(microsecond=0), tick=False)
-    with override_settings(SESSION_MAX_SECONDS=2592000):
-        token = str(tokens.issue_pair(ada, int(time.time()) - age)[1])
+    token = str(tokens.issue_pair(ada, int(time.time()) - age)[1])
     settings.SESSION_MAX_SECONDS = 100
 
     assert refresh(api, token)[0] == status

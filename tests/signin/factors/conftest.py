@@ -1,5 +1,7 @@
 """People with second factors."""
 
+import base64
+
 import pytest
 from django.utils import timezone
 
@@ -34,11 +36,23 @@ def with_app(user):
     return RecoveryCode.objects.renew_codes(factors)
 
 
+def begin_app(api, proof=PROOF):
+    """An app's secret, and the body of the call that confirms it."""
+    begun = api.post("/auth/factors/totp", proof).json()
+    secret = base64.b32decode(begun["secret"])
+    return secret, {"id": begun["id"], "code": code(0, secret)}
+
+
+def begin_passkey(api, proof=PROOF, key=None):
+    """The body of the call that adds a passkey."""
+    options = api.post("/auth/factors/passkeys/options", proof).json()
+    return {"credential": (key or Authenticator()).register(options)}
+
+
 def with_passkey(user):
     """Give somebody a passkey. Sessions that the test has begun go on."""
     api, key = bearer(user), Authenticator()
-    options = api.post("/auth/factors/passkeys/options", PROOF).json()
-    answer = api.post("/auth/factors/passkeys", {"credential": key.register(options)})
+    answer = api.post("/auth/factors/passkeys", begin_passkey(api, key=key))
     assert answer.status_code == 201, answer.content
     User.objects.filter(pk=user.pk).update(token_version=user.token_version)
     return key

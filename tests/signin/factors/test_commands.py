@@ -6,8 +6,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from audit.models import Kind, Record
+from metrics import series
 from tests.conftest import mailed
-from tests.signin.factors.conftest import log_in, with_app
+from tests.signin.factors.conftest import code, log_in, with_app, wrong_code
 
 pytestmark = pytest.mark.django_db
 
@@ -42,9 +43,6 @@ def test_unknown_address_is_an_error(db):
 
 
 def test_sign_ins_and_wrong_codes_are_counted_by_method(ada, api):
-    from metrics import series
-    from tests.signin.factors.conftest import code, wrong_code
-
     def value(counter, method):
         return float(counter.labels(method)._value.get())
 

@@ -1,7 +1,5 @@
 """Companies that require a second factor, and how those without one come to it."""
 
-import base64
-
 import pytest
 import time_machine
 from django.core.exceptions import PermissionDenied
@@ -16,8 +14,15 @@ from passwords.models import PasswordChange
 from signin import login
 from signin.factors.models import Factors
 from tests.conftest import API, PASSWORD, bearer, mailed
-from tests.signin.factors.authenticator import Authenticator
-from tests.signin.factors.conftest import PROOF, code, log_in, with_app, wrong_code
+from tests.signin.factors.conftest import (
+    PROOF,
+    begin_app,
+    begin_passkey,
+    code,
+    log_in,
+    with_app,
+    wrong_code,
+)
 from tests.signin.factors.test_login import amr_of
 from tests.throttling.test_lockout import fail
 
@@ -37,21 +42,13 @@ def enrolment(api, user):
     """A client that carries the enrolment which a log-in answers with."""
     status, body = log_in(api, user)
     assert (status, body["error"]) == (401, "second factor must be set up")
+    assert body.keys() == {"error", "enrolment"}
+    assert "service_refresh" not in api.cookies
     return API(authorization=f"Bearer {body['enrolment']}")
 
 
 def add_app(enrolled):
-    begun = enrolled.post("/auth/factors/totp", {}).json()
-    secret = base64.b32decode(begun["secret"])
-    body = {"id": begun["id"], "code": code(0, secret)}
-    return enrolled.post("/auth/factors/totp/confirm", body)
-
-
-def test_password_alone_gets_an_enrolment(api, bob, required):
-    status, body = log_in(api, bob)
-
-    assert (status, set(body)) == (401, {"error", "enrolment"})
-    assert "service_refresh" not in api.cookies
+    return enrolled.post("/auth/factors/totp/confirm", begin_app(enrolled, {})[1])
 
 
 def test_last_call_of_the_set_up_signs_in(api, bob, required):
@@ -89,12 +86,10 @@ def test_enrolment_opens_nothing_else(api, bob, required):
 
 def test_enrolment_ends_with_the_first_factor(api, bob, required):
     enrolled = enrolment(api, bob)
-    begun = enrolled.post("/auth/factors/passkeys/options", {}).json()
+    begun = begin_passkey(enrolled, {})
     assert add_app(enrolled).status_code == 200
 
-    second = enrolled.post(
-        "/auth/factors/passkeys", {"credential": Authenticator().register(begun)}
-    )
+    second = enrolled.post("/auth/factors/passkeys", begun)
 
     assert (second.status_code, second.json()) == (401, NOT_SIGNED_IN)
     assert enrolled.post("/auth/factors/totp", {}).status_code == 401
@@ -215,10 +210,8 @@ def require(api, wanted="required"):
 def test_admin_needs_a_factor_to_require_one(as_ada):
     answer = require(as_ada)
 
-    assert (answer.status_code, answer.json()["error"]) == (
-        409,
-        "set up a second factor yourself first",
-    )
+    told = answer.status_code, answer.json()["error"]
+    assert told == (409, "set up a second factor yourself first")
     assert as_ada.get("/account").json()["second_factor"] == "optional"
 
 
@@ -228,18 +221,16 @@ def test_requiring_it_ends_the_sessions_and_grants_of_those_without(
     with_app(ada)
     client = Client.objects.create(name="A", redirect_uris=["http://127.0.0.1/"])
     made = {"client": client, "redirect_uri": "http://127.0.0.1/", "code_challenge": ""}
-    grants = [
+    for user in (ada, bob):
         Grant.objects.create(user=user, token_version=user.token_version, **made)
-        for user in (ada, bob)
-    ]
 
     answer = require(as_ada)
 
     assert (answer.status_code, answer.json()["second_factor"]) == (200, "required")
     statuses = [one.get("/auth/me").status_code for one in (as_ada, as_bob, as_eve)]
     assert statuses == [200, 401, 200]
-    live = [Grant.objects.get(pk=one.pk).is_live() for one in grants]
-    assert live == [True, False]
+    live = {grant.user: grant.is_live() for grant in Grant.objects.all()}
+    assert live == {ada: True, bob: False}
     assert Record.objects.get(kind=Kind.COMPANY_CHANGED).detail == {"second_factor": "required"}
     assert log_in(api, bob)[1]["error"] == "second factor must be set up"
 
@@ -257,10 +248,8 @@ def test_last_factor_stays_where_one_is_required(as_ada, ada, required):
 
     answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": code()})
 
-    assert (answer.status_code, answer.json()) == (
-        409,
-        {"error": "your company requires a second factor"},
-    )
+    told = answer.status_code, answer.json()["error"]
+    assert told == (409, "your company requires a second factor")
     assert as_ada.get("/auth/factors").json()["required"] is True
 
 
