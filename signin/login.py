@@ -223,9 +223,10 @@ class ProofView(ProtectedView):
 
     def reauthenticate_caller(self, serializer: type[ProofSerializer] = ProofSerializer) -> Data:
         """Check the caller's password and factor as for a sign-in, lockout included; returns the
-        body. Raises WrongPassword, SecondFactorRequired, WrongCode or TooManyAttempts."""
+        rest of the body. Raises WrongPassword, SecondFactorRequired, WrongCode or
+        TooManyAttempts."""
         data = validated_body(serializer, self.request)
-        shown = {name: data[name] for name in ("password", "code", "passkey") if name in data}
+        shown = {name: data.pop(name) for name in ("password", "code", "passkey") if name in data}
         try:
             check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
         except WrongCredentials:

@@ -117,14 +117,13 @@ class ConnectionView(AdminView, ProofView):
         responses={200: ConnectionSerializer, 403: PROOF_NEEDED},
     )
     def put(self, request: SignedInRequest) -> Response:
-        data = self.reauthenticate_caller(ProviderSerializer)
+        given = self.reauthenticate_caller(ProviderSerializer)
         request.user.require_can_manage(request.user.account)
         try:
-            found = openid.discover(data["issuer"])
+            found = openid.discover(given["issuer"])
         except ProviderFailed as error:
             problem = PROBLEMS.get(error.reason.partition(": ")[2], UNREACHABLE)
             raise serializers.ValidationError({"issuer": [problem]}) from None
-        given = {name: data[name] for name in ("issuer", "client_id", "client_secret")}
         with transaction.atomic():  # else a call that removes it could come between
             connection = Connection.objects.configure(request.user, **given)
             Provider.objects.keep(connection, found)
@@ -145,10 +144,9 @@ class ConnectionView(AdminView, ProofView):
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
-        data = self.reauthenticate_caller(SwitchesSerializer)
-        names = {"active", "required", "creates_users"} & data.keys()
+        wanted = self.reauthenticate_caller(SwitchesSerializer)
         connection = Connection.objects.get(account=request.user.account_id)
-        connection.change_switches(request.user, **{name: data[name] for name in names})
+        connection.change_switches(request.user, **wanted)
         return Response(ConnectionSerializer(connection).data)
 
     @extend_schema(

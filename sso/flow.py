@@ -20,7 +20,7 @@ from accounts.models import Connection, Identity, User
 from base.secret_key import fernet_for
 from signin.factors.models import UsedChallenge
 from sso import openid
-from sso.errors import InvalidCode, Refusal, Word
+from sso.errors import Refusal, Word
 from sso.models import Provider
 from sso.openid import Person
 
@@ -98,14 +98,14 @@ class Code(Sealed):
     token_version: int
 
     def redeem(self, verifier: str) -> User:
-        """The user, with the code used up, in the caller's transaction. Raises InvalidCode, also if
+        """The user, with the code used up, in the caller's transaction. Raises Refusal, also if
         the user's sessions were ended since, or the connection was switched off."""
         mine = Identity.objects.filter(connection=UUID(self.connection), connection__active=True)
         users = User.objects.with_profile().filter(pk=self.user, identities__in=mine)
         user = users.filter(is_active=True, token_version=self.token_version).first()
         is_theirs = constant_time_compare(openid.challenge_of(verifier), self.challenge)
         if user is None or user.is_protected or not is_theirs:
-            raise InvalidCode
+            raise Refusal(Word.EXPIRED)
         self.use()
         return user
 

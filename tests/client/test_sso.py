@@ -3,9 +3,7 @@ on the pages, and used by a front-end on an origin of its own."""
 
 import contextlib
 import re
-import socketserver
 import subprocess
-import threading
 import uuid
 
 import pytest
@@ -19,7 +17,7 @@ from tests.client.test_frontend import built_at
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
 from tests.servers import free_port, wait_for_port
-from tests.sso.test_domains import Answers
+from tests.sso.test_domains import NameServer
 
 pytestmark = pytest.mark.client
 
@@ -33,16 +31,14 @@ class Company(Site):
         super().__init__(service, browser)
         self.folder, self.provider_port = folder, free_port()
         self.issuer = f"https://localhost:{self.provider_port}"
-        self.names = socketserver.ThreadingUDPServer(("127.0.0.1", 0), Answers)
-        self.names.records = {}
-        threading.Thread(target=self.names.serve_forever, daemon=True).start()
+        self.names = NameServer()
         certificate, _ = self_signed(folder, x509.DNSName("localhost"))
         service.environment |= {
             "SERVICE_URL": self.url,
             "RATE_LIMIT_CREDENTIAL": "10000",
             "SSL_CERT_FILE": str(certificate),
             "SSO_PRIVATE_ISSUERS": self.issuer,
-            "DNS_SERVERS": f"127.0.0.1:{self.names.server_address[1]}",
+            "DNS_SERVERS": self.names.address,
         }
 
     def ask(self, statement, *values):
@@ -69,7 +65,6 @@ class Company(Site):
             provider.terminate()
         for context in self.contexts:
             context.close()
-        self.names.shutdown()
         self.names.server_close()
         assert self.complaints == []
 

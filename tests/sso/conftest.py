@@ -101,6 +101,17 @@ def browser(provider, connection):
     return Browser(provider)
 
 
+@pytest.fixture
+def meanwhile(monkeypatch):
+    """Does something while the provider is being asked."""
+    check = openid.check_token
+
+    def arrange(act):
+        monkeypatch.setattr(openid, "check_token", lambda *args: [act(), check(*args)][1])
+
+    return arrange
+
+
 def url_of_test(user):
     """Where an admin's test of the connection begins."""
     body = {"challenge": challenge_of("a verifier")}

@@ -28,16 +28,24 @@ class Answers(socketserver.BaseRequestHandler):
         wire.sendto(answer.to_wire(), self.client_address)
 
 
+class NameServer(socketserver.ThreadingUDPServer):
+    """A DNS server on loopback; `records` are texts by name."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.records, self.address = {}, f"127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def server_close(self):
+        self.shutdown()
+        super().server_close()
+
+
 @pytest.fixture
 def name_server(settings):
-    """A DNS server on loopback; `records` are texts by name."""
-    server = socketserver.ThreadingUDPServer(("127.0.0.1", 0), Answers)
-    server.records = {}
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    settings.DNS_SERVERS = [f"127.0.0.1:{server.server_address[1]}"]
-    yield server
-    server.shutdown()
-    server.server_close()
+    with NameServer() as server:
+        settings.DNS_SERVERS = [server.address]
+        yield server
 
 
 def add(admin, name=NAME):
@@ -73,7 +81,6 @@ def test_domain_is_proved_by_its_record(ada, as_ada, name_server):
 
 def test_name_server_that_is_away_proves_nothing(ada, settings, name_server):
     domain = add(ada).json()
-    name_server.shutdown()
     name_server.server_close()
 
     assert prove(ada, domain) == (400, "TXT record not found")
@@ -81,9 +88,6 @@ def test_name_server_that_is_away_proves_nothing(ada, settings, name_server):
 
 def test_one_company_proves_a_domain(ada, eve, name_server):
     domains = [(user, add(user).json()) for user in (ada, eve)]
-    for _, domain in domains:
-        publish(name_server, domain)
-        name_server.records = dict(name_server.records)
     publish(name_server, domains[0][1], f'"{domains[1][1]["record_value"]}"')
 
     assert [prove(*one) for one in domains] == [
