@@ -150,6 +150,19 @@ def on_user(way, do):
     ]
 
 
+def on_invitations(way, do):
+    return {
+        (Invitation, name): Act(
+            f"{way}: {name} invitation",
+            do(name),
+            INVITE | keys(("view", Invitation)),
+            targets=CUSTOMERS,
+            or_keys=keys(("change", Invitation)),
+        )
+        for name in ("resend", "revoke")
+    }
+
+
 ACTIONS = {
     (Lockout, "clear"): Act(
         "lockout: clear", take_action(Lockout, "clear"), keys(("change", Lockout)), SUPERUSER
@@ -185,20 +198,7 @@ ACTIONS = {
     (NetworkLimit, "delete_selected"): Act(
         "limit: delete chosen", take_action(NetworkLimit, "delete_selected"), who=SUPERUSER
     ),
-    (Invitation, "resend"): Act(
-        "invitation: resend",
-        take_action(Invitation, "resend"),
-        INVITE | keys(("view", Invitation)),
-        targets=CUSTOMERS,
-        or_keys=keys(("change", Invitation)),
-    ),
-    (Invitation, "revoke"): Act(
-        "invitation: revoke",
-        take_action(Invitation, "revoke"),
-        INVITE | keys(("view", Invitation)),
-        targets=CUSTOMERS,
-        or_keys=keys(("change", Invitation)),
-    ),
+    **on_invitations("list", lambda name: take_action(Invitation, name)),
 }
 ACTIONS |= {
     (User, act.name.removeprefix("list: ")): act
@@ -297,16 +297,7 @@ BUTTONS = {
         never={"operators"},
     ),
 }
-BUTTONS |= {
-    (Invitation, name): Act(
-        f"button: {name} invitation",
-        press(name, Invitation),
-        INVITE | keys(("view", Invitation)),
-        targets=CUSTOMERS,
-        or_keys=keys(("change", Invitation)),
-    )
-    for name in ("resend", "revoke")
-}
+BUTTONS |= on_invitations("button", lambda name: press(name, Invitation))
 BUTTONS |= {(User, act.name.removeprefix("button: ")): act for act in on_user("button", press)}
 BACK_OFFICE = [*ACTIONS.values(), *BUTTONS.values()]
 BACK_OFFICE += [act for acts in ADMIN_PAGES.values() for act in acts]
