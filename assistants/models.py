@@ -1,7 +1,5 @@
 """Client: an app that asks to act for users. Grant: a user's consent to one of them."""
 
-import base64
-import hashlib
 import re
 import time
 import uuid
@@ -22,6 +20,7 @@ from audit import trail
 from audit.models import Kind
 from base import origin
 from base.batches import delete_in_batches
+from sso.openid import challenge_of
 
 CODE_LIFE = timedelta(seconds=60)
 GRACE = timedelta(seconds=30)  # for the preceding refresh token: parallel calls, lost answers
@@ -249,8 +248,7 @@ class Grant(models.Model):
     def redeem(self, verifier: str) -> None:
         """Use the code up. Raises InvalidGrant: for a wrong PKCE verifier, which leaves the code
         valid, and for a second use, which ends the grant (RFC 9700 §2.1.1)."""
-        digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
-        answers = constant_time_compare(digest.rstrip(b"="), self.code_challenge)
+        answers = constant_time_compare(challenge_of(verifier), self.code_challenge)
         if not (answers and VERIFIER.fullmatch(verifier)):
             raise InvalidGrant
         now = timezone.now()
