@@ -8,31 +8,28 @@ class OAuthError(APIException):
     repeats what was sent, since RFC 6749 allows few characters in it."""
 
     status_code = 400
+    error = description = ""
 
-    def __init__(self, error: str, description: str) -> None:
-        super().__init__(error)
-        self.extra = {"error_description": description}
+    def __init__(self, error: str = "", description: str = "") -> None:
+        super().__init__(error or self.error)
+        self.extra = {"error_description": description or self.description}
 
 
 class InvalidClient(OAuthError):
-    def __init__(self, description: str = "This client_id is not registered here.") -> None:
-        super().__init__("invalid_client", description)
+    error, description = "invalid_client", "This client_id is not registered here."
 
 
 class UnusableMetadata(InvalidClient):
     """A client's metadata document cannot be fetched or is invalid."""
 
-    def __init__(self) -> None:
-        super().__init__("The metadata document of this client_id is missing or invalid.")
+    description = "The metadata document of this client_id is missing or invalid."
 
 
 class InvalidGrant(OAuthError):
     """A code or refresh token is unknown, expired, used, or another client's."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "invalid_grant", "The token is invalid, expired, used, or not this client's."
-        )
+    error = "invalid_grant"
+    description = "The token is invalid, expired, used, or not this client's."
 
 
 class TooManyTokenRequests(OAuthError):
@@ -40,9 +37,7 @@ class TooManyTokenRequests(OAuthError):
     access again instead of waiting."""
 
     status_code = 429
-
-    def __init__(self) -> None:
-        super().__init__("temporarily_unavailable", "Too many requests: see Retry-After.")
+    error, description = "temporarily_unavailable", "Too many requests: see Retry-After."
 
 
 class OriginNotAllowed(APIException):

@@ -211,12 +211,8 @@ def initialize(message: Message) -> JSON:
     }
 
 
-def ping(message: Message) -> JSON:
-    return {}
-
-
 BUILT_IN: dict[str, Handler] = {
     "server/discover": discover,
     "initialize": initialize,
-    "ping": ping,
+    "ping": lambda message: {},
 }
