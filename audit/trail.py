@@ -51,12 +51,15 @@ def record(
     `detail` must be JSON-serialisable and never contains a password, token or link. What a client
     says about itself goes into `claims` only.
     """
-    about = as_subject(subject or actor)
+    about = subject or actor or ""
+    if isinstance(about, str):
+        about = Subject(None, about)
+    elif not isinstance(about, Subject):
+        account_id = account_id or about.account_id
+        about = Subject(about.pk, about.email)
     origin = origin or current.get()
     origin = replace(origin, claims={**origin.claims, **detail.pop("claims", {})}).for_storage()
     claims = {"claims": origin.claims} if origin.claims else {}
-    if account_id is None and not isinstance(subject, str | Subject):
-        account_id = subject.account_id if subject else None
     text = printable_text(about.name, LONGEST_TEXT)
     Record.objects.create(
         kind=kind,
@@ -73,14 +76,6 @@ def record(
     )
     user = str(actor.pk) if actor else ""
     transaction.on_commit(partial(log_event, kind, user, text, origin))
-
-
-def as_subject(subject: Person | Subject | str | None) -> Subject:
-    if isinstance(subject, Subject):
-        return subject
-    if isinstance(subject, str) or subject is None:
-        return Subject(None, subject or "")
-    return Subject(subject.pk, subject.email)
 
 
 def log_event(kind: Kind, user: str, subject: str, origin: Origin) -> None:

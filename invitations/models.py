@@ -112,7 +112,7 @@ class InvitationQuerySet(LinkQuerySet):
         if actor is not None:
             actor.require_can_manage(account)
         sender = invitation.invited_by_id  # may have just lost the right, or been erased
-        if sender and not User.objects.filter(pk=sender).may_invite().exists():
+        if sender and not User.objects.filter(pk=sender).may_invite_to(account).exists():
             raise PermissionDenied
         if consultant_id and not free_consultants(account_id, consultant_id).exists():
             raise UnknownConsultant
@@ -281,8 +281,8 @@ class Invitation(EmailedLink):
         """
         account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()
-        sender = self.invited_by
-        if sender and not (sender.may_invite and sender.can_manage(account)):
+        sender = self.invited_by_id
+        if sender and not User.objects.filter(pk=sender).may_invite_to(account).exists():
             raise InvalidLink
         user: User = User.objects.register_user(
             account=account, email=self.email, role=self.role, **fields

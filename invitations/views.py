@@ -135,14 +135,13 @@ class InvitationView(AdminView):
 
 
 class ResendView(InvitationView):
-    """POST /invitations/{id}/resend: mail a new link."""
+    """Mails a new link with a new expiry. The old link stops working."""
 
     http_method_names = ["post"]
 
     @extend_schema(
         operation_id="resendInvitation",
         summary="Send an invitation again",
-        description="Mails a new link with a new expiry. The old link stops working.",
         request=None,
         responses={
             200: InvitationSerializer,
@@ -156,12 +155,11 @@ class ResendView(InvitationView):
 
 
 class AcceptView(CredentialView):
-    """POST /invitations/accept: create the user, and sign in."""
+    """Creates the user, uses up the token, and signs the user in."""
 
     @extend_schema(
         operation_id="acceptInvitation",
         summary="Accept an invitation",
-        description="Creates the user, uses up the token, and signs the user in.",
         request=AcceptSerializer,
         responses={
             200: AuthResponse,
@@ -172,9 +170,9 @@ class AcceptView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
+        language = language_of_browser(request)
         data = validated_body(AcceptSerializer, request)
         names = {name: data[name] for name in ("first_name", "last_name")}
-        language = data.get("language") or language_of_browser(request)
         with hash_slot():
             link: Invitation = Invitation.objects.find_by_token(data["token"])
             person = User(email=link.email, account_id=link.account_id, **names)
@@ -182,7 +180,8 @@ class AcceptView(CredentialView):
                 raise SignInAtProvider(link.account.name)
             password = hash_new_password(person, data["password"])
             with transaction.atomic():
-                user = link.accept(password=password, language=language or link.language, **names)
+                language = data.get("language") or language or link.language
+                user = link.accept(password=password, language=language, **names)
                 Lockout.objects.clear(link.email)
         return link_response(request, user)
 
