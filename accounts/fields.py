@@ -1,4 +1,4 @@
-"""Serializer fields: strict JSON strings, addresses, passwords, names and flags."""
+"""Serializer fields: strict JSON strings, addresses, passwords, names, objects and flags."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -105,6 +105,18 @@ class OneOfField(TextField):
         if word not in self.words:
             self.fail("choice", choices=", ".join(self.words))
         return word
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class ObjectField(serializers.Field[Any, Any, Any, Any]):
+    """A JSON object; what is in it is checked elsewhere, as by python-fido2."""
+
+    default_error_messages = {"object": "Must be an object."}
+
+    def to_internal_value(self, data: object) -> dict[str, object]:
+        if not isinstance(data, dict):
+            self.fail("object")
+        return data
 
 
 @extend_schema_field({"type": "boolean"})

@@ -11,6 +11,7 @@ from accounts.fields import (
     EmailField,
     NameField,
     NewPasswordField,
+    ObjectField,
     OneOfField,
     TextField,
 )
@@ -47,18 +48,6 @@ class IdField(TextField):
             self.fail("id")
 
 
-@extend_schema_field({"type": "object", "additionalProperties": True})
-class InviteItemField(serializers.Field[Any, Any, Any, Any]):
-    """The body of one of several invitations, which is validated on its own."""
-
-    default_error_messages = {"object": "Must be an object."}
-
-    def to_internal_value(self, data: object) -> dict[str, object]:
-        if not isinstance(data, dict):
-            self.fail("object")
-        return data
-
-
 @example({"email": "bob@example.com", "role": "member"})
 class InviteSerializer(serializers.Serializer):
     email = EmailField(new_email)
@@ -73,9 +62,7 @@ class InviteSerializer(serializers.Serializer):
 class InviteSeveralSerializer(serializers.Serializer):
     """Each item is handled and counted like a request of its own."""
 
-    invitations = serializers.ListField(
-        child=InviteItemField(), min_length=1, max_length=MOST_AT_ONCE
-    )
+    invitations = serializers.ListField(child=ObjectField(), min_length=1, max_length=MOST_AT_ONCE)
 
 
 class InvitationFilterSerializer(serializers.Serializer):

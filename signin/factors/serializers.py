@@ -1,9 +1,8 @@
 """Requests and responses of the calls about second factors."""
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from accounts.fields import NameField, PasswordField, TextField
+from accounts.fields import NameField, ObjectField, PasswordField, TextField
 from base.openapi import example
 
 A_FACTOR = {
@@ -15,18 +14,6 @@ A_FACTOR = {
 }
 
 
-@extend_schema_field({"type": "object", "additionalProperties": True})
-class CredentialField(serializers.JSONField):
-    """The `toJSON()` of a result of `navigator.credentials`; python-fido2 parses it."""
-
-    default_error_messages = {"object": "Must be an object."}
-
-    def to_internal_value(self, data: object) -> dict[str, object]:
-        if not isinstance(data, dict):
-            self.fail("object")
-        return data
-
-
 class ProofFields(serializers.Serializer):
     """Users with a second factor also send `code` or `passkey`."""
 
@@ -35,7 +22,7 @@ class ProofFields(serializers.Serializer):
         max_length=64,
         help_text="Six digits from the authenticator app, or a recovery code.",
     )
-    passkey = CredentialField(required=False, help_text="An AuthenticationResponseJSON.")
+    passkey = ObjectField(required=False, help_text="An AuthenticationResponseJSON.")
 
 
 @example({"password": "correct horse battery", "code": "287082"})
@@ -59,11 +46,11 @@ class ConfirmSerializer(NamedSerializer):
 
 
 class NewPasskeySerializer(NamedSerializer):
-    credential = CredentialField(help_text="A RegistrationResponseJSON.")
+    credential = ObjectField(help_text="A RegistrationResponseJSON.")
 
 
 class PasskeyLoginSerializer(serializers.Serializer):
-    credential = CredentialField(help_text="An AuthenticationResponseJSON.")
+    credential = ObjectField(help_text="An AuthenticationResponseJSON.")
 
 
 @example(A_FACTOR)
