@@ -42,13 +42,6 @@ Claims = dict[str, Any]
 REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
 
-@functools.lru_cache(maxsize=16)
-def kid_of(header: str) -> str:
-    """The `kid` in a token's encoded header, which all tokens of a key share, or "". Raises
-    InvalidTokenError for an unreadable header."""
-    return str(jwt.get_unverified_header(f"{header}..").get("kid", ""))
-
-
 @functools.lru_cache(maxsize=2048)
 def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims:
     """The claims of a token that the key has signed; InvalidTokenError for any other.
@@ -124,7 +117,8 @@ class KeyRingBackend(TokenBackend):
     def decode(self, token: str, verify: bool = True) -> Claims:
         """The claims of a token, which is always verified. Raises TokenBackendError."""
         try:
-            kid = kid_of(token.partition(".")[0])
+            header = token.partition(".")[0]
+            kid = str(jwt.get_unverified_header(f"{header}..").get("kid", ""))
             key = signing_keys.current().get(kid.removeprefix(self.prefix))
             if key is None:
                 raise jwt.InvalidKeyError("unknown key")

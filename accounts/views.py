@@ -100,12 +100,11 @@ class AccountView(ProtectedView):
     get=extend_schema(
         operation_id="listUsers",
         summary="List the company's users",
-        description="Sorted by last and first name. `search` matches names and e-mail addresses.",
         parameters=[UserFilterSerializer],
     )
 )
 class UsersView(AdminView, ListAPIView):
-    """GET /users: the company's users, by last and first name."""
+    """Sorted by last and first name. `search` matches names and e-mail addresses."""
 
     serializer_class = CompanyUser
 
@@ -157,13 +156,11 @@ class UserView(AdminView):
 
 
 class SignOutView(AdminView):
-    """POST /users/{id}/sign-out: end the sessions of a user."""
+    """Every session and connected app of the user ends at once. The user can sign in again."""
 
     @extend_schema(
         operation_id="signOutUser",
         summary="End a user's sessions",
-        description="Every session and connected app of the user ends at once. The user can sign "
-        "in again.",
         request=None,
         responses={204: None},
     )

@@ -1,7 +1,7 @@
 """Record: one event of the audit log. Events are added and, when old, pruned; never changed."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -107,15 +107,11 @@ class RecordQuerySet(models.QuerySet["Record"]):
         found = [event for part in parts for event in part.order_by("-pk")[:most]]
         return sorted(found, key=lambda event: event.pk, reverse=True)[:most]
 
-    def prune_before(self, before: datetime) -> int:
-        """Delete the records older than `before`; returns their number. PostgreSQL refuses every
-        other DELETE, and any of events younger than 30 days (migration 0010)."""
-        old = self.filter(at__lt=before)
-        return delete_in_batches(old, self.allow_deleting)
-
     def prune_expired(self) -> int:
-        """Delete records older than AUDIT_KEEP_DAYS."""
-        return self.prune_before(timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
+        """Delete records older than AUDIT_KEEP_DAYS; returns their number. PostgreSQL refuses every
+        other DELETE, and any of events younger than 30 days (migration 0010)."""
+        old = self.filter(at__lt=timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
+        return delete_in_batches(old, self.allow_deleting)
 
     def allow_deleting(self) -> None:
         """Let this transaction, and no other, delete records."""

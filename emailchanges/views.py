@@ -37,8 +37,7 @@ class EmailChangesView(ProofView):
     def post(self, request: SignedInRequest) -> Response:
         email = self.reauthenticate_caller(EmailChangeSerializer)["email"]
         EmailChange.request_link(request.user, email)
-        message = "If the address can be used, a link is on its way to it."
-        return Response(Message({"message": message}).data)
+        return Response({"message": "If the address can be used, a link is on its way to it."})
 
 
 class RedeemView(ProtectedView):

@@ -1,13 +1,13 @@
 """Errors of invitations; config.errors makes the answers."""
 
 from django.utils.translation import gettext_noop
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import ValidationError
+
+from accounts.errors import Conflict
 
 
-class InvitationRefused(APIException):
+class InvitationRefused(Conflict):
     """The company may not send this invitation; subclasses say why."""
-
-    status_code = 409
 
 
 class AlreadyMember(InvitationRefused):
@@ -17,26 +17,20 @@ class AlreadyMember(InvitationRefused):
 
 
 class AlreadyInvited(InvitationRefused):
-    """The company has a pending invitation for the address."""
-
     default_detail = gettext_noop("already invited")
 
 
 class InvitationClosed(InvitationRefused):
-    """The invitation has been accepted or revoked."""
+    """Accepted or revoked."""
 
     default_detail = gettext_noop("invitation is no longer open")
 
 
 class MailLimitReached(InvitationRefused):
-    """The company has reached its hourly limit of mails to this address."""
-
     default_detail = gettext_noop("too many mails to this address")
 
 
 class InvitationLimitReached(InvitationRefused):
-    """The company has reached its daily limit of invitations."""
-
     default_detail = gettext_noop("no more invitations today")
 
 

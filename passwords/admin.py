@@ -12,4 +12,3 @@ class PasswordChangeAdmin(ReadOnlyAdmin):
     list_select_related = ["user"]
     search_fields = ["email__startswith"]
     fields = ["email", "user", "language", "created_at", "expires_at", "used_at"]
-    readonly_fields = ["user", "created_at", "expires_at", "used_at"]

@@ -38,10 +38,8 @@ class PasswordChangesView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         email = validated_body(EmailSerializer, request)["email"]
-        language = get_language_from_request(request)
-        OutgoingMail.objects.request_mail(PasswordChange, email, language)
-        message = "If the address has a user, a link is on its way."
-        return Response(Message({"message": message}).data)
+        OutgoingMail.objects.request_mail(PasswordChange, email, get_language_from_request(request))
+        return Response({"message": "If the address has a user, a link is on its way."})
 
 
 class SendPasswordLinkView(AdminView):
@@ -67,12 +65,11 @@ class RedeemSerializer(ProofFields):
 
 
 class RedeemView(CredentialView):
-    """POST /password-changes/redeem: set the new password, end every session, sign in."""
+    """Uses up the token, ends the user's earlier sessions, and signs the user in."""
 
     @extend_schema(
         operation_id="redeemPasswordChange",
         summary="Set a new password by link",
-        description="Uses up the token, ends the user's earlier sessions, and signs the user in.",
         request=RedeemSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidLink), 401: Raises(*FACTOR_ERRORS)},
         parameters=[COOKIE],

@@ -9,6 +9,8 @@ from typing import Any
 
 from rest_framework.exceptions import APIException
 
+from accounts.errors import Conflict
+
 
 class WrongCredentials(APIException):
     status_code = 401
@@ -93,16 +95,13 @@ class NoSuchFactor(APIException):
     default_detail = "not found"
 
 
-class TooManyFactors(APIException):
-    status_code = 409
+class TooManyFactors(Conflict):
     default_detail = "too many factors"
 
 
-class FactorStillRequired(APIException):
-    status_code = 409
+class FactorStillRequired(Conflict):
     default_detail = "your company requires a second factor"
 
 
-class CannotResetOwnFactors(APIException):
-    status_code = 409
+class CannotResetOwnFactors(Conflict):
     default_detail = "use your own account page"

@@ -54,12 +54,11 @@ from throttling.views import CredentialThrottle
 
 
 class LoginView(CredentialView):
-    """POST /auth/login: e-mail address, password and, for users who have one, a second factor."""
+    """With e-mail address and password, and a second factor if the user has one."""
 
     @extend_schema(
         operation_id="logIn",
         summary="Sign in",
-        description="With e-mail address and password, and a second factor if the user has one.",
         request=LoginSerializer,
         responses={200: AuthResponse, 401: Raises(WrongCredentials, *FACTOR_ERRORS)},
         parameters=[COOKIE],

@@ -56,10 +56,8 @@ class SignupView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         email = validated_body(NewEmailSerializer, request)["email"]
-        language = get_language_from_request(request)
-        OutgoingMail.objects.request_mail(SignupLink, email, language)
-        message = "If the address is available, a sign-up link is on its way."
-        return Response(Message({"message": message}).data)
+        OutgoingMail.objects.request_mail(SignupLink, email, get_language_from_request(request))
+        return Response({"message": "If the address is available, a sign-up link is on its way."})
 
 
 class CompleteSignupView(CredentialView):
@@ -158,14 +156,10 @@ class UnlockView(CredentialView):
 
 
 @extend_schema_view(
-    get=extend_schema(
-        operation_id="listDevices",
-        summary="List the caller's known devices",
-        description="Most recently used first. Devices are remembered only with DEVICE_LOCKOUT.",
-    )
+    get=extend_schema(operation_id="listDevices", summary="List the caller's known devices")
 )
 class DevicesView(ProtectedView, ListAPIView):
-    """GET /auth/devices: the caller's known devices (DEVICE_LOCKOUT)."""
+    """Most recently used first. Devices are remembered only with DEVICE_LOCKOUT."""
 
     serializer_class = DeviceSerializer
 
@@ -189,12 +183,11 @@ class DeviceView(ProtectedView):
 
 
 class LogoutView(ProtectedView):
-    """POST /auth/logout: clear the refresh cookie."""
+    """Clears the refresh cookie. The access token stays valid until it expires."""
 
     @extend_schema(
         operation_id="logOut",
         summary="Sign out",
-        description="Clears the refresh cookie. The access token stays valid until it expires.",
         request=None,
         responses={204: None},
         parameters=[CLEARED],
@@ -206,12 +199,11 @@ class LogoutView(ProtectedView):
 
 
 class LogoutEverywhereView(LogoutView):
-    """POST /auth/logout-everywhere: end all sessions of the user."""
+    """Every access and refresh token issued so far stops working."""
 
     @extend_schema(
         operation_id="logOutEverywhere",
         summary="Sign out everywhere",
-        description="Every access and refresh token issued so far stops working.",
         request=None,
         responses={204: None},
         parameters=[CLEARED],

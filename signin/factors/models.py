@@ -330,11 +330,6 @@ def hash_of_code(user_id: UUID, code: str) -> str:
 
 
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
-    def use(self, challenge: challenges.Challenge) -> None:
-        """Raises WrongPasskey for a challenge that was used."""
-        if not self.use_nonce(challenge.nonce):
-            raise WrongPasskey
-
     def use_nonce(self, nonce: str) -> bool:
         """Use up something that is valid for ten minutes at most. Returns False if it was used."""
         try:

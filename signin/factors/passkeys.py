@@ -110,7 +110,8 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
             or len(made.credential_id) > LONGEST_ID
         ):
             raise WrongPasskey
-    UsedChallenge.objects.use(challenge)
+    if not UsedChallenge.objects.use_nonce(challenge.nonce):
+        raise WrongPasskey
     return {
         "credential_id": websafe_encode(made.credential_id),
         "credential": bytes(made),
@@ -138,6 +139,7 @@ def take_passkey(response: Any, user: User | None = None) -> Passkey:
         handle = answer.response.user_handle
         if handle != bytes(passkey.handle) and (user is None or handle is not None):
             raise WrongPasskey
-    UsedChallenge.objects.use(challenge)
+    if not UsedChallenge.objects.use_nonce(challenge.nonce):
+        raise WrongPasskey
     passkey.use(answer.response.authenticator_data.counter)
     return passkey

@@ -50,7 +50,6 @@ class Proof:
 
     @property
     def claimed_method(self) -> Method:
-        """The claimed method."""
         if self.passkey:
             return Method.PASSKEY
         return Method.TOTP if SIX_DIGITS.fullmatch(self.plain_code) else Method.RECOVERY_CODE

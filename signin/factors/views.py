@@ -165,12 +165,11 @@ class AddFactorView(ProofView):
 
 
 class TotpView(AddFactorView):
-    """POST /auth/factors/totp: a new secret for an authenticator app."""
+    """The app has no effect until a code confirms it, within ten minutes."""
 
     @extend_schema(
         operation_id="addApp",
         summary="Start adding an authenticator app",
-        description="The app has no effect until a code confirms it, within ten minutes.",
         request=ProofSerializer,
         responses={201: TotpResponse, 403: PROOF_NEEDED, 409: Raises(TooManyFactors)},
     )
@@ -268,12 +267,11 @@ class FactorView(ProtectedView):
 
 
 class RemoveView(ProofView):
-    """POST /auth/factors/{id}/remove: remove a factor."""
+    """Removing the last one also removes the recovery codes."""
 
     @extend_schema(
         operation_id="removeFactor",
         summary="Remove a second factor",
-        description="Removing the last one also removes the recovery codes.",
         request=ProofSerializer,
         responses={204: None, 403: PROOF_NEEDED, 409: Raises(FactorStillRequired, LastWayBack)},
     )
@@ -310,12 +308,11 @@ class RecoveryCodesView(ProofView):
 
 
 class ResetFactorsView(AdminView):
-    """DELETE /users/{id}/factors: reset the factors of a user who has lost them."""
+    """Removes factors and recovery codes, ends the sessions, and notifies the user."""
 
     @extend_schema(
         operation_id="resetFactors",
         summary="Reset a user's second factors",
-        description="Removes factors and recovery codes, ends the sessions, and notifies the user.",
         responses={204: None, 409: Raises(CannotResetOwnFactors, LastWayBack)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:

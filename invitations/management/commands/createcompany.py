@@ -44,18 +44,17 @@ class Command(BaseCommand):
             raise CommandError(" ".join(words)) from None
         if User.objects.filter(email=invitation.email).exists():
             raise CommandError(f"{invitation.email} is already registered.")
-        create_company(account, invitation)
+        with transaction.atomic():
+            account.save()
+            trail.record(
+                Kind.COMPANY_CREATED,
+                subject=invitation.email,
+                account_id=account.pk,
+                name=account.name,
+            )
+            Invitation.objects.create_and_mail(invitation, None)
         if options["json"]:
             made = {"account_id": str(account.pk), "invitation_id": str(invitation.pk)}
             self.stdout.write(json.dumps(made))
         else:
             self.stdout.write(f"Created {account.name}; invited {invitation.email} as its admin.")
-
-
-def create_company(account: Account, invitation: Invitation) -> None:
-    with transaction.atomic():
-        account.save()
-        trail.record(
-            Kind.COMPANY_CREATED, subject=invitation.email, account_id=account.pk, name=account.name
-        )
-        Invitation.objects.create_and_mail(invitation, None)
