@@ -87,14 +87,9 @@ def kinds() -> list[tuple[str, Any]]:
 class Person(Protocol):
     """What the audit log needs to know of an actor; users have it."""
 
-    @property
-    def pk(self) -> UUID: ...
-
-    @property
-    def email(self) -> str: ...
-
-    @property
-    def account_id(self) -> UUID: ...
+    pk: UUID
+    email: str
+    account_id: UUID
 
 
 class RecordQuerySet(models.QuerySet["Record"]):

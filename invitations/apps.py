@@ -1,9 +1,4 @@
-from typing import TYPE_CHECKING
-
 from django.apps import AppConfig
-
-if TYPE_CHECKING:
-    from accounts.models import User
 
 
 class InvitationsConfig(AppConfig):
@@ -12,11 +7,7 @@ class InvitationsConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts.models import stopped_inviting
+        from invitations.models import Invitation
 
-        stopped_inviting.connect(revoke_all_of, dispatch_uid="invitations")
-
-
-def revoke_all_of(sender: object, user: "User", actor: "User | None", **_: object) -> list[str]:
-    from invitations.models import Invitation
-
-    return Invitation.objects.revoke_all_of(user, actor)
+        # Not weak: a manager lives no longer than the registry's cache.
+        stopped_inviting.connect(Invitation.objects.revoke_all_of, weak=False)

@@ -57,7 +57,6 @@ class InvitationQuerySet(LinkQuerySet):
         return self.filter(facts[Status(status)])
 
     def with_mail(self) -> Self:
-        """Invitations with `mail`."""
         return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
 
     def search(self, text: str) -> Self:
@@ -75,7 +74,8 @@ class InvitationQuerySet(LinkQuerySet):
         consultant_id: UUID | None = None,
         language: str | None = None,
     ) -> "Invitation":
-        """Invite an address to the inviter's company, and queue the mail. Raises as `add`."""
+        """Invite an address to the inviter's company, and queue the mail. Raises as
+        `check_and_count`."""
         invitation = Invitation(
             account_id=inviter.account_id,
             invited_by=inviter,
@@ -119,13 +119,14 @@ class InvitationQuerySet(LinkQuerySet):
         self.refuse_insider(account_id, invitation.email)
         count_mail(account_id, invitation.email)
 
-    def revoke_all_of(self, inviter: User, actor: User | None) -> list[str]:
-        """Revoke the open invitations of `inviter`; returns their addresses.
+    def revoke_all_of(self, user: User, actor: User | None, **_: object) -> list[str]:
+        """Revoke the open invitations that the user sent; returns their addresses. Receives
+        `stopped_inviting`.
 
         Runs in the transaction that ends the right to invite: a racing acceptance has either used
         the link already or finds it revoked.
         """
-        sent = self.open().filter(invited_by=inviter).order_by("email")
+        sent = self.open().filter(invited_by=user).order_by("email")
         revoked = []
         for invitation in sent.select_for_update():
             if self.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()):

@@ -86,7 +86,7 @@ class InvitationsView(AdminView, ListAPIView):
         return dict(InvitationSerializer(invitation).data)
 
     def answer_item(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
-        """The answer for one of several: that of `invite`, or the address and the error."""
+        """The answer for one of several: that of `invite_one`, or the address and the error."""
         try:
             if not first:  # counted with the request
                 self.count_one_more(request)
@@ -143,10 +143,7 @@ class ResendView(InvitationView):
         operation_id="resendInvitation",
         summary="Send an invitation again",
         request=None,
-        responses={
-            200: InvitationSerializer,
-            409: Raises(InvitationClosed, *REFUSALS),
-        },
+        responses={200: InvitationSerializer, 409: Raises(InvitationClosed, *REFUSALS)},
     )
     def post(self, request: SignedInRequest, invitation_id: UUID) -> Response:
         invitation = self.get_invitation_or_404(request, invitation_id)

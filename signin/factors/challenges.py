@@ -32,7 +32,7 @@ def read_challenge(answered: CollectedClientData, purpose: str) -> Challenge:
     """Raises WrongPasskey for one that is too old or was answered in a frame on another site,
     BadSignature or ValueError for one that is for another purpose or not ours."""
     made = Challenge(*challenge_signer(purpose).unsign_object(answered.challenge.decode()))
-    # Another host's clock may be ahead; `UsedChallenge.prune` allows for that.
+    # Another host's clock may be ahead; `UsedChallenge.prune_expired` allows for that.
     if abs(time.time() - made.made_at) >= LIFE or answered.cross_origin:
         raise WrongPasskey
     return made

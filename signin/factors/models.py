@@ -137,8 +137,8 @@ class Factors(models.Model):
         return AuthenticatorApp(self.totp_id, self.totp_name, self.totp_added_at, self.totp_used_at)
 
     def add_totp(self, secret: bytes, step: int, name: str) -> AuthenticatorApp:
-        """Add the app, in the transaction of `open`. The step of the code that confirmed it is used
-        up. Raises TooManyFactors."""
+        """Add the app, in the transaction of `open_for_adding`. The step of the code that confirmed
+        it is used up. Raises TooManyFactors."""
         if self.totp_id:
             raise TooManyFactors
         self.totp_id = uuid.uuid4()
@@ -150,8 +150,8 @@ class Factors(models.Model):
         return self.authenticator_app()
 
     def add_passkey(self, **fields: object) -> "Passkey":
-        """Add a passkey, in the transaction of `open`. Raises TooManyFactors, or WrongPasskey if it
-        is already registered."""
+        """Add a passkey, in the transaction of `open_for_adding`. Raises TooManyFactors, or
+        WrongPasskey if it is already registered."""
         if self.passkeys.count() >= MOST_PASSKEYS:
             raise TooManyFactors
         try:
@@ -202,7 +202,6 @@ class Factors(models.Model):
             self.record_and_notify(Kind.FACTOR_REMOVED, going[0].kind, going[0].name)
 
     def record_and_notify(self, kind: Kind, factor: str, name: str) -> None:
-        """Record what the user did, and notify them."""
         trail.record(kind, actor=self.user, factor=factor)
         # The first one ends all sessions.
         is_first = kind == Kind.FACTOR_ADDED and len(self.app_and_passkeys()) == 1
@@ -325,7 +324,6 @@ class RecoveryCode(models.Model):
 
 
 def hash_of_code(user_id: UUID, code: str) -> str:
-    """The hash of a recovery code of this user."""
     return hashlib.sha256(user_id.bytes + code.encode()).hexdigest()
 
 
@@ -346,8 +344,6 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
 
 
 class UsedChallenge(models.Model):
-    """A challenge that was answered."""
-
     nonce = models.CharField(max_length=32, primary_key=True)
     used_at = models.DateTimeField(default=timezone.now, db_index=True)
 

@@ -53,7 +53,7 @@ def begin_setup(user: User) -> dict[str, str]:
 
 
 def pending_secret(user: User, pending: str) -> bytes | None:
-    """The secret in an `id` that `begin` made for the user less than ten minutes ago."""
+    """The secret in an `id` that `begin_setup` made for the user less than ten minutes ago."""
     return decrypt_secret(user.pk, pending, pending_of(user), PENDING_LIFE)
 
 
