@@ -14,7 +14,8 @@ import psycopg
 import pytest
 
 from tests import servers
-from tests.conftest import PASSWORD, Service, query
+from tests.conftest import PASSWORD, Service
+from tests.requests import ask
 
 SCREENSHOTS = Path("screenshots")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
@@ -48,6 +49,31 @@ def heading(page, text):
 def says(page, text):
     """Wait until the status region says this."""
     page.locator("#status", has_text=text).wait_for()
+
+
+def press(page, name):
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def confirm(page, question):
+    """Say yes to the question that the page asks first."""
+    page.get_by_role("heading", name=question).wait_for()
+    page.locator("dialog [value=yes]").click()
+
+
+def act(page, name, action, *, asks=""):
+    """Take an action of a row's menu, and confirm it where the page asks."""
+    page.get_by_label(f"Actions for {name}").click()
+    press(page, action)
+    if asks:
+        confirm(page, asks)
+
+
+def download(page, name):
+    """What the button saves."""
+    with page.expect_download() as started:
+        press(page, name)
+    return started.value.path().read_bytes()
 
 
 def settled(page):
@@ -121,31 +147,56 @@ class Site:
         page.goto(path)
         return page
 
-    def log_in(self, page, email="ada@example.com"):
-        page.goto("/login")
+    def account(self, email="ada@example.com", **options):
+        """Somebody's own page, after a log-in in a browser of their own."""
+        page = self.tab("/login", **options)
         fill(page, email=email, password=PASSWORD)
+        heading(page, "Your account")
         return page
+
+    def password_page(self, **options):
+        """Where Ada chooses a new password, by the link in the mail."""
+        page = self.tab("/forgot-password", **options)
+        fill(page, email="ada@example.com")
+        page.goto(self.mailed_link(page="/change-password"))
+        return page
+
+    def guess(self, email="ada@example.com"):
+        """Guess at a password until the address is locked."""
+        wrong = {"email": email, "password": "a wrong guess"}
+        answers = [ask(self.service.url, "POST", "/auth/login", wrong) for _ in range(5)]
+        assert {answer.status for answer in answers} == {401}
+
+    def query(self, statement, *values):
+        return self.service.query(statement, *values)
 
     def operator(self):
         """An admin, ada@example.com, without the way through sign-up: as the command makes her,
         which takes two seconds and is called once."""
-        url = self.service.environment["DATABASE_URL"]
         for table, rows in self.rows_of_ada.items():
             for row in rows:
                 insert = f"INSERT INTO {table} SELECT (json_populate_record(NULL::{table}, %s)).*"
-                query(url, insert, row)
+                self.query(insert, row)
         if self.rows_of_ada:
             return
-        self.service.environment |= {
-            "DJANGO_SUPERUSER_EMAIL": "ada@example.com",
-            "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
-        }
-        self.service.manage("createsuperuser", "--noinput")
+        self.service.add_operator()
         # A person has a name; the command asks for none.
-        query(url, "UPDATE accounts_user SET first_name = 'Ada', last_name = 'Lovelace'")
+        self.query("UPDATE accounts_user SET first_name = 'Ada', last_name = 'Lovelace'")
         for table in ("accounts_account", "accounts_user"):
-            found = query(url, f"SELECT to_json(t)::text FROM {table} t")
+            found = self.query(f"SELECT to_json(t)::text FROM {table} t")
             self.rows_of_ada[table] = [row for (row,) in found]
+
+    def add_person(self, name, **columns):
+        """A member of Ada's company, with her password."""
+        first, last = name.split()
+        person = {"first_name": first, "last_name": last, "email": f"{first}@example.com".lower()}
+        person |= {"id": str(uuid.uuid4()), "role": "member", "last_sign_in_at": None}
+        person |= {"is_staff": False, "is_superuser": False}
+        self.query(
+            "INSERT INTO accounts_user SELECT (json_populate_record(u, %s)).*"
+            " FROM accounts_user u WHERE email = 'ada@example.com'",
+            json.dumps(person | columns),
+        )
 
     def messages(self):
         """The mails that have come, the newest first. A file holds several, of which the last may
@@ -158,15 +209,15 @@ class Site:
     def mailed_link(self, to="", page=""):
         """The link in the newest mail that has one, when it has come; of those to an address, or to
         a page."""
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
+
+        def links():
             for message in self.messages():
                 body = message.get_body(("plain",))
                 found = body and re.search(rf"http://\S+{page}#token=\S+", body.get_content())
                 if found and to in message["To"]:
-                    return found[0]
-            time.sleep(0.1)
-        raise TimeoutError("no mail has come")
+                    yield found[0]
+
+        return servers.wait_until(lambda: next(links(), None), pause=0.1)
 
 
 @pytest.fixture
@@ -200,23 +251,21 @@ def shared_service(tmp_path_factory, migrated_template):
     limits["DEVICE_LOCKOUT"] = "true"
     folder = tmp_path_factory.mktemp("browser")
     service = serve(Service(folder, DATABASE_URL=servers.POSTGRES.url("browser"), **limits))
-    url = service.environment["DATABASE_URL"]
-    query(url, "ALTER TABLE audit_record DISABLE TRIGGER audit_record_truncate")
+    service.query("ALTER TABLE audit_record DISABLE TRIGGER audit_record_truncate")
     yield service
     service.stop()
 
 
 def empty(service):
     """Forget everybody and every mail."""
-    url = service.environment["DATABASE_URL"]
     apps = ["accounts", "assistants", "audit", "emailchanges", "invitations", "mail", "passwords"]
     tables = "SELECT tablename FROM pg_tables WHERE split_part(tablename, '_', 1) = ANY(%s)"
-    named = query(url, tables, [*apps, "privacy", "signin", "throttling"])
+    named = service.query(tables, [*apps, "privacy", "signin", "throttling"])
     truncate = f"TRUNCATE {', '.join(name for (name,) in named)} CASCADE"
     try:
-        query(url, truncate)
+        service.query(truncate)
     except psycopg.errors.DeadlockDetected:  # with what the last test has left under way
-        query(url, truncate)
+        service.query(truncate)
     for file in (service.folder / "mails").iterdir():
         file.unlink()
 
@@ -237,8 +286,7 @@ def site_of_ada(site):
 
 def invited(site, email):
     """The people page, where Ada has just invited somebody."""
-    page = site.log_in(site.tab())
-    heading(page, "Your account")
+    page = site.account()
     page.get_by_role("link", name="Company", exact=True).click()
     invite(page, email)
     says(page, f"Invitation sent to {email}.")
@@ -267,29 +315,22 @@ def open_tab(page, name):
 @pytest.fixture
 def page(site_of_ada):
     """Ada's account."""
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
+    page = site_of_ada.account()
     page.get_by_text("Not set up yet.").wait_for()
+    page.site = site_of_ada
     return page
 
 
 @pytest.fixture
 def bob(site_of_ada):
     """A member of Ada's company, with her password."""
-    changes = {"id": str(uuid.uuid4()), "email": "bob@example.com", "role": "member"}
-    changes |= {"first_name": "Bob", "last_name": "Boole"}
-    query(
-        site_of_ada.service.environment["DATABASE_URL"],
-        "INSERT INTO accounts_user"
-        " SELECT (json_populate_record(u, %s)).* FROM accounts_user u WHERE email LIKE 'ada@%%'",
-        json.dumps(changes | {"is_staff": False, "is_superuser": False}),
-    )
+    site_of_ada.add_person("Bob Boole")
 
 
 @pytest.fixture
 def people(site_of_ada, bob):
     """Ada before the page of her company's people, of whom Bob is one."""
-    page = site_of_ada.log_in(site_of_ada.tab())
+    page = site_of_ada.account()
     page.locator("[data-when=admin]:visible").click()
     page.locator("#people").get_by_text("Bob Boole").wait_for()
     page.site = site_of_ada

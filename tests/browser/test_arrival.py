@@ -73,9 +73,7 @@ def test_links_of_the_operators_fit(new_site):
         page.goto(f"/{path}")
         page.locator("nav[aria-label='About this service']").scroll_into_view_if_needed()
         assert see(page, f"{path}-links") == []
-    page.set_viewport_size(PHONE)
-    site.log_in(page)
-    heading(page, "Your account")
+    page = site.account(viewport=PHONE)
     assert page.get_by_role("link", name="Legal notice").is_visible()
     page.goto("/admin/login/")  # a phone's, 320 px wide: nothing touches its edge
     first, last = (page.get_by_role("link", name=name) for name in ("Terms", "Legal notice"))
@@ -87,8 +85,7 @@ def test_links_of_the_operators_fit(new_site):
 @pytest.mark.parametrize("width", [320, 1280])
 def test_long_address_wraps_and_can_be_copied(site_of_ada, width):
     email = "ada.king.countess.of.lovelace@example.com"
-    page = site_of_ada.log_in(site_of_ada.tab(viewport={"width": width, "height": 800}))
-    heading(page, "Your account")
+    page = site_of_ada.account(viewport={"width": width, "height": 800})
     page.goto("/people#invitations")
     page.locator(".tabs [href='#everyone']").click()
     invite(page, email)

@@ -13,7 +13,7 @@ from accounts.models import Account, User
 from tests.browser.conftest import fill, heading
 from tests.browser.test_factors import add_app
 from tests.browser.test_pages import BROKEN, see
-from tests.conftest import PASSWORD, query
+from tests.conftest import PASSWORD
 from tests.requests import ask
 
 pytestmark = pytest.mark.browser
@@ -114,8 +114,7 @@ def test_pages_of_no_model(site_of_ada, rows):
 
 
 def test_list_of_users_has_whole_words_named_searches_and_links_to_hit(site_of_ada, rows):
-    url = site_of_ada.service.environment["DATABASE_URL"]
-    query(url, "UPDATE accounts_user SET is_active = false WHERE first_name = 'Bob'")
+    site_of_ada.query("UPDATE accounts_user SET is_active = false WHERE first_name = 'Bob'")
     page = operator(site_of_ada)
     page.goto("/admin/accounts/user/")
     page.locator("#result_list", has_text="deactivated").wait_for()
@@ -151,9 +150,9 @@ FIELDS = "#content form:not(#changelist-search) :is(input[type=text], input[type
 
 @pytest.mark.parametrize("label", ["accounts.User", "accounts.Account", "accounts.Consultant"])
 def test_enter_in_each_field_saves(site_of_ada, rows, label):
-    page, url = operator(site_of_ada), site_of_ada.service.environment["DATABASE_URL"]
+    page, mails = operator(site_of_ada), "SELECT count(*) FROM mail_outgoingmail"
     address = f"/admin/{label.lower().replace('.', '/')}/{rows[label]}/change/"
-    mails = query(url, "SELECT count(*) FROM mail_outgoingmail")
+    before = site_of_ada.query(mails)
     page.goto(address)
     fields = page.locator(FIELDS).evaluate_all("them => them.map(it => it.name)")
 
@@ -168,7 +167,7 @@ def test_enter_in_each_field_saves(site_of_ada, rows, label):
         page.goto(address)
         if name != "email":
             assert page.locator(f"{FIELDS}[name={name}]").input_value() == f"Changed {number}"
-    assert query(url, "SELECT count(*) FROM mail_outgoingmail") == mails
+    assert site_of_ada.query(mails) == before
 
 
 def test_enter_in_the_erase_box_erases_nothing_unless_the_address_is_typed(site_of_ada, rows):
@@ -227,9 +226,7 @@ def act(page, where, row, action):
 
 def test_operator_helps_and_the_audit_log_tells(site_of_ada):
     site = site_of_ada
-    for _ in range(5):
-        wrong = {"email": "bob@example.com", "password": "wrong guess"}
-        assert ask(site.service.url, "POST", "/auth/login", wrong).status == 401
+    site.guess("bob@example.com")
     right = {"email": "ada@example.com", "password": PASSWORD}
     access = ask(site.service.url, "POST", "/auth/login", right).json()["access_token"]
     page = operator(site)
@@ -254,13 +251,8 @@ def test_operator_helps_and_the_audit_log_tells(site_of_ada):
     page.goto("/admin/audit/record/")
     enter(page)  # the operator's own session has ended, too
     shown = page.locator("#result_list").inner_text()
-    for words in (
-        "lockout ended",
-        "invitation sent",
-        "invitation sent again",
-        "signed out everywhere",
-    ):
-        assert words in shown
+    told = ["lockout ended", "invitation sent", "invitation sent again", "signed out everywhere"]
+    assert [words for words in told if words not in shown] == []
 
 
 def test_pages_of_the_log_in(new_site):

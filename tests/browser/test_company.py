@@ -1,13 +1,12 @@
 """What a company's admin looks after on the people page, in German."""
 
-import json
-import uuid
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.browser.conftest import fill, heading, open_tab, until
+from tests.browser.conftest import fill, open_tab, until
 from tests.browser.test_people import row_of
-from tests.conftest import PASSWORD, query
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
 
@@ -26,16 +25,11 @@ FIGURES = ["3", "2", "0", "3", "1", "1"]
 def page(site_of_ada):
     """Ada before the people page, in German; Grace has not signed in for 100 days, Carl, a member,
     never."""
-    url = site_of_ada.service.environment["DATABASE_URL"]
-    query(url, "UPDATE accounts_user SET language = 'de'")
-    query(url, "UPDATE accounts_account SET is_operators = false")
-    copied = "SELECT (json_populate_record(u, %s)).* FROM accounts_user u WHERE email LIKE 'ada@%%'"
-    for name, role, days in (("Grace", "admin", 100), ("Carl", "member", None)):
-        person = {"id": str(uuid.uuid4()), "email": f"{name}@example.com".lower(), "role": role}
-        query(url, f"INSERT INTO accounts_user {copied}", json.dumps(person | {"first_name": name}))
-        if days:
-            ago = "UPDATE accounts_user SET last_sign_in_at = now() - interval '100 days'"
-            query(url, f"{ago} WHERE email = 'grace@example.com'")
+    site_of_ada.query("UPDATE accounts_user SET language = 'de'")
+    site_of_ada.query("UPDATE accounts_account SET is_operators = false")
+    long_ago = datetime.now(UTC) - timedelta(days=100)
+    site_of_ada.add_person("Grace Lovelace", role="admin", last_sign_in_at=str(long_ago))
+    site_of_ada.add_person("Carl Lovelace")
     page = site_of_ada.tab("/login", locale="de")
     fill(page, email="ada@example.com", password=PASSWORD)
     page.locator("[data-when=admin]:visible").click()
@@ -84,8 +78,7 @@ def test_trail_of_one_person_is_a_click_away(page):
 
 
 def test_only_admin_is_not_offered_the_way_out(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
+    page = site_of_ada.account()
     page.goto("/people")
     page.locator("#team:visible").wait_for()
     page.get_by_label("Actions for Ada Lovelace").click()

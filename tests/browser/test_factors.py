@@ -7,8 +7,7 @@ import time
 import pytest
 
 from signin.factors import totp
-from tests.browser.conftest import fill, heading, says, until
-from tests.browser.test_people import act
+from tests.browser.conftest import act, confirm, fill, heading, press, says, until
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -55,10 +54,6 @@ class Key:
         return list(self.session.send("WebAuthn.getCredentials", self.own)["credentials"])
 
 
-def press(page, name):
-    page.get_by_role("button", name=name, exact=True).click()
-
-
 def prove(page, password=PASSWORD, code=""):
     page.locator("#proof-password").fill(password)
     if code:
@@ -78,6 +73,12 @@ def read_codes(page):
     return list(page.locator(".codes li").all_inner_texts())
 
 
+def keep_codes(page):
+    codes = read_codes(page)
+    press(page, "I've saved my codes")
+    return codes
+
+
 def add_app(page):
     """Add an app on the page at hand; its secret, and the recovery codes."""
     press(page, "Add an authenticator app")
@@ -86,10 +87,10 @@ def add_app(page):
     secret = page.locator("[data-secret]").inner_text()
     page.used = code(secret)
     page.locator("#app-code").fill(page.used)
-    codes = read_codes(page)
+    page.get_by_role("heading", name="Your recovery codes").wait_for()
     for _ in range(3):  # browsers let a page prevent only the first
         page.keyboard.press("Escape")
-    press(page, "I've saved my codes")
+    codes = keep_codes(page)
     says(page, "Saved.")
     return secret, codes
 
@@ -98,8 +99,7 @@ def add_passkey(page):
     key = Key(page)
     press(page, "Add a passkey")
     prove(page)
-    read_codes(page)
-    press(page, "I've saved my codes")
+    keep_codes(page)
     says(page, "Saved.")
     return key
 
@@ -107,6 +107,11 @@ def add_passkey(page):
 def leave(page):
     press(page, "Sign out")
     heading(page, "Sign in")
+
+
+def leave_and_come_back(page):
+    leave(page)
+    fill(page, password=PASSWORD)  # the address is known
 
 
 def test_passkey_is_added_and_signs_in_by_the_button(page):
@@ -130,23 +135,26 @@ def test_passkey_signs_in_by_autofill(page):
     assert key.credentials()[0]["signCount"] > 1
 
 
-def test_passkey_is_shown_beside_the_password(site_of_ada, page):
+def at_the_second_step(page):
+    """Ada with a passkey, after the password; her passkey."""
     key = add_passkey(page)
     key.leave_unseen(leave)
     fill(page, password=PASSWORD)
     page.get_by_text("Use a recovery code").wait_for()
+    return key
+
+
+def test_passkey_is_shown_beside_the_password(page):
+    at_the_second_step(page)
 
     press(page, "Use a passkey")
 
     heading(page, "Your account")
 
 
-def test_passkey_that_is_declined_leaves_the_other_ways(site_of_ada, page):
-    key = add_passkey(page)
-    key.leave_unseen(leave)
-    fill(page, password=PASSWORD)
+def test_passkey_that_is_declined_leaves_the_other_ways(page):
+    key = at_the_second_step(page)
     key.session.send("WebAuthn.setUserVerified", key.own | {"isUserVerified": False})
-    page.get_by_text("Use a recovery code").wait_for()
 
     press(page, "Use a passkey")
 
@@ -202,8 +210,7 @@ def test_app_is_asked_for_and_six_digits_send_themselves(page):
 
 def test_code_of_the_app_works_once(page):
     add_app(page)
-    leave(page)
-    fill(page, password=PASSWORD)
+    leave_and_come_back(page)
 
     page.locator("#proof-code").fill(page.used)
 
@@ -213,8 +220,7 @@ def test_code_of_the_app_works_once(page):
 
 def test_second_step_says_for_whom_it_is_and_what_is_wrong(page):
     secret, _ = add_app(page)
-    leave(page)
-    fill(page, password=PASSWORD)
+    leave_and_come_back(page)
     heading(page, "Two-factor authentication")
     page.get_by_text("Signing in as ada@example.com").wait_for()
     for steps, text in {-5: "That code is too old", 3: "Wrong code."}.items():
@@ -236,8 +242,7 @@ def test_recovery_code_signs_in_and_is_counted(page):
     _, codes = add_app(page)
     assert len(set(codes)) == 10
     page.get_by_text("Recovery codes left: 10").wait_for()
-    leave(page)
-    fill(page, password=PASSWORD)
+    leave_and_come_back(page)
     press(page, "Use a recovery code")
 
     fill(page, code=codes[0].lower())
@@ -296,10 +301,7 @@ def test_wrong_password_and_cancel_change_nothing(page):
 
 def test_mailed_link_alone_does_not_suffice(site_of_ada, page):
     secret, _ = add_app(page)
-    leave(page)
-    page.goto("/forgot-password")
-    fill(page, email="ada@example.com")
-    page.goto(site_of_ada.mailed_link())
+    page = site_of_ada.password_page()
     heading(page, "Choose a new password")
     fill(page, password="another fine password")
 
@@ -316,7 +318,7 @@ def test_address_without_a_name_has_a_sentence_in_place_of_passkeys(site_of_ada)
     page.locator("p:visible", has_text=SENTENCE).wait_for()
 
     assert page.get_by_role("button", name="Use a passkey").count() == 0
-    site_of_ada.log_in(page)
+    fill(page, email="ada@example.com", password=PASSWORD)
     page.get_by_role("button", name="Add an authenticator app").wait_for()
     page.locator("p:visible", has_text=SENTENCE).wait_for()
     assert page.locator("[data-set-up=passkey]").count() == 0
@@ -325,24 +327,16 @@ def test_address_without_a_name_has_a_sentence_in_place_of_passkeys(site_of_ada)
 # ---- Companies ----
 
 
-def log_in_as_bob(site, **options):
-    page = site.tab("/login", **options)
-    fill(page, email="bob@example.com", password=PASSWORD)
-    return page
-
-
 def require(page):
     """Ada requires a second factor of her company."""
     page.goto("/people#settings")
     press(page, "Require for everyone")
-    page.get_by_role("heading", name="Require two-factor authentication for everyone?").wait_for()
-    page.locator("dialog [value=yes]").click()
+    confirm(page, "Require two-factor authentication for everyone?")
 
 
 def test_company_requires_one_and_a_member_sets_it_up(site_of_ada, bob, page):
     add_app(page)
-    other = log_in_as_bob(site_of_ada)
-    heading(other, "Your account")
+    other = site_of_ada.account("bob@example.com")
     require(page)
     page.get_by_text("Two-factor authentication is required for everyone.").wait_for()
     other.reload()
@@ -352,8 +346,7 @@ def test_company_requires_one_and_a_member_sets_it_up(site_of_ada, bob, page):
     heading(other, "Set up two-factor authentication")
     Key(other)
     press(other, "Passkey")
-    read_codes(other)
-    press(other, "I've saved my codes")
+    keep_codes(other)
 
     heading(other, "Your account")
     other.get_by_text("Your company requires it.").wait_for()
@@ -364,14 +357,14 @@ def test_member_sets_an_app_up_at_the_log_in(site_of_ada, bob, page):
     add_app(page)
     require(page)
     says(page, "Saved.")
-    other = log_in_as_bob(site_of_ada)
+    other = site_of_ada.tab("/login")
+    fill(other, email="bob@example.com", password=PASSWORD)
     press(other, "Authenticator app")
     other.get_by_role("img", name="QR code").wait_for()
 
     other.locator("#app-code").fill(code(other.locator("[data-secret]").inner_text()))
 
-    read_codes(other)
-    press(other, "I've saved my codes")
+    keep_codes(other)
     heading(other, "Your account")
     says(other, "Welcome! You're signed in.")
 
@@ -384,7 +377,7 @@ def test_set_up_page_needs_a_log_in(site_of_ada):
 
 def test_admin_without_a_factor_is_told_before_the_question(page):
     page.goto("/people#settings")
-    page.get_by_role("button", name="Require for everyone").click()
+    press(page, "Require for everyone")
 
     says(page, "Set up two-factor authentication for your own account first")
     page.get_by_text("Two-factor authentication is optional.").wait_for()
@@ -394,7 +387,7 @@ def test_admin_without_a_factor_is_told_before_the_question(page):
 
 
 def test_admin_sees_who_has_no_factor_and_resets_a_colleague(site_of_ada, bob, page):
-    other = log_in_as_bob(site_of_ada)
+    other = site_of_ada.account("bob@example.com")
     add_app(other)
     page.goto("/people#settings")
     page.get_by_role("link", name="Show who hasn't set it up").click()
@@ -402,12 +395,8 @@ def test_admin_sees_who_has_no_factor_and_resets_a_colleague(site_of_ada, bob, p
     page.locator("#people").get_by_text("Ada Lovelace").wait_for()
     page.get_by_label("Two-factor authentication").select_option("")
 
-    act(
-        page,
-        "Bob Boole",
-        "Reset two-factor authentication",
-        confirm="Reset two-factor authentication for Bob Boole?",
-    )
+    reset = "Reset two-factor authentication"
+    act(page, "Bob Boole", reset, asks=f"{reset} for Bob Boole?")
 
     says(page, "Two-factor authentication was reset for Bob Boole.")
     page.locator("[data-text=without_factor]", has_text="2").wait_for()

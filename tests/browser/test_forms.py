@@ -32,9 +32,7 @@ def test_form_is_disabled_until_its_script_has_loaded(site):
 
 
 def test_token_of_a_link_outlives_reload_and_language(site_of_ada):
-    page = site_of_ada.tab("/forgot-password")
-    fill(page, email="ada@example.com")
-    page.goto(site_of_ada.mailed_link())
+    page = site_of_ada.password_page()
     heading(page, "Choose a new password")
     assert "#" not in page.url
     page.reload()
@@ -57,11 +55,8 @@ def test_dead_link_is_named_before_the_form_is_filled_in(site):
 
 
 def test_link_that_dies_meanwhile_is_said_on_sending(site_of_ada):
-    page = site_of_ada.tab("/forgot-password")
-    fill(page, email="ada@example.com")
-    link = site_of_ada.mailed_link()
-    page.goto(link)
-    other = site_of_ada.tab(link)
+    page = site_of_ada.password_page()
+    other = site_of_ada.tab(site_of_ada.mailed_link())
     fill(other, password=PASSWORD)
     heading(other, "Your account")
 
@@ -78,8 +73,7 @@ def test_page_of_a_link_without_one_says_so(site):
 
 
 def test_page_that_could_not_load_offers_another_try(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
+    page = site_of_ada.account()
     page.route("**/users?*", lambda route: route.abort())
     page.get_by_role("link", name="Company", exact=True).click()
     says(page, "We can't reach the service.")
@@ -112,8 +106,7 @@ def test_empty_form_is_refused_in_the_pages_own_words(site):
 
 
 def test_fields_say_what_the_service_finds_wrong(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
+    page = site_of_ada.account()
 
     open_row(page, "Name")
     fill(page, first_name="   ")
@@ -124,9 +117,7 @@ def test_fields_say_what_the_service_finds_wrong(site_of_ada):
 
 
 def test_new_password_is_counted_and_can_be_shown(site_of_ada):
-    page = site_of_ada.tab("/forgot-password")
-    fill(page, email="ada@example.com")
-    page.goto(site_of_ada.mailed_link())
+    page = site_of_ada.password_page()
     password = page.locator("[name=password]")
     password.fill("short")
     page.get_by_text("3 more needed").wait_for()
@@ -182,8 +173,7 @@ def test_mail_is_asked_for_again_and_for_another_address(site):
 
 
 def test_password_managers_are_led_to_the_change(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
+    page = site_of_ada.account()
 
     page.goto("/.well-known/change-password")
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.browser.conftest import fill, heading, invite, invited, says, settled
+from tests.browser.conftest import fill, heading, invited, says, settled
 from tests.browser.test_pages import look
 from tests.conftest import PASSWORD
 from tests.requests import ask
@@ -51,10 +51,7 @@ def test_page_after_asking_says_what_to_do_when_no_mail_comes(site):
 
 
 def test_page_says_first_that_another_user_is_signed_in(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
-    page.get_by_text("Operators").wait_for()
-    fill_invitation(page)
+    page = invited(site_of_ada, "grace@example.com")
     page.context.add_cookies([{"name": "django_language", "value": "sv", "url": site_of_ada.url}])
 
     page.goto(site_of_ada.mailed_link())
@@ -67,15 +64,8 @@ def test_page_says_first_that_another_user_is_signed_in(site_of_ada):
     page.get_by_text("grace@example.com").wait_for()
 
 
-def fill_invitation(page):
-    """Ada invites Grace."""
-    page.get_by_role("link", name="Company", exact=True).click()
-    invite(page, "grace@example.com")
-    says(page, "Invitation sent to")
-
-
 def test_company_in_the_header_is_that_of_who_is_signed_in(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
+    page = site_of_ada.account()
     page.locator("[data-company]", has_text="Operators").wait_for()
     ask(site_of_ada.service.url, "POST", "/auth/signup", {"email": "grace@example.com"})
     page.goto(site_of_ada.mailed_link())
@@ -87,8 +77,7 @@ def test_company_in_the_header_is_that_of_who_is_signed_in(site_of_ada):
 
 
 def test_own_link_says_nothing_of_somebody_else(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
+    page = site_of_ada.account()
     page.get_by_role("link", name="Change password").click()
     heading(page, "Reset your password")
     fill(page, email="ada@example.com")

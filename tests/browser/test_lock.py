@@ -5,27 +5,27 @@ import pytest
 from tests.browser.conftest import fill, heading, says
 from tests.browser.test_factors import add_passkey
 from tests.browser.test_pages import look
-from tests.conftest import PASSWORD, query
-from tests.requests import ask
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
 
 MINUTE = 61_000  # milliseconds: a window of the limits
 
 
-def lock(site):
-    """Somebody guesses at Ada's password until her address is locked."""
-    wrong = {"email": "ada@example.com", "password": "a wrong guess"}
-    answers = [ask(site.service.url, "POST", "/auth/login", wrong) for _ in range(5)]
-    assert {answer.status for answer in answers} == {401}
+UNLOCK = "DELETE FROM throttling_lockout"
 
 
-def unlock(site):
-    query(site.service.environment["DATABASE_URL"], "DELETE FROM throttling_lockout")
+def lock(page):
+    """Strangers guess, and the browser is none that the service knows: it would not be locked."""
+    page.context.clear_cookies(name="service_device")
+    page.site.guess()
+    page.clock.install()
+    page.reload()
+    says(page, "Keep this page open: it continues automatically in")
 
 
 def test_advice_at_a_lock_holds_until_its_end(site_of_ada):
-    lock(site_of_ada)
+    site_of_ada.guess()
     page = site_of_ada.tab("/login", locale="de")
     fill(page, email="ada@example.com", password=PASSWORD)
     says(page, "Sekunden, bei Sperre 15 Minuten. Neues Passwort")
@@ -38,21 +38,15 @@ def test_advice_at_a_lock_holds_until_its_end(site_of_ada):
     page.locator("[autocomplete=username]:visible").wait_for()
     fill(page, password="a new and better one")
     says(page, "bei Sperre 15 Minuten. Ihr Link bleibt gültig.")
-    unlock(site_of_ada)
+    site_of_ada.query(UNLOCK)
 
     page.locator("main form button:not([type])").click()
 
     heading(page, "Your account")  # Ada's own language
 
 
-def test_signed_in_person_at_a_lock_reads_how_long_and_what_works(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
-    page.context.clear_cookies(name="service_device")  # a known one would not be locked out
-    lock(site_of_ada)
-    page.clock.install()
-    page.reload()
-    says(page, "Keep this page open: it continues automatically in")
+def test_signed_in_person_at_a_lock_reads_how_long_and_what_works(page):
+    lock(page)
     assert page.locator("#status a").count() == 0
 
     page.clock.run_for(MINUTE)
@@ -62,20 +56,14 @@ def test_signed_in_person_at_a_lock_reads_how_long_and_what_works(site_of_ada):
     assert look(page, "lock") == []
     page.locator("#status a").last.click()
     page.locator("main form[data-sent] [name=email]:focus").wait_for()
-    unlock(site_of_ada)
+    page.site.query(UNLOCK)
     page.goto("/profile")
     page.get_by_text("ada@example.com").wait_for()
 
 
-def test_passkey_works_while_the_address_is_locked(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    page.get_by_text("Not set up yet.").wait_for()
+def test_passkey_works_while_the_address_is_locked(page):
     key = add_passkey(page)
-    page.context.clear_cookies(name="service_device")
-    lock(site_of_ada)
-    page.clock.install()
-    page.reload()
-    says(page, "it continues automatically")
+    lock(page)
     page.clock.run_for(MINUTE)
     key.leave_unseen(lambda page: page.locator("#status a", has_text="Sign in").click())
 

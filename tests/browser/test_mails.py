@@ -1,33 +1,28 @@
 """Mails as pictures: on a phone and on a desk, light and dark, in three languages."""
 
-import time
-
 import pytest
 
 from tests.browser.conftest import SCREENSHOTS
+from tests.browser.test_arrival import LINKS
 from tests.browser.test_pages import AXE
-from tests.conftest import PASSWORD, query
+from tests.conftest import PASSWORD
 from tests.requests import ask
+from tests.servers import wait_until
 
 pytestmark = pytest.mark.browser
 
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}  # a mail is no page, and has no landmarks
 HIDDEN = "getComputedStyle(document.body.firstElementChild).display"
-LINKS = {
-    "LINKS_TERMS": "https://www.example.com/terms",
-    "LINKS_PRIVACY": "https://www.example.com/privacy",
-    "LINKS_HELP": "https://help.example.com",
-    "LINKS_IMPRINT": "https://www.example.com/imprint",
-}
 
 
 def html_of(site, number, seen):
     """The HTML of the mails that are not among those seen, once there are so many."""
-    deadline = time.monotonic() + 30
-    while len(found := [html for html in mails(site) if html not in seen]) < number:
-        assert time.monotonic() < deadline, "not all mails have come"
-        time.sleep(0.1)
-    return found
+
+    def found():
+        new = [html for html in mails(site) if html not in seen]
+        return len(new) >= number and new
+
+    return wait_until(found, pause=0.1)
 
 
 def mails(site):
@@ -52,8 +47,7 @@ def look(page, html, name):
 def caused(site, language):
     """By name: the HTML of mails in a language, each caused by a call."""
     url = site.service.url
-    environment = site.service.environment
-    query(environment["DATABASE_URL"], f"UPDATE accounts_user SET language = '{language}'")
+    site.query("UPDATE accounts_user SET language = %s", language)
     ada = {"email": "ada@example.com", "password": PASSWORD}
     access = ask(url, "POST", "/auth/login", ada).json()["access_token"]
     grace = {"email": f"grace@{language}.example.com"}

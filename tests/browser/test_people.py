@@ -1,24 +1,26 @@
 """The page of a company's people: who sees it, what is asked before it is done."""
 
-import json
-import uuid
-
 import pytest
 
-from tests.browser.conftest import PHONE, fill, heading, invite, invited, open_tab, says, settled
+from tests.browser.conftest import (
+    PHONE,
+    act,
+    confirm,
+    download,
+    fill,
+    heading,
+    invite,
+    invited,
+    open_tab,
+    says,
+    settled,
+)
+from tests.browser.rows import LONG
 from tests.browser.test_pages import BROKEN, look
-from tests.conftest import PASSWORD, query
+from tests.conftest import PASSWORD
 from tests.requests import ask
 
 pytestmark = pytest.mark.browser
-
-
-def act(page, name, action, *, confirm=""):
-    page.get_by_label(f"Actions for {name}").click()
-    page.get_by_role("button", name=action, exact=True).click()
-    if confirm:
-        page.get_by_role("heading", name=confirm).wait_for()
-        page.locator("dialog [value=yes]").click()
 
 
 def row_of(page, name):
@@ -29,12 +31,32 @@ def focused(page):
     return str(page.evaluate("document.activeElement.ariaLabel"))
 
 
-def test_role_changes_after_a_question_and_the_focus_stays(people):
-    act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
+def make_bob_admin(page):
+    act(page, "Bob Boole", "Make admin", asks="Make Bob Boole an admin?")
+    says(page, "Bob Boole is now an admin.")
 
-    says(people, "Bob Boole is now an admin.")
+
+def log_bob_in(site):
+    """Somewhere else, without a page."""
+    bob = {"email": "bob@example.com", "password": PASSWORD}
+    assert ask(site.service.url, "POST", "/auth/login", bob).status == 200
+
+
+def add_carl(page):
+    page.site.add_person("Carl Boole")
+    page.reload()
+    row_of(page, "Carl Boole").wait_for()
+
+
+def test_role_changes_after_a_question_and_a_sentence_tells_of_it(people):
+    make_bob_admin(people)
+
     assert focused(people) == "Actions for Bob Boole"
     row_of(people, "Bob Boole").locator("td", has_text="Admin").first.wait_for()
+    open_tab(people, "activity")
+    newest = people.locator("#events tr").first
+    newest.get_by_text("Ada Lovelace made Bob Boole an admin.").wait_for()
+    assert "20" in newest.locator("time").get_attribute("title")
 
 
 @pytest.mark.parametrize("width", [320, 1280])
@@ -63,9 +85,7 @@ def test_message_shifts_nothing_and_leaves_by_itself(people):
     settled(people)
     place = title.bounding_box()
 
-    act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
-
-    says(people, "Bob Boole is now an admin.")
+    make_bob_admin(people)
     assert title.bounding_box() == place
     assert people.locator("#status").bounding_box()["y"] < place["y"]
 
@@ -75,6 +95,11 @@ def test_message_shifts_nothing_and_leaves_by_itself(people):
 
 
 def test_nothing_is_done_without_confirmation(people):
+    people.get_by_label("Actions for Bob Boole").click()
+    people.keyboard.press("Escape")
+    assert people.locator("details.menu[open]").count() == 0
+    assert focused(people) == "Actions for Bob Boole"
+
     act(people, "Bob Boole", "Make admin")
     people.get_by_role("button", name="Cancel").click()
 
@@ -85,10 +110,9 @@ def test_nothing_is_done_without_confirmation(people):
 
 
 def test_admin_who_gives_up_the_role_leaves_the_page(people):
-    act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
-    says(people, "Bob Boole is now an admin.")
+    make_bob_admin(people)
 
-    act(people, "Ada Lovelace", "Make member", confirm="Give up your own admin role?")
+    act(people, "Ada Lovelace", "Make member", asks="Give up your own admin role?")
 
     heading(people, "Your account")
     says(people, "Your role was changed.")
@@ -97,11 +121,10 @@ def test_admin_who_gives_up_the_role_leaves_the_page(people):
 
 def test_last_admin_cannot_be_demoted(people):
     """Who is the last is offered no way out; who has become so just now is told."""
-    act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
+    make_bob_admin(people)
     people.locator("[data-text=admins]", has_text="2").wait_for()
-    url = people.site.service.environment["DATABASE_URL"]
-    query(url, "UPDATE accounts_user SET role = 'member' WHERE first_name = 'Bob'")
-    act(people, "Ada Lovelace", "Make member", confirm="Give up your own admin role?")
+    people.site.query("UPDATE accounts_user SET role = 'member' WHERE first_name = 'Bob'")
+    act(people, "Ada Lovelace", "Make member", asks="Give up your own admin role?")
 
     says(people, "A company needs at least one admin.")
     heading(people, "People")
@@ -117,10 +140,9 @@ def test_member_is_told_that_the_page_is_for_admins(people):
 
 
 def test_somebody_is_deactivated_and_reactivated(people):
-    bob = people.site.log_in(people.site.tab(), "bob@example.com")
-    heading(bob, "Your account")
+    bob = people.site.account("bob@example.com")
     row = row_of(people, "Bob Boole")
-    act(people, "Bob Boole", "Deactivate", confirm="Deactivate Bob Boole?")
+    act(people, "Bob Boole", "Deactivate", asks="Deactivate Bob Boole?")
     says(people, "Bob Boole was deactivated.")
     row.locator(".badge", has_text="Deactivated").wait_for()
     bob.get_by_role("button", name="Download").click()
@@ -155,22 +177,27 @@ def test_people_are_searched(people):
     people.get_by_text("No people match your search.").wait_for()
 
 
-def test_invitation_is_sent_again_and_revoked(people):
+def test_invitation_is_sent_again_revoked_and_sent_anew(people):
     invite(people, "cleo@example.com")
     open_tab(people, "invitations")
     act(people, "cleo@example.com", "Send again")
     says(people, "Invitation sent to cleo@example.com again.")
 
-    act(people, "cleo@example.com", "Revoke", confirm="Revoke the invitation to cleo@example.com?")
+    act(people, "cleo@example.com", "Revoke", asks="Revoke the invitation to cleo@example.com?")
 
     says(people, "The invitation to cleo@example.com was revoked.")
     people.get_by_text("No invitations.").wait_for()
+    status = people.locator("[data-tab=invitations] [data-filter=status]")
+    status.select_option("revoked")
+    act(people, "cleo@example.com", "Invite again")
+    says(people, "Invitation sent to cleo@example.com.")
+    status.select_option("pending")
+    row_of(people, "cleo@example.com").wait_for()
 
 
 def test_expired_invitation_is_listed(site_of_ada):
     page = invited(site_of_ada, "cleo@example.com")
-    url = site_of_ada.service.environment["DATABASE_URL"]
-    query(url, "UPDATE invitations_invitation SET expires_at = now() - interval '1 day'")
+    site_of_ada.query("UPDATE invitations_invitation SET expires_at = now() - interval '1 day'")
 
     page.goto("/people#invitations")
 
@@ -182,19 +209,9 @@ def test_expired_invitation_is_listed(site_of_ada):
     page.locator(".badge", has_text="Pending").wait_for()
 
 
-def test_menu_closes_on_escape(people):
-    people.get_by_label("Actions for Bob Boole").click()
-
-    people.keyboard.press("Escape")
-
-    assert people.locator("details.menu[open]").count() == 0
-    assert focused(people) == "Actions for Bob Boole"
-
-
 def test_colleague_is_signed_out_after_a_question(people):
-    bob = people.site.log_in(people.site.tab(), "bob@example.com")
-    heading(bob, "Your account")
-    act(people, "Bob Boole", "Sign out everywhere", confirm="Sign out Bob Boole?")
+    bob = people.site.account("bob@example.com")
+    act(people, "Bob Boole", "Sign out everywhere", asks="Sign out Bob Boole?")
 
     says(people, "Bob Boole was signed out.")
     bob.reload()
@@ -207,19 +224,8 @@ def test_colleague_is_mailed_a_password_link(people):
     says(people, "Password reset sent to bob@example.com.")
 
 
-def test_page_tells_what_has_happened_in_sentences(people):
-    act(people, "Bob Boole", "Make admin", confirm="Make Bob Boole an admin?")
-    says(people, "Bob Boole is now an admin.")
-    open_tab(people, "activity")
-
-    newest = people.locator("#events tr").first
-    newest.get_by_text("Ada Lovelace made Bob Boole an admin.").wait_for()
-    assert "20" in newest.locator("time").get_attribute("title")
-
-
 def test_activity_is_filtered_by_person_and_group(people):
-    bob = {"email": "bob@example.com", "password": PASSWORD}
-    assert ask(people.site.service.url, "POST", "/auth/login", bob).status == 200
+    log_bob_in(people.site)
     open_tab(people, "activity")
     people.get_by_label("Person", exact=True).fill("boole")
     people.keyboard.press("Enter")
@@ -230,15 +236,12 @@ def test_activity_is_filtered_by_person_and_group(people):
     people.locator("[data-tab=activity] .empty:visible").wait_for()
 
 
-def test_activity_of_a_day_is_saved_with_a_new_device_in_its_sign_in(people, tmp_path):
+def test_activity_of_a_day_is_saved_with_a_new_device_in_its_sign_in(people):
     open_tab(people, "activity")
     events = people.locator("#events")
     events.locator("tr:visible", has_text="Ada Lovelace signed in. New device.").first.wait_for()
     assert events.get_by_text("Ada Lovelace signed in on a new device.").count() == 0
-    with people.expect_download() as started:
-        people.get_by_role("button", name="Download as CSV").click()
-    started.value.save_as(tmp_path / "activity.csv")
-    content = (tmp_path / "activity.csv").read_bytes()
+    content = download(people, "Download as CSV")
     assert content.startswith(b"\xef\xbb\xbfat,kind,actor,actor_name,subject")
     assert '"login.succeeded","ada@example.com","Ada Lovelace"' in content.decode()
 
@@ -253,14 +256,8 @@ def test_activity_of_a_day_is_saved_with_a_new_device_in_its_sign_in(people, tmp
 
 def test_activity_wants_a_choice_among_several(people):
     """Of two Booles neither is taken silently, and a name that nobody has leaves no rows."""
-    query(
-        people.site.service.environment["DATABASE_URL"],
-        "INSERT INTO accounts_user SELECT (json_populate_record(u, %s)).* FROM accounts_user u"
-        " WHERE first_name = 'Bob'",
-        json.dumps({"id": str(uuid.uuid4()), "email": "carl@example.com", "first_name": "Carl"}),
-    )
-    bob = {"email": "bob@example.com", "password": PASSWORD}
-    assert ask(people.site.service.url, "POST", "/auth/login", bob).status == 200
+    people.site.add_person("Carl Boole")
+    log_bob_in(people.site)
     open_tab(people, "activity")
     people.locator("#events tr").first.wait_for()
     field = people.get_by_label("Person", exact=True)
@@ -290,13 +287,8 @@ WORDS = {"Member", "Admin", "Active", "Deactivated", "Never", "signed", "in", "R
 
 @pytest.mark.parametrize("width", [320, 705, 740, 768, 1280])
 def test_words_in_the_list_are_not_broken(people, width):
-    url = people.site.service.environment["DATABASE_URL"]
-    long = "somebody.with.quite.a.long.address@subsidiary.analytical-engines.example.com"
-    query(
-        url,
-        "UPDATE accounts_user SET is_active = false, email = %s WHERE first_name = 'Bob'",
-        long,
-    )
+    change = "UPDATE accounts_user SET is_active = false, email = %s WHERE first_name = 'Bob'"
+    people.site.query(change, LONG)
     people.set_viewport_size({"width": width, "height": 800})
     people.reload()
     row_of(people, "Bob Boole").wait_for()
@@ -306,14 +298,7 @@ def test_words_in_the_list_are_not_broken(people, width):
 
 
 def test_several_are_changed_at_once_and_failures_are_named(people):
-    query(
-        people.site.service.environment["DATABASE_URL"],
-        "INSERT INTO accounts_user SELECT (json_populate_record(u, %s)).* FROM accounts_user u"
-        " WHERE first_name = 'Bob'",
-        json.dumps({"id": str(uuid.uuid4()), "email": "carl@example.com", "first_name": "Carl"}),
-    )
-    people.reload()
-    row_of(people, "Carl Boole").wait_for()
+    add_carl(people)
     bob = row_of(people, "Bob Boole").get_attribute("data-id")
     refused = {"status": 404, "json": {"error": "not found"}}
     people.route(f"**/users/{bob}", lambda route: route.fulfill(**refused))
@@ -321,8 +306,7 @@ def test_several_are_changed_at_once_and_failures_are_named(people):
     people.get_by_label("Select all").first.check()
     people.get_by_text("3 selected").wait_for()
     people.locator("[data-bulk-act=deactivate]").first.click()
-    people.get_by_role("heading", name="Deactivate 2 people?").wait_for()
-    people.locator("dialog [value=yes]").click()
+    confirm(people, "Deactivate 2 people?")
 
     says(people, "1 done. Not done: Bob Boole (This no longer exists. Start again).")
     row_of(people, "Carl Boole").locator(".badge", has_text="Deactivated").wait_for()
@@ -330,31 +314,8 @@ def test_several_are_changed_at_once_and_failures_are_named(people):
     assert row_of(people, "Bob Boole").locator("[data-pick]").is_checked()
 
 
-def test_list_has_pages(people):
-    query(
-        people.site.service.environment["DATABASE_URL"],
-        "INSERT INTO accounts_user SELECT (json_populate_record(u, json_build_object('id',"
-        " gen_random_uuid(), 'email', n || '@example.com', 'last_name', 'Z' || n))).*"
-        " FROM accounts_user u, generate_series(10, 30) n WHERE first_name = 'Bob'",
-    )
-    people.reload()
-    people.locator("[data-range]", has_text="1 to 20 of 23").wait_for()
-    people.get_by_role("button", name="Next").click()
-
-    people.locator("[data-range]", has_text="21 to 23 of 23").wait_for()
-    assert people.locator("#people tr").count() == 3
-    assert row_of(people, "Bob Z30").bounding_box()["height"] <= 46
-
-
 def test_consequence_and_result_of_many_are_named_and_undone(people):
-    query(
-        people.site.service.environment["DATABASE_URL"],
-        "INSERT INTO accounts_user SELECT (json_populate_record(u, %s)).* FROM accounts_user u"
-        " WHERE first_name = 'Bob'",
-        json.dumps({"id": str(uuid.uuid4()), "email": "carl@example.com", "first_name": "Carl"}),
-    )
-    people.reload()
-    row_of(people, "Carl Boole").wait_for()
+    add_carl(people)
 
     people.get_by_label("Select all").first.check()
     people.locator("[data-bulk-act='make admin']").click()
@@ -370,11 +331,10 @@ def test_consequence_and_result_of_many_are_named_and_undone(people):
 
 
 def test_address_remembers_what_the_list_shows(people):
-    query(
-        people.site.service.environment["DATABASE_URL"],
+    people.site.query(
         "INSERT INTO accounts_user SELECT (json_populate_record(u, json_build_object('id',"
         " gen_random_uuid(), 'email', n || '@example.com', 'last_name', 'Z' || n))).*"
-        " FROM accounts_user u, generate_series(10, 130) n WHERE first_name = 'Bob'",
+        " FROM accounts_user u, generate_series(10, 130) n WHERE first_name = 'Bob'"
     )
     people.reload()  # what is chosen before the script is there stays
     people.get_by_label("Role").first.select_option("member")
@@ -384,6 +344,8 @@ def test_address_remembers_what_the_list_shows(people):
     people.locator("[data-range]", has_text="1 to 100 of 121").wait_for()
     people.get_by_role("button", name="Next").click()
     people.locator("[data-range]", has_text="101 to 121 of 121").wait_for()
+    assert people.locator("#people tr").count() == 21
+    assert row_of(people, "Bob Z99").bounding_box()["height"] <= 46
     address = people.url
 
     people.reload()

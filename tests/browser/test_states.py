@@ -7,7 +7,7 @@ import pytest
 from tests.browser.conftest import fill, invite, open_tab
 from tests.browser.test_factors import code
 from tests.browser.test_pages import OPEN, see
-from tests.conftest import PASSWORD, query
+from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.browser
 
@@ -130,8 +130,7 @@ class Walk:
 
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_no_state_has_a_barrier(site_of_ada, language):
-    url = site_of_ada.service.environment["DATABASE_URL"]
-    query(url, "UPDATE accounts_user SET language = %s", language)
+    site_of_ada.query("UPDATE accounts_user SET language = %s", language)
     walk = Walk(site_of_ada.tab("/", locale=language, reduced_motion="reduce"), language)
 
     walk.guest()

@@ -26,8 +26,7 @@ def test_person_signs_up_and_stays_signed_in(site):
 
 
 def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada):
-    first = site_of_ada.log_in(site_of_ada.tab())
-    heading(first, "Your account")
+    first = site_of_ada.account()
     second = first.context.new_page()
     second.goto("/people")
     heading(second, "People")
@@ -42,8 +41,7 @@ def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada):
 
 
 def test_page_that_is_being_made_while_another_tab_signs_out_leads_to_the_log_in(site_of_ada):
-    first = site_of_ada.log_in(site_of_ada.tab())
-    heading(first, "Your account")
+    first = site_of_ada.account()
     second, held = first.context.new_page(), []
     second.route(re.compile("/users"), lambda route: held.insert(0, route))
     second.goto("/people")
@@ -84,12 +82,8 @@ def test_colleague_is_invited_and_accepts(site_of_ada):
 
 
 def test_new_password_ends_the_other_session(site_of_ada):
-    other = site_of_ada.log_in(site_of_ada.tab())
-    heading(other, "Your account")
-    page = site_of_ada.tab("/forgot-password")
-    fill(page, email="ada@example.com")
-    page.get_by_text("Check your inbox").wait_for()
-    page.goto(site_of_ada.mailed_link())
+    other = site_of_ada.account()
+    page = site_of_ada.password_page()
 
     fill(page, password="a new and better one")
 
@@ -100,8 +94,7 @@ def test_new_password_ends_the_other_session(site_of_ada):
 
 
 def test_signed_in_person_at_the_limit_waits_and_goes_on(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
+    page = site_of_ada.account()
     limited = {"status": 429, "json": TOO_MANY_ATTEMPTS, "headers": {"Retry-After": "30"}}
     page.route("**/auth/refresh", lambda route: route.fulfill(**limited), times=1)
     page.clock.install()
@@ -118,8 +111,7 @@ def test_signed_in_person_at_the_limit_waits_and_goes_on(site_of_ada):
 
 
 def test_language_is_kept_with_the_person(site_of_ada):
-    page = site_of_ada.log_in(site_of_ada.tab())
-    heading(page, "Your account")
+    page = site_of_ada.account()
 
     open_row(page, "Language")
     page.locator("#language").select_option("sv")
@@ -133,9 +125,7 @@ def test_language_is_kept_with_the_person(site_of_ada):
 
 
 def test_language_of_the_account_wins_and_is_changed_only_when_asked(site_of_ada):
-    page = site_of_ada.tab("/login", locale="sv")
-    fill(page, email="ada@example.com", password=PASSWORD)
-    heading(page, "Your account")
+    page = site_of_ada.account(locale="sv")
     page.get_by_role("button", name="Deutsch").click()
     heading(page, "Ihr Konto")
     says(page, "Dieser Browser zeigt jetzt Deutsch.")

@@ -10,34 +10,15 @@ it imports, and npm would take the newest.
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.client.conftest import FOLDER, run
 
 pytestmark = pytest.mark.client
 
-FOLDER = Path(__file__).parent
 NODE = ["sdk", "mcpjam", "inspector", "remote", "oauth4webapi", "openid-client"]
 PYTHON = {"mcp-1.22": ["mcp==1.22.0"], "mcp-1.30": ["mcp==1.30.0"]}  # before its second release
-
-
-def run(folder, *command):
-    """Run a program in a folder of clients; what it said, if it failed."""
-    done = subprocess.run(
-        command, cwd=FOLDER / folder, capture_output=True, text=True, check=False, timeout=300
-    )
-    return "" if done.returncode == 0 else done.stdout + done.stderr
-
-
-@pytest.fixture
-def service(new_service):
-    service = new_service(RATE_LIMIT_CREDENTIAL="1000")
-    person = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
-    service.environment |= person
-    service.manage("createsuperuser", "--noinput")
-    return service.start()
 
 
 def interpreter(name, requirements):
@@ -54,13 +35,20 @@ def interpreter(name, requirements):
 
 @pytest.mark.parametrize("name", NODE)
 def test_javascript_client_gets_in_and_stays_in(service, name):
-    said = run("mcp", "node", "clients.js", name, service.url)
+    said = run("node", "clients.js", name, service.url, folder="mcp")
 
     assert not said, said
 
 
 @pytest.mark.parametrize("name", PYTHON)
 def test_python_client_gets_in_and_stays_in(service, name):
-    said = run("pythons", interpreter(name, PYTHON[name]), "mcp_.py", service.url)
+    python = interpreter(name, PYTHON[name])
+    said = run(python, "mcp_.py", service.url, folder="pythons")
 
+    assert not said, said
+
+
+def test_typescript_client_gets_in_by_itself(service):
+    assert run("npm", "run", "--silent", "make", folder="mcp") == ""
+    said = run("node", "made/walk.js", service.url, folder="mcp")
     assert not said, said

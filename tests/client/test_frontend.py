@@ -13,7 +13,7 @@ from django.conf import settings
 
 from tests import servers
 from tests.browser.conftest import Site, serve
-from tests.client.test_client import FOLDER
+from tests.client.conftest import FOLDER
 from tests.conftest import PASSWORD
 from tests.servers import free_port, wait_for_port
 

@@ -9,12 +9,12 @@ import uuid
 import pytest
 from cryptography import x509
 
-from tests.browser.conftest import Site, fill, heading, says, serve, until
+from tests.browser.conftest import Site, fill, heading, press, says, serve, until
 from tests.browser.test_pages import see
 from tests.certificates import self_signed
-from tests.client.test_client import FOLDER
+from tests.client.conftest import FOLDER
 from tests.client.test_frontend import built_at
-from tests.conftest import PASSWORD, query
+from tests.conftest import PASSWORD
 from tests.requests import ask
 from tests.servers import free_port, wait_for_port
 from tests.sso.test_domains import NameServer
@@ -41,9 +41,6 @@ class Company(Site):
             "DNS_SERVERS": self.names.address,
         }
 
-    def ask(self, statement, *values):
-        return query(self.service.environment["DATABASE_URL"], statement, *values)
-
     def person(self, **options):
         context = super().person(ignore_https_errors=True, **options)
         context.route(re.compile("^https://(?!localhost)"), lambda route: route.abort())
@@ -53,9 +50,9 @@ class Company(Site):
     def at_work(self):
         """Ada, an admin, and the provider, which knows her company's redirect URI."""
         self.operator()
-        self.ask("UPDATE accounts_user SET is_staff = false, is_superuser = false")
-        self.ask("UPDATE accounts_account SET name = 'Nordwind', is_operators = false")
-        ((company,),) = self.ask("SELECT id FROM accounts_account")
+        self.query("UPDATE accounts_user SET is_staff = false, is_superuser = false")
+        self.query("UPDATE accounts_account SET name = 'Nordwind', is_operators = false")
+        ((company,),) = self.query("SELECT id FROM accounts_account")
         command = ["node", "provider.mjs", str(self.folder), str(self.provider_port)]
         command.append(f"{self.url}/auth/sso/{company}/callback")
         silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -93,10 +90,6 @@ def offered(page, email):
     button = page.get_by_role("button", name="Continue with Nordwind")
     button.wait_for()
     return button
-
-
-def press(page, name):
-    page.get_by_role("button", name=name, exact=True).click()
 
 
 def set_up(company, page):
@@ -137,12 +130,7 @@ def switch(page, *names):
 
 def let_bob_keep_his_password(company, page):
     """A second admin with a second factor."""
-    company.ask(
-        "INSERT INTO accounts_user SELECT (json_populate_record(u, json_build_object("
-        "'id', %s::text, 'email', 'bob@example.com', 'first_name', 'Bob', 'last_name', 'Boole',"
-        "'has_second_factor', true))).* FROM accounts_user u WHERE email = 'ada@example.com'",
-        str(uuid.uuid4()),
-    )
+    company.add_person("Bob Boole", role="admin", has_second_factor=True)
     page.goto("/people")
     page.get_by_label("Actions for Bob Boole").click()
     press(page, "Let keep a password")
@@ -150,8 +138,7 @@ def let_bob_keep_his_password(company, page):
 
 
 def test_company_sets_its_provider_up_uses_it_and_requires_it(company):
-    page = company.log_in(company.tab())
-    heading(page, "Your account")
+    page = company.account()
     set_up(company, page)
     switch(page)
     says(page, "Saved.")
@@ -165,7 +152,9 @@ def test_company_sets_its_provider_up_uses_it_and_requires_it(company):
     carl.get_by_role("button", name="Continue with Nordwind").click()
     log_in_there(carl, "carl@example.com")
     heading(carl, "Your account")
-    assert company.ask("SELECT role FROM accounts_user WHERE email LIKE 'carl@%%'") == [("member",)]
+    assert company.query("SELECT role FROM accounts_user WHERE email LIKE 'carl@%%'") == [
+        ("member",)
+    ]
     press(carl, "Sign out")
     heading(carl, "Sign in")
     offered(carl, "carl@example.com").click()  # the provider knows him still
@@ -224,7 +213,7 @@ def connect(company):
     """What the pages' set-up leads to, by the API."""
     ada = {"email": "ada@example.com", "password": PASSWORD}
     token = ask(company.url, "POST", "/auth/login", ada).json()["access_token"]
-    company.ask(
+    company.query(
         "INSERT INTO accounts_domain (id, account_id, name, token, proved_at)"
         " SELECT %s, id, 'example.com', 'unused', now() FROM accounts_account",
         uuid.uuid4(),
@@ -233,7 +222,7 @@ def connect(company):
     body = provider | {"password": PASSWORD}
     headers = {"Authorization": f"Bearer {token}"}
     assert ask(company.url, "PUT", "/account/connection", body, **headers).status == 200
-    company.ask("UPDATE accounts_connection SET tested_at = now(), active = true")
+    company.query("UPDATE accounts_connection SET tested_at = now(), active = true")
 
 
 def test_front_end_of_another_origin_signs_in_there(frontend):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.client.test_client import FOLDER, run
+from tests.client.conftest import FOLDER, run
 
 pytestmark = pytest.mark.client
 

@@ -10,8 +10,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.client.test_client import FOLDER
-from tests.conftest import PASSWORD
+from tests.client.conftest import FOLDER
 from tests.requests import ask
 from tests.servers import wait_until
 
@@ -79,11 +78,7 @@ class Verifier:
 
 @pytest.fixture
 def service(new_service):
-    service = new_service(RATE_LIMIT_PUBLIC="100")  # far fewer than tokens
-    person = {"DJANGO_SUPERUSER_EMAIL": "ada@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
-    service.environment |= person
-    service.manage("createsuperuser", "--noinput")
-    return service.start()
+    return new_service(RATE_LIMIT_PUBLIC="100").add_operator().start()  # far fewer than tokens
 
 
 @pytest.fixture(params=RUN)
