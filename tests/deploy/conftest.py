@@ -14,7 +14,7 @@ from cryptography import x509
 
 from tests import servers
 from tests.certificates import self_signed
-from tests.conftest import PASSWORD, Service
+from tests.conftest import Service
 from tests.requests import ask, send
 
 HOST = "api.example.com"
@@ -133,12 +133,10 @@ class Site:
             WEB_CONCURRENCY="2",
             WEB_THREADS="2",
             METRICS_TOKEN="what Prometheus brings",
-            DJANGO_SUPERUSER_EMAIL="ada@example.com",
-            DJANGO_SUPERUSER_PASSWORD=PASSWORD,
         )
         self.service.port = self.sockets.port
         self.service.url = f"http://127.0.0.1:{self.sockets.port}"
-        self.service.manage("createsuperuser", "--noinput")
+        self.service.add_operator()
         self.sockets.serve(self.service)
         self.nginx = Nginx(folder, self.sockets.path).start()
 

@@ -37,40 +37,19 @@ Outage = tuple[str, int, dict[str, str], dict[str, str]]
 # An alert, the minutes after which somebody has to have been woken, the labels that are told, and
 # the series of an outage in Prometheus's own notation: from+step, x times, one sample a minute.
 OUTAGES = [
-    (
-        "ServiceDown",
-        10,
-        {"job": "consulting", "instance": "a"},
-        {f'up{{{JOB}, instance="a"}}': "1x5 0x20", f'up{{{JOB}, instance="b"}}': "1x30"},
-    ),
+    ("ServiceDown", 10, {"job": "consulting", "instance": "a"},
+     {f'up{{{JOB}, instance="a"}}': "1x5 0x20", f'up{{{JOB}, instance="b"}}': "1x30"}),
     ("ServiceDown", 5, {"job": "consulting"}, {'up{job="something else"}': "1x30"}),
-    (
-        "ServiceErrors",
-        20,
-        {},
-        {f'http_request_duration_seconds_count{{{JOB}, status="503"}}': "0x5 0+18x20"},
-    ),
-    (
-        "DatabaseUnavailable",
-        10,
-        {},
-        {f'{REQUESTS}{{{JOB}, route="health", status="503"}}': "0x5 0+6x10"},
-    ),
+    ("ServiceErrors", 20, {}, {f'{REQUESTS}{{{JOB}, status="503"}}': "0x5 0+18x20"}),
+    ("DatabaseUnavailable", 10, {},
+     {f'{REQUESTS}{{{JOB}, route="health", status="503"}}': "0x5 0+6x10"}),
     ("DatabaseUnavailable", 10, {}, {f"database_unavailable{{{JOB}}}": "0x5 1x10"}),
     ("LimiterStoreLost", 10, {}, {f"limiter_store_lost{{{JOB}}}": "0x5 1x10"}),
-    (
-        "LimiterStoreSlow",
-        20,
-        {},
-        {f'limiter_store_failures_total{{{JOB}, reason="TimeoutError"}}': "0+30x30"},
-    ),
+    ("LimiterStoreSlow", 20, {},
+     {f'limiter_store_failures_total{{{JOB}, reason="TimeoutError"}}': "0+30x30"}),
     ("MailsWait", 20, {}, {f"mails_oldest_waiting_seconds{{{JOB}}}": "0+60x30"}),
-    (
-        "MailsRefused",
-        45,
-        {},
-        {f"mails_put_off{{{JOB}}}": "3x60", f'mails_of_last_hour{{{JOB}, state="sent"}}': "0x60"},
-    ),
+    ("MailsRefused", 45, {},
+     {f"mails_put_off{{{JOB}}}": "3x60", f'mails_of_last_hour{{{JOB}, state="sent"}}': "0x60"}),
     ("MailsRefused", 45, {}, {f"mails_put_off{{{JOB}}}": "3x60"}),
     ("WorkerSilent", 20, {}, {f"mail_worker_silent_seconds{{{JOB}}}": "0+60x30"}),
     ("WorkerSilent", 10, {}, {f"mail_worker_silent_seconds{{{JOB}}}": "-1x20"}),
@@ -80,74 +59,34 @@ OUTAGES = [
     ("MailsGivenUp", 35, {}, {f"mails_given_up{{{JOB}}}": "0x30 1x10"}),
     ("LoginsQueue", 15, {}, {f'password_hashes{{{JOB}, state="waiting"}}': "0x5 40x20"}),
     ("LoginsQueue", 8, {}, {REFUSED_LOG_INS: "0x5 240x20"}),
-    (
-        "PasswordSpraying",
-        45,
-        {},
-        {
-            f'audit_events_total{{{JOB}, kind="login.failed"}}': "0+40x60",
-            f'audit_events_total{{{JOB}, kind="login.succeeded"}}': "0+5x60",
-        },
-    ),
-    (
-        "PasswordsKnown",
-        45,
-        {},
-        {
-            f'wrong_second_factors_total{{{JOB}, method="totp"}}': "0+1x60",
-            f'sign_ins_total{{{JOB}, method="totp"}}': "0x60",
-        },
-    ),
+    ("PasswordSpraying", 45, {},
+     {f'audit_events_total{{{JOB}, kind="login.failed"}}': "0+40x60",
+      f'audit_events_total{{{JOB}, kind="login.succeeded"}}': "0+5x60"}),
+    ("PasswordsKnown", 45, {},
+     {f'wrong_second_factors_total{{{JOB}, method="totp"}}': "0+1x60",
+      f'sign_ins_total{{{JOB}, method="totp"}}': "0x60"}),
     ("RefusedByLimit", 30, {}, {REFUSED: "0+400x40", CALLERS: "0+2x40"}),
     ("ManyCallersRefused", 30, {}, {REFUSED: "0+400x40", CALLERS: "0+40x40"}),
-    (
-        "MailboxesRefused",
-        80,
-        {},
-        {
-            f'mails_of_last_hour{{{JOB}, state="refused"}}': "0x5 0+1x60 60x30",
-            f'mails_of_last_hour{{{JOB}, state="sent"}}': "0+2x60 120x30",
-        },
-    ),
+    ("MailboxesRefused", 80, {},
+     {f'mails_of_last_hour{{{JOB}, state="refused"}}': "0x5 0+1x60 60x30",
+      f'mails_of_last_hour{{{JOB}, state="sent"}}': "0+2x60 120x30"}),
     ("CertificateExpires", 90, {"instance": "api"}, {EXPIRY: f"{13 * 86400}x100"}),
     ("BackupOld", 27 * 60, {}, {BACKUP: "0x2000"}),
     ("BackupOld", 40, {"job": "node"}, {'up{job="node"}': "1x60"}),
-    (
-        "DiskFull",
-        30,
-        HOST | {"mountpoint": "/"},
-        {
-            f"node_filesystem_avail_bytes{{{ROOT}}}": "9x40",
-            f"node_filesystem_size_bytes{{{ROOT}}}": "100x40",
-        },
-    ),
-    (
-        "ConnectionsUsed",
-        20,
-        HOST,
-        {
-            'pg_stat_activity_count{job="postgres", instance="db1", state="idle"}': "80x30",
-            'pg_stat_activity_count{job="postgres", instance="db1", state="active"}': "5x30",
-            'pg_settings_max_connections{job="postgres", instance="db1"}': "100x30",
-        },
-    ),
+    ("DiskFull", 30, HOST | {"mountpoint": "/"},
+     {f"node_filesystem_avail_bytes{{{ROOT}}}": "9x40",
+      f"node_filesystem_size_bytes{{{ROOT}}}": "100x40"}),
+    ("ConnectionsUsed", 20, HOST,
+     {'pg_stat_activity_count{job="postgres", instance="db1", state="idle"}': "80x30",
+      'pg_stat_activity_count{job="postgres", instance="db1", state="active"}': "5x30",
+      'pg_settings_max_connections{job="postgres", instance="db1"}': "100x30"}),
     ("ProviderFails", 20, {}, {f"sso_providers_failing{{{JOB}}}": "0x5 1x20"}),
-    (
-        "SigningKeyOld",
-        80,
-        {},
-        {
-            f"signing_key_age_seconds{{{JOB}}}": "10367990+60x90",  # 120 days are 10,368,000
-            f"next_signing_key_seconds{{{JOB}}}": "-1x90",
-        },
-    ),
-    (
-        "SigningKeyUnreadable",
-        10,
-        {},
-        {f'signing_keys_unreadable{{{JOB}, instance="b"}}': "0x5 1x20"},
-    ),
-]
+    ("SigningKeyOld", 80, {},
+     {f"signing_key_age_seconds{{{JOB}}}": "10367990+60x90",  # 120 days are 10,368,000
+      f"next_signing_key_seconds{{{JOB}}}": "-1x90"}),
+    ("SigningKeyUnreadable", 10, {},
+     {f'signing_keys_unreadable{{{JOB}, instance="b"}}': "0x5 1x20"}),
+]  # fmt: skip
 # A day of a service that is well: a release goes out in between, a few requests fail,
 # somebody mistypes a password each minute, and a mail was given up long ago.
 QUIET_DAY = {

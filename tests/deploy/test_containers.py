@@ -1,15 +1,9 @@
-"""The container files: they name what is there, and their commands run as they stand, by a user
-without rights, from a tree that cannot be written to. No image is built.
-"""
+"""The container files name what is there. `make test-machines` builds and runs the image."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
-import time
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -17,10 +11,7 @@ import pytest
 import yaml
 
 from config import settings
-from tests import servers
 from tests.config.settings_table import declared
-from tests.conftest import SECRET_KEY
-from tests.requests import ask
 
 pytestmark = pytest.mark.deploy
 
@@ -46,12 +37,6 @@ COPIED = [
     for path in Path().iterdir()
     if not any(fnmatch(path.name, pattern.removeprefix("**/")) for pattern in IGNORED)
 ]
-NOBODY = 65534
-# It may read all, since the Python that runs the tests may lie in root's home, and write nothing.
-READ = "dac_read_search"
-AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-AS_NOBODY += [f"--inh-caps=+{READ}", f"--ambient-caps=+{READ}", f"--bounding-set=-all,+{READ}"]
-IS_ROOT = os.geteuid() == 0
 
 
 def config_map():
@@ -66,15 +51,8 @@ def config_map():
 )
 def test_variables_are_settings(environment):
     known = set(declared())
-    secrets = {
-        "SECRET_KEY",
-        "SECRET_KEY_FALLBACKS",
-        "DATABASE_URL",
-        "REDIS_URL",
-        "EMAIL_URL",
-        "METRICS_TOKEN",
-    }
-    known |= {f"{name}_FILE" for name in secrets}
+    secrets = "SECRET_KEY SECRET_KEY_FALLBACKS DATABASE_URL REDIS_URL EMAIL_URL METRICS_TOKEN"
+    known |= {f"{name}_FILE" for name in secrets.split()}
     known |= {"PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "DOMAIN"}
 
     assert set(environment) - known == set()
@@ -137,39 +115,6 @@ def test_secrets_are_made_once(tmp_path):
     assert f":{redis}@redis:" in files["redis_url"]
 
 
-def test_nginx_serves_plain_http_until_there_is_a_certificate(tmp_path):
-    script = Path("deploy/nginx.sh").read_text(encoding="utf-8")
-    live = tmp_path / "live/login.your-domain.com"
-    live.mkdir(parents=True)
-    changes = {
-        "/etc/nginx/conf.d": str(tmp_path),
-        "/etc/letsencrypt": str(tmp_path),
-        "/var/log/nginx": str(tmp_path),
-        "/nginx.conf": "deploy/nginx.conf",
-    }
-    for old, new in changes.items():
-        script = script.replace(old, new)
-    (tmp_path / "nginx").write_text('#!/bin/sh\necho "nginx $*"\n')
-    (tmp_path / "nginx").chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "DOMAIN": live.name}
-
-    def run(*words):
-        command = ["sh", "-c", script, "nginx.sh", *words]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return done.stdout, (tmp_path / "default.conf").read_text()
-
-    told, site = run()
-    assert (told, "443" in site, "ssl_" in site) == ("nginx -g daemon off;\n", False, False)
-    assert "listen 80;" in site
-    (live / "fullchain.pem").touch()
-    told, site = run("reload")
-    assert told == "nginx -t\nnginx -s reload\n"
-    assert f"ssl_certificate {live}/fullchain.pem;" in site.replace(
-        "/etc/letsencrypt", str(tmp_path)
-    )
-    assert "api.example.com" not in site
-
-
 def test_nobody_has_rights_or_a_tree_to_write_to():
     assert re.search(r"^USER 10001$", CONTAINERFILE, re.MULTILINE)
     for service in OURS.values():
@@ -206,7 +151,7 @@ def test_limit_is_divided_by_the_number_of_processes():
 
 
 def test_pods_run_what_compose_runs():
-    """Which the last test here runs."""
+    """Which `make test-machines` runs."""
     web, mail, migrate = (
         PODS[name]["containers"][0]["command"]
         for name in ("consulting-web", "consulting-mail", "consulting-migrate-2.1.0.dev0")
@@ -228,88 +173,9 @@ def test_selectors_find_the_pods():
         assert any(selector.items() <= pod.items() for pod in labels), thing["kind"]
 
 
-class Container:
-    """What one container of compose.yaml is given: the image's files, its variables and mounts,
-    all of it below a folder of the test's own; `/tmp` is the one place that it may write to.
-    """
+def test_health_check_of_the_image_tells_whether_the_service_answers(new_service):
+    service = new_service()
+    before = service.spawn(*HEALTH_CHECK[1:]).wait(20)
+    service.start()
 
-    def __init__(self, root, name, port):
-        self.root = root
-        self.command = [
-            word.replace("/run/", f"{root}/run/").replace(":8000", f":{port}")
-            for word in OURS[name]["command"]
-        ]
-        variables = IMAGE_ENVIRONMENT | SETTINGS | OURS[name]["environment"]
-        for folder in ("/run/secrets", "/etc/consulting"):
-            variables = {k: v.replace(folder, f"{root}{folder}") for k, v in variables.items()}
-        bin_path = Path(sys.executable).parent
-        self.environment = variables | {
-            "PATH": f"{bin_path}:/usr/bin:/bin",
-            "TMPDIR": f"{root}/tmp",
-            "PORT": str(port),
-            "EMAIL_URL": f"filemail:///{root}/tmp/mails",
-        }
-
-    def start(self, command=None):
-        """Start its command, or another one beside it."""
-        with (self.root / "log").open("ab") as log:
-            return subprocess.Popen(
-                [*(AS_NOBODY if IS_ROOT else []), *(command or self.command)],
-                cwd=self.root / "srv",
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-            )
-
-
-@pytest.fixture
-def root(new_database):
-    """Where the image's files lie, which nobody may write to, with the secrets filled in."""
-    root = Path(tempfile.mkdtemp(prefix="consulting-container-"))
-    for name in ("srv", "tmp", "run/secrets", "run/consulting"):
-        (root / name).mkdir(parents=True)
-    skip = shutil.ignore_patterns("__pycache__")
-    for name in COPIED:
-        copy = shutil.copytree if Path(name).is_dir() else shutil.copy
-        copy(name, root / "srv" / name, **{"ignore": skip} if Path(name).is_dir() else {})
-    secrets = {
-        "secret_key": SECRET_KEY,
-        "database_url": new_database(),
-        "redis_url": servers.REDIS.url,
-        "metrics_token": "what Prometheus brings",
-    }
-    for name, value in secrets.items():
-        (root / "run/secrets" / name).write_text(f"{value}\n")
-    subprocess.run(["chmod", "-R", "a+rX,a-w", str(root)], check=True)
-    for name in ("tmp", "run/consulting"):
-        (root / name).chmod(0o700)
-        if IS_ROOT:
-            os.chown(root / name, NOBODY, NOBODY)
-    yield root
-    subprocess.run(["chmod", "-R", "u+w", str(root)], check=True)
-    shutil.rmtree(root)
-
-
-def test_commands_run_without_rights(root):
-    port = servers.free_port()
-    assert Container(root, "setup", port).start().wait(60) == 0, (root / "log").read_text()
-    web = Container(root, "web", port)
-    running = [web.start(), Container(root, "mail", port).start()]
-    try:
-        servers.wait_for_port(port)
-        url, host = f"http://127.0.0.1:{port}", "api.example.com"
-        health = ask(url, "GET", "/health", Host=host).json()
-        assert web.start(HEALTH_CHECK).wait(20) == 0
-        new = {"email": "new@example.com"}
-        ask(url, "POST", "/auth/signup", new, Host=host, X_Forwarded_For="192.0.2.1")
-        deadline = time.monotonic() + 15
-        while not list((root / "tmp").glob("mails/*")) and time.monotonic() < deadline:
-            time.sleep(0.1)
-    finally:
-        for process in running:
-            process.terminate()
-        ended = [process.wait(20) for process in running]
-
-    assert (health["status"], ended) == ("ok", [0, 0]), (root / "log").read_text()
-    assert list((root / "tmp").glob("mails/*"))
-    assert web.start(HEALTH_CHECK).wait(20) == 1  # nothing listens any more
+    assert (before, service.spawn(*HEALTH_CHECK[1:]).wait(20)) == (1, 0)
