@@ -20,6 +20,11 @@ def blocks(text):
     return [textwrap.dedent(fenced or indented) for fenced, indented in BLOCK.findall(text)]
 
 
+def spans(text):
+    """What its sentences name in backticks, commands among it."""
+    return [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", BLOCK.sub("", text))]
+
+
 def steps(page, heading):
     """The blocks of each numbered step under a heading, by its number."""
     _, *parts = STEP.split(section(page, heading))
