@@ -322,9 +322,9 @@ class Service:
         """Run a manage.py command to its end, and give its output."""
         return self.run("manage.py", *words)
 
-    def add_operator(self):
-        """Ada, a superuser: as the command makes her, for a service that has not started yet."""
-        person = {"EMAIL": "ada@example.com", "PASSWORD": PASSWORD}
+    def add_operator(self, email="ada@example.com"):
+        """A superuser, as the command makes one."""
+        person = {"EMAIL": email, "PASSWORD": PASSWORD}
         self.environment |= {f"DJANGO_SUPERUSER_{name}": value for name, value in person.items()}
         self.manage("createsuperuser", "--noinput")
         return self
@@ -343,11 +343,6 @@ class Service:
             check=True,
         )
         return done.stdout
-
-    def create_superuser(self, email="ada@example.com"):
-        person = {"DJANGO_SUPERUSER_EMAIL": email, "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
-        self.environment |= person
-        self.manage("createsuperuser", "--noinput")
 
     def start(self):
         self.server = self.spawn("-m", "gunicorn", "config.wsgi")

@@ -60,7 +60,7 @@ def log_in(service):
 def sign_in(service):
     """Calls /auth/me as a user of the service."""
     email = f"{uuid.uuid4().hex}@example.com"
-    service.create_superuser(email)
+    service.add_operator(email)
     answer = ask(service.url, "POST", "/auth/login", {"email": email, "password": PASSWORD})
     bearer = f"Bearer {answer.json()['access_token']}"
     return lambda: ask(service.url, "GET", "/auth/me", authorization=bearer)

@@ -15,9 +15,7 @@ REFUSED = "CommandError: (There was no answer|This command .*needs a terminal)"
 
 @pytest.fixture(scope="module")
 def service(new_shared_service):
-    service = new_shared_service()
-    service.create_superuser()
-    return service
+    return new_shared_service().add_operator()
 
 
 def failed(service, *words, closed=False):

@@ -46,7 +46,7 @@ def generate(service, examples, *options, phases="examples,fuzzing"):
 
 def admin_of(service):
     """The Authorization header of a new admin."""
-    service.create_superuser()
+    service.add_operator()
     body = {"email": "ada@example.com", "password": PASSWORD}
     login = ask(service.url, "POST", "/auth/login", body).json()
     return f"Authorization: Bearer {login['access_token']}"

@@ -59,8 +59,7 @@ def test_boundary_of_a_form_reaches_the_application(new_service):
 
 
 def test_runserver_signs_in(new_service):
-    service = new_service()
-    service.create_superuser(LOG_IN["email"])
+    service = new_service().add_operator(LOG_IN["email"])
     service.spawn("manage.py", "runserver", "--noreload", str(service.port))
     servers.wait_for_port(service.port)
 

@@ -634,7 +634,7 @@ def test_service_role_of_the_guide_can_erase(new_service, new_database):
     query(owner, rights.replace("ROLE consulting IN", "ROLE postgres IN"))
     url = re.sub(r"//[^@/]*@?", "//consulting_service@", owner)
     service = new_service(DATABASE_URL=url)
-    service.create_superuser(EMAIL)
+    service.add_operator(EMAIL)
     service.manage("changeemail", EMAIL, "z@example.net")
     query(owner, "UPDATE accounts_user SET is_active = false")
     service.manage("erase", "z@example.net", "--yes")

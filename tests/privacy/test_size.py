@@ -130,9 +130,7 @@ def test_large_company_is_deleted_in_one_pass(ada):
 @pytest.fixture
 def service(new_service):
     """With an operator, z@example.net."""
-    service = new_service()
-    service.create_superuser("z@example.net")
-    return service
+    return new_service().add_operator("z@example.net")
 
 
 def kill_halfway(service, left, until):
