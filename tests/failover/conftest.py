@@ -8,14 +8,12 @@ import uuid
 from tests.conftest import PASSWORD, Service
 from tests.requests import ask
 
-OPERATOR = "ada@example.com"
+OPERATOR = {"email": "ada@example.com", "password": PASSWORD}
 GENEROUS = {
     "RATE_LIMIT_AUTHENTICATED": "1000000",
     "RATE_LIMIT_PUBLIC": "1000000",
     "RATE_LIMIT_CREDENTIAL": "1000000",
     "INVITATIONS_PER_DAY": "1000000",
-    "DJANGO_SUPERUSER_EMAIL": OPERATOR,
-    "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
 }
 
 
@@ -28,8 +26,7 @@ class Writers:
 
     def __init__(self, service):
         self.service = service
-        body = {"email": OPERATOR, "password": PASSWORD}
-        self.token = ask(service.url, "POST", "/auth/login", body).json()["access_token"]
+        self.token = ask(service.url, "POST", "/auth/login", OPERATOR).json()["access_token"]
         self.answers = []
         self.invited = []
         self.ended = threading.Event()
@@ -82,5 +79,4 @@ def writers_of(folder, database_url):
     """A service on an empty database, with an operator, and clients of it. Stop its `service`."""
     service = Service(folder, DATABASE_URL=database_url, **GENEROUS)
     service.manage("migrate", "-v0")
-    service.manage("createsuperuser", "--noinput")
-    return Writers(service.start())
+    return Writers(service.add_operator().start())

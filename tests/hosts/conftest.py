@@ -9,7 +9,6 @@ import ctypes
 import itertools
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -33,8 +32,6 @@ SHARED = {
     "LIMITER_PROCESSES": "3",
     "INVITATIONS_PER_DAY": "1000000",
     "MAIL_PER_ADDRESS_PER_HOUR": "1000",
-    "DJANGO_SUPERUSER_EMAIL": OPERATOR["email"],
-    "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
 }
 
 
@@ -69,14 +66,10 @@ class Host(Service):
         ip("-n", self.namespace, "link", "set", "lo", "up")
         for cable in CABLES:
             self.lay(cable)
-        database, store = (
-            f"{self.near('db')}:{ports['db']}",
-            f"{self.near('redis')}:{ports['redis']}",
-        )
         super().__init__(
             folder,
-            DATABASE_URL=f"postgres://postgres@{database}/postgres",
-            REDIS_URL=f"redis://{store}/0",
+            DATABASE_URL=f"postgres://postgres@{self.near('db')}:{ports['db']}/postgres",
+            REDIS_URL=f"redis://{self.near('redis')}:{ports['redis']}/0",
             ALLOWED_HOSTS=self.far("web"),
             **SHARED,
         )
@@ -155,13 +148,6 @@ class Balancer:
         return answer.json()["access_token"]
 
 
-def wait_until(true, seconds, pause=0.05):
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not come to be in time"
-        time.sleep(pause)
-
-
 @pytest.fixture(scope="package")
 def centre():
     """A namespace that the tests themselves, and what they start, are in from here on."""
@@ -204,8 +190,8 @@ def hosts(centre, store, database, tmp_path_factory):
     ports = {"redis": store.port, "db": database.port}
     hosts = [Host(tmp_path_factory.mktemp("host"), centre, n, ports) for n in (1, 2, 3)]
     try:
-        for words in (["migrate", "-v0"], ["createsuperuser", "--noinput"]):
-            hosts[0].manage(*words)
+        hosts[0].manage("migrate", "-v0")
+        hosts[0].add_operator()
         for host in hosts:
             host.start()
         yield hosts

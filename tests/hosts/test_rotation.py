@@ -5,7 +5,8 @@ import itertools
 import jwt
 import pytest
 
-from tests.hosts.conftest import Balancer, wait_until
+from tests.hosts.conftest import Balancer
+from tests.servers import wait_until
 
 pytestmark = pytest.mark.hosts
 

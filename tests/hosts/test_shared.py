@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.hosts.conftest import OPERATOR, Balancer, wait_until
+from tests.hosts.conftest import OPERATOR, Balancer
+from tests.servers import wait_until
 
 pytestmark = pytest.mark.hosts
 

@@ -13,8 +13,9 @@ from collections import Counter
 import pytest
 
 from tests.conftest import PASSWORD
-from tests.hosts.conftest import OPERATOR, Balancer, wait_until
+from tests.hosts.conftest import OPERATOR, Balancer
 from tests.releases.code import HERE, release_before, unpack
+from tests.servers import wait_until
 
 pytestmark = pytest.mark.hosts
 
@@ -122,8 +123,7 @@ def mailed_token(hosts, address):
     def found():
         return next((mail for mail in mails() if f"To: {address}" in mail), None)
 
-    wait_until(found, 20)
-    mail = email.message_from_string(found().strip(), policy=email.policy.default)
+    mail = email.message_from_string(wait_until(found, 20).strip(), policy=email.policy.default)
     return re.search(r"#token=(\S+)", mail.get_body(("plain",)).get_content())[1]
 
 

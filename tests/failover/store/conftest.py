@@ -16,7 +16,7 @@ from redis import Redis
 
 from config import environment
 from tests.certificates import self_signed
-from tests.servers import VALKEY, RedisServer, free_port
+from tests.servers import VALKEY, RedisServer, free_port, wait_until
 from tests.throttling.conftest import Answer, at_once, message
 from throttling.limiter import limiter
 
@@ -24,15 +24,6 @@ LIMIT = 8
 CALLER = "203.0.113.9"
 KINDS = [(engine, servers) for engine in ("plain", "tls") for servers in ("watched", "cluster")]
 LOST, FOUND = "Redis is unavailable", "Redis is available again"
-
-
-def until(condition, seconds=60):
-    """What the condition gives as soon as that is true."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-    return found
 
 
 def is_copied(replica):
@@ -113,7 +104,7 @@ class Watched:
         self.masters = [self.master]
         self.replica = engine.server(free_port(), replicaof=f"127.0.0.1 {self.master.port}")
         with engine.client(self.replica) as replica:  # Sentinels ask the master once in ten seconds
-            until(lambda: is_copied(replica))
+            wait_until(lambda: is_copied(replica))
         self.sentinels = [SentinelServer(engine, folder, self.master.port) for _ in range(3)]
         self.clients = [engine.client(sentinel, "watchword") for sentinel in self.sentinels]
         hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
@@ -121,7 +112,7 @@ class Watched:
         self.url += f"?sentinel_password=watchword&{engine.query}"
 
     def form(self):
-        until(lambda: all(self.knows_everybody(client) for client in self.clients))
+        wait_until(lambda: all(self.knows_everybody(client) for client in self.clients))
 
     def knows_everybody(self, client):
         state = client.sentinel_masters()["mymaster"]
@@ -173,10 +164,10 @@ class Nodes:
             client.execute_command("CLUSTER ADDSLOTS", *slots)
             client.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
             client.execute_command("CLUSTER MEET", "127.0.0.1", self.replica.port)
-        until(lambda: all(len(self.lines(client)) == 4 for client in self.clients))
+        wait_until(lambda: all(len(self.lines(client)) == 4 for client in self.clients))
         self.clients[3].execute_command("CLUSTER REPLICATE", self.ids[0])
-        until(lambda: all(self.is_complete(client) for client in self.clients))
-        until(lambda: is_copied(self.clients[3]))
+        wait_until(lambda: all(self.is_complete(client) for client in self.clients))
+        wait_until(lambda: is_copied(self.clients[3]))
 
     def node(self, engine, path):
         return engine.server(
@@ -193,10 +184,6 @@ class Nodes:
         roles = [node["flags"] for node in self.lines(client).values()]
         replicas = sum("slave" in flags for flags in roles)
         return client.cluster("INFO")["cluster_state"] == "ok" and replicas == 1
-
-    def is_copied(self):
-        """Whether the replica has what the master has: no other is elected."""
-        return bool(self.clients[3].info("replication")["master_link_status"] == "up")
 
     def has_elected(self):
         """Whether the other masters take the replica for one, and all of them answer again."""
@@ -261,7 +248,7 @@ def counted(store_servers, settings):
     settings.REDIS_URL = store_servers.url
     settings.REDIS_SERVERS = environment.redis_servers(store_servers.url)
     limiter.reset()
-    until(lambda: limiter.store_state() == "ok", 10)
+    wait_until(lambda: limiter.store_state() == "ok", 10)
     yield
     limiter.client.close()
 
@@ -297,11 +284,16 @@ def let_through(service, address):
     return sum(answer.status_code == 400 for answer in answers)
 
 
+def has_found_it_again(service):
+    """Whether the log tells of every loss of the store that it is over."""
+    return service.log.count(FOUND) == service.log.count(LOST)
+
+
 def counts_exactly(service, network, tries=8):
     """Whether LIMIT is let through from an address of the network. The log tells of a machine that
     was too busy to answer within 0.1 s; the count is tried again then."""
     for host in range(1, tries + 1):
-        until(lambda: is_available(service) and service.log.count(FOUND) == service.log.count(LOST))
+        wait_until(lambda: is_available(service) and has_found_it_again(service))
         lost = service.log.count(LOST)
         passed = let_through(service, f"{network}.{host}")
         if passed == LIMIT:

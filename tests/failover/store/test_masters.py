@@ -15,9 +15,10 @@ from tests.failover.store.conftest import (
     LOST,
     Load,
     counts_exactly,
+    has_found_it_again,
     let_through,
-    until,
 )
+from tests.servers import wait_until
 from throttling.limiter import limiter
 
 pytestmark = pytest.mark.failover
@@ -36,14 +37,14 @@ def seconds_to_connect(servers):
 def fail_over(service, servers, number):
     """Lose the master under load until the new one is counted on; gives what was answered."""
     with Load(service) as load:
-        until(lambda: load.answers)
+        wait_until(lambda: load.answers)
         servers.master.process.send_signal(number)
-        until(lambda: service.log.count(LOST) >= 2)
+        wait_until(lambda: service.log.count(LOST) >= 2)
         # Each process lets through its share; of a Cluster, other masters may count meanwhile.
         assert let_through(service, "192.0.2.1") <= 2 * LIMIT
-        until(servers.has_elected)
+        wait_until(servers.has_elected)
         elected = time.monotonic()
-        until(lambda: service.log.count(FOUND) == service.log.count(LOST))
+        wait_until(lambda: has_found_it_again(service))
         took = time.monotonic() - elected
         assert took < 5 * 2 + 2 * seconds_to_connect(servers)
     return load
@@ -58,7 +59,7 @@ def test_new_master_is_counted_on(two, store_servers, number):
     service = two(store_servers.url)
     assert counts_exactly(service, "198.51.100")
     with Load(service) as quiet:
-        until(lambda: len(quiet.answers) >= 100)
+        wait_until(lambda: len(quiet.answers) >= 100)
     usual = quiet.slowest()
 
     load = fail_over(service, store_servers, number)
@@ -77,7 +78,7 @@ def test_servers_of_an_unknown_authority_are_not_believed(two, engine, store_ser
     known = urlencode({"ssl_ca_certs": engine.certificate})
     service = two(store_servers.url.replace(known, urlencode({"ssl_ca_certs": unknown})))
 
-    until(lambda: let_through(service, "198.51.100.2") and service.log.count(LOST) == 2)
+    wait_until(lambda: let_through(service, "198.51.100.2") and service.log.count(LOST) == 2)
     assert 1 <= let_through(service, "198.51.100.1") <= LIMIT
     assert service.log.count(LOST) == 2
     assert FOUND not in service.log
@@ -87,11 +88,11 @@ def test_old_master_that_wakes_changes_nothing(two, watched):
     service = two(watched.url)
     fail_over(service, watched, signal.SIGSTOP)
     watched.master.process.send_signal(signal.SIGCONT)
-    until(lambda: watched.clients[0].sentinel_masters()["mymaster"]["num-slaves"] == 1)
+    wait_until(lambda: watched.clients[0].sentinel_masters()["mymaster"]["num-slaves"] == 1)
     time.sleep(1)
 
     assert counts_exactly(service, "203.0.113")
-    assert service.log.count(FOUND) == service.log.count(LOST)
+    assert has_found_it_again(service)
 
 
 @pytest.mark.parametrize(("engine", "store_servers"), [("plain", "cluster")], indirect=True)
@@ -110,4 +111,4 @@ def test_cluster_that_hangs_as_a_whole_delays_nobody_for_long(store_servers, cou
             server.process.send_signal(signal.SIGCONT)
 
     assert max(waits) < 5 * 0.25
-    until(lambda: limiter.store_state() == "ok", 10)
+    wait_until(lambda: limiter.store_state() == "ok", 10)
