@@ -32,7 +32,7 @@ from mail.worker import Worker, process_backlog
 from passwords.models import PasswordChange
 from privacy.models import SETTLED, Erasure
 from tests import servers
-from tests.accounts.test_operators import wait_for_a_lock
+from tests.accounts.test_operators import is_waited_for
 from tests.backoffice.test_lookups import staff_with
 from tests.conftest import API, PASSWORD, bearer, query
 from tests.invitations.conftest import accept
@@ -378,7 +378,7 @@ def test_change_of_a_user_who_is_being_erased_is_404(ada, bob):
         with transaction.atomic():
             Erasure.objects.erase_user(bob, actor=None)
             answer = other.submit(change)
-            wait_for_a_lock()
+            wait_until(is_waited_for)
         status = answer.result().status_code
         other.submit(connections.close_all).result()
 
