@@ -154,7 +154,7 @@ def test_pods_run_what_compose_runs():
     """Which `make test-machines` runs."""
     web, mail, migrate = (
         PODS[name]["containers"][0]["command"]
-        for name in ("consulting-web", "consulting-mail", "consulting-migrate-2.1.0.dev0")
+        for name in ("consulting-web", "consulting-mail", "consulting-migrate-2.1.0")
     )
 
     assert (web, mail) == (COMMAND, OURS["mail"]["command"])

@@ -160,9 +160,9 @@ def test_backup_is_restored(site):
 
 def test_upgrade_and_back_lose_no_request(site):
     """The next release is this code in another folder."""
-    put_code(site.machine, "/srv/releases/2.0.1")
+    put_code(site.machine, "/srv/releases/2.1.0")
     root, operator = Terminal(site.machine), operators_shell(site)
-    install_it = steps("install", "One machine with systemd")[2][0].replace("2.0.0", "2.0.1")
+    install_it = steps("install", "One machine with systemd")[2][0].replace("2.0.0", "2.1.0")
     root.type("".join(install_it.splitlines(keepends=True)[:2]))
     (upgrade,) = blocks(section("operations", "From 2.0.0 on, host by host, and back"))
     # A server restarts in less than 4 s, where nginx gives up. This machine need not.
@@ -175,9 +175,9 @@ def test_upgrade_and_back_lose_no_request(site):
     with Load(browser) as load:
         operator.type(by_operator, MIGRATE)
         root.type(by_root)
-        wait_until(lambda: running_code(site) == "/srv/releases/2.0.1")
+        wait_until(lambda: running_code(site) == "/srv/releases/2.1.0")
         time.sleep(2)
-        root.type(by_root.replace("2.0.1", "2.0.0"))
+        root.type(by_root.replace("2.1.0", "2.0.0"))
         time.sleep(2)
 
     assert running_code(site) == "/srv/releases/2.0.0"
