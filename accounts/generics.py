@@ -3,8 +3,6 @@
 The contract: interface §8.
 """
 
-import functools
-import threading
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -24,25 +22,14 @@ from throttling.views import AuthenticatedThrottle, CountedRequest, CountedView,
 Data = dict[str, Any]  # the validated data of a serializer
 
 
-class Serializers(threading.local):
-    """One serializer of each class in each thread. To set up its fields takes longer than to
-    validate a body, and DRF's validators format their messages when they are first used."""
-
-    def __init__(self) -> None:
-        self.get = functools.cache(lambda kind: kind())
-
-
-serializers = Serializers()
-
-
 def validated_body(serializer: type[Serializer], request: Request) -> Data:
     """The request's body, validated. Raises ValidationError (400)."""
-    return dict(serializers.get(serializer).run_validation(request.data))
+    return dict(serializer().run_validation(request.data))
 
 
 def validated_query(serializer: type[Serializer], request: Request) -> Data:
     """The URL's query, validated; of a repeated parameter the last one counts."""
-    return dict(serializers.get(serializer).run_validation(request.query_params.dict()))
+    return dict(serializer().run_validation(request.query_params.dict()))
 
 
 class SignedInRequest(CountedRequest):
