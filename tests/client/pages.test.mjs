@@ -70,7 +70,7 @@ globalThis.addEventListener = window_.addEventListener.bind(window_);
 globalThis.document = Object.assign(new EventTarget(), {
   documentElement: { lang: "en" },
   body: element(),
-  getElementById: () => ({ textContent: "{}" }),
+  getElementById: () => ({ content: element() }),
   createElement: () => element(),
   querySelector: (selector) => parts[selector] ?? null,
   querySelectorAll: () => [],
