@@ -63,6 +63,7 @@ def site(new_machine, folder):
     for number in (1, 2, 3, 4, 5, 6):
         root.type(guide[number][0])
     root.type(guide[7][0], *ACCOUNT)
+    wait_until(lambda: is_up(site))
     site.root = root
     yield site
     site.close()

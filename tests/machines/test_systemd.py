@@ -72,6 +72,7 @@ def install(machine):
     operator.type(guide[8][1], MIGRATE)
     operator.type(guide[9][0], *ACCOUNT)
     root.type(guide[10][0])
+    wait_until(lambda: is_up(site))  # it listens some time after the reload
     return site
 
 
