@@ -187,10 +187,11 @@ class Call:
                 to_server.sock = wire
                 self.send(to_server)
                 with closing(to_server.getresponse()) as response:
-                    body = response.read(most_bytes + 1)
-                    if len(body) > most_bytes:
+                    body = bytearray(most_bytes + 1)
+                    size = response.readinto(body)  # `read` takes all of a chunk of -1 bytes
+                    if size > most_bytes:
                         raise CallFailed("too_large")
-                    return Answer(response.status, response.headers, body)
+                    return Answer(response.status, response.headers, bytes(body[:size]))
             finally:
                 watch.cancel()
 
