@@ -181,7 +181,7 @@ def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: 
         raise ProviderFailed(f"ID token: {type(error).__name__}") from None
     audiences, party = claims["aud"], claims.get("azp")
     if (isinstance(audiences, list) and len(audiences) > 1 and party is None) or (
-        party not in {None, client_id}
+        party not in [None, client_id]
     ):
         raise ProviderFailed("ID token: azp")
     if claims["nonce"] != nonce:

@@ -30,6 +30,7 @@ CLAIMS = {
     "two audiences": {"aud": ["client/1", "another client"]},
     "two audiences, other party": {"aud": ["client/1", "another"], "azp": "another"},
     "other party": {"azp": "another client"},
+    "parties in a list": {"azp": ["client/1"]},
     "other nonce": {"nonce": "0" * 32},
     "no nonce": {"nonce": ...},
     "nonce in a list": {"nonce": ["0" * 32]},
