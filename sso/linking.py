@@ -3,6 +3,7 @@ invited or a new one."""
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
+from django.db.models import QuerySet
 
 from accounts.errors import EmailTaken
 from accounts.models import Account, Connection, Domain, Identity, User
@@ -17,19 +18,20 @@ from sso.openid import Person
 
 def find_or_create_user(connection: Connection, person: Person, language: str) -> User:
     """The person's user, who may sign in. Raises Refusal, also if the connection was switched off
-    or replaced while the provider was asked: the `sub` of the provider before must not be linked.
+    or replaced while the provider was asked: a `sub` of the provider before is someone else's here.
     """
     require_domain(connection, person)
-    user = find_linked(connection, person)
+    same = {"configured_at": connection.configured_at, "active": True}
+    unchanged = Connection.objects.filter(pk=connection.pk, **same)
+    user = find_linked(unchanged, person)
     if user is None:
         with transaction.atomic():
             # Of several first sign-ins one at a time links.
             company = Account.objects.filter(pk=connection.account_id)
             company.select_for_update(no_key=True).first()
-            same = {"configured_at": connection.configured_at, "active": True}
-            if not Connection.objects.filter(pk=connection.pk, **same).exists():
+            if not unchanged.exists():
                 raise Refusal(Word.SWITCHED_OFF)
-            user = find_linked(connection, person) or link_user(connection, person, language)
+            user = find_linked(unchanged, person) or link_user(connection, person, language)
     require_usable(connection, user)
     return user
 
@@ -52,8 +54,8 @@ def require_usable(connection: Connection, user: User) -> None:
         raise Refusal(Word.ACCOUNT)
 
 
-def find_linked(connection: Connection, person: Person) -> User | None:
-    linked = Identity.objects.filter(connection=connection, sub=person.sub)
+def find_linked(connections: QuerySet[Connection], person: Person) -> User | None:
+    linked = Identity.objects.filter(connection__in=connections, sub=person.sub)
     identity = linked.select_related("user__account").first()
     return identity.user if identity else None
 

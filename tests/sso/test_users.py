@@ -127,6 +127,14 @@ def test_connection_that_changes_meanwhile_links_nobody(browser, ada, meanwhile,
     assert not Identity.objects.exists()
 
 
+def test_linked_user_is_of_the_connection_that_was_asked(browser, ada, meanwhile):
+    """Another provider's subjects may be linked by the time the one before has answered."""
+    assert browser.sign_in(sub="1", email=ada.email).status_code == 200
+    meanwhile(lambda: Connection.objects.update(configured_at=timezone.now()))
+
+    assert browser.visit(sub="1", email="bob@example.com") == {"error": "switched_off"}
+
+
 def test_subjects_of_two_companies_are_kept_apart(browser, provider, ada, eve):
     browser.sign_in(sub="1", email=ada.email)
     connect(eve.account, provider, "example.org")
