@@ -5,6 +5,7 @@ All three are encrypted with SECRET_KEY, and nothing is stored but what was used
 """
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -25,6 +26,7 @@ from sso.models import Provider
 from sso.openid import Person
 
 COOKIE = "service_sso"
+ERROR = re.compile("[a-z_]{1,40}")  # as OAuth has them; admins read no other text of a stranger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +156,8 @@ def finish(connection: Connection, attempt: Attempt, answer: Mapping[str, str]) 
     provider = Provider.objects.of(connection)
     openid.check_issuer(provider.metadata, answer.get("iss"))
     if "code" not in answer:
-        raise Refusal(Word.DENIED, answer.get("error", "no code"))
+        named = ERROR.fullmatch(answer.get("error", ""))
+        raise Refusal(Word.DENIED, named[0] if named else "no code")
     token, access_token = openid.redeem_code(
         provider.metadata,
         connection.client_id,

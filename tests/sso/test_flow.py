@@ -188,6 +188,7 @@ def test_invalid_ticket_ends_at_the_front_end(api, connection, ticket):
 
 @pytest.mark.parametrize(("answer", "word", "reason", "calls"), [
     ({"error": "access_denied"}, "denied", "access_denied", 0),
+    ({"error": "Dear admins, call us"}, "denied", "no code", 0),
     ({"code": "made up", "iss": "https://login.example.org"}, "provider", "iss", 0),
     ({"code": "made up"}, "expired", "token: invalid_grant", 1),
 ])  # fmt: skip
