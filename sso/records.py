@@ -18,7 +18,7 @@ def has_record(name: str, value: str) -> bool:
     """Whether a TXT record of the name has the value. While it waits, no database connection is
     held."""
     release_database()
-    if not waiting.acquire(timeout=SECONDS):
+    if not waiting.acquire(blocking=False):
         return False
     try:
         found = make_resolver().resolve(f"{name}.", "TXT", lifetime=SECONDS)
