@@ -91,8 +91,8 @@ class EventSerializer(serializers.ModelSerializer[Record]):
     get=extend_schema(
         operation_id="listEvents",
         summary="List the company's events",
-        description="The audit log, newest first. Failed sign-ins are not included, since they "
-        "belong to no user.",
+        description="The audit log, newest first. Of failed sign-ins it has only those at the "
+        "company's provider: others belong to no user.",
         parameters=[EventFilterSerializer],
     )
 )
