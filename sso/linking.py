@@ -55,9 +55,8 @@ def require_usable(connection: Connection, user: User) -> None:
 
 
 def find_linked(connections: QuerySet[Connection], person: Person) -> User | None:
-    linked = Identity.objects.filter(connection__in=connections, sub=person.sub)
-    identity = linked.select_related("user__account").first()
-    return identity.user if identity else None
+    linked = {"identities__connection__in": connections, "identities__sub": person.sub}
+    return User.objects.filter(**linked).select_related("account").first()
 
 
 def link_user(connection: Connection, person: Person, language: str) -> User:

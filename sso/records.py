@@ -21,19 +21,14 @@ def has_record(name: str, value: str) -> bool:
     if not waiting.acquire(blocking=False):
         return False
     try:
-        found = make_resolver().resolve(f"{name}.", "TXT", lifetime=SECONDS)
+        resolver = Resolver(configure=not settings.DNS_SERVERS)
+        if settings.DNS_SERVERS:
+            pairs = (server.rpartition(":") for server in settings.DNS_SERVERS)
+            resolver.nameservers = [Do53Nameserver(host, int(port)) for host, _, port in pairs]
+        found = resolver.resolve(f"{name}.", "TXT", lifetime=SECONDS)
     except DNSException:
         return False
     finally:
         waiting.release()
     # Of several strings one text is made (RFC 7208 §3.3).
     return any(b"".join(record.strings) == value.encode() for record in found)
-
-
-def make_resolver() -> Resolver:
-    """Raises NoResolverConfiguration on a machine without name servers."""
-    resolver = Resolver(configure=not settings.DNS_SERVERS)
-    if settings.DNS_SERVERS:
-        pairs = (server.rpartition(":") for server in settings.DNS_SERVERS)
-        resolver.nameservers = [Do53Nameserver(host, int(port)) for host, _, port in pairs]
-    return resolver

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, SecondFactor
-from accounts.models.connections import Connection, Domain
+from accounts.models.connections import Connection, Domain, domain_of
 from accounts.models.consultants import Consultant
 from accounts.names import SortKey
 from accounts.validators import validate_name
@@ -355,8 +355,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         in a domain that it has proved, except admins who keep their password."""
         if self.is_way_back:
             return False
-        domain = self.email.rpartition("@")[2]
-        domains = Domain.objects.filter(account=self.account_id, name=domain)
+        domains = Domain.objects.filter(account=self.account_id, name=domain_of(self.email))
         return domains.filter(proved_at__isnull=False, account__connection__required=True).exists()
 
     @property
