@@ -144,10 +144,9 @@ class AuthorizeView(CountedView):
             email, password = unseal_credentials(request.POST["sealed"])
             if not email:
                 raise OAuthError(*EXPIRED)
-        typed = LoginSerializer(data={"email": email, "password": password})
+        typed = {"email": email, "password": password}
         try:
-            typed.is_valid(raise_exception=True)
-            shown = typed.validated_data | shown_factor(request.POST)
+            shown = LoginSerializer().run_validation(typed) | shown_factor(request.POST)
             user, _ = check_credentials(request, **shown)
         except (ValidationError, WrongCredentials):
             return self.render_page("sign-in", 401, asked=asked, wrong=True, email=email)

@@ -80,9 +80,8 @@ class InvitationsView(AdminView, ListAPIView):
 
     def invite_one(self, request: SignedInRequest, body: Data) -> dict[str, object]:
         """Invite by one body; returns it as InvitationSerializer represents it."""
-        checked = InviteSerializer(data=body)
-        checked.is_valid(raise_exception=True)
-        invitation = Invitation.objects.invite(request.user, **checked.validated_data)
+        checked = InviteSerializer().run_validation(body)
+        invitation = Invitation.objects.invite(request.user, **checked)
         return dict(InvitationSerializer(invitation).data)
 
     def answer_item(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
