@@ -46,8 +46,8 @@ class ClientQuerySet(models.QuerySet["Client"]):
             raise InvalidClient from None
 
     def find_or_fetch(self, client_id: str) -> "Client":
-        """As `find`. A metadata document that is no longer fresh is fetched again; if that fails,
-        its last version counts. Raises UnusableMetadata if it was never fetched."""
+        """As `find_by_client_id`. A metadata document that is no longer fresh is fetched again; if
+        that fails, its last version counts. Raises UnusableMetadata if it was never fetched."""
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
             return self.find_by_client_id(client_id)
         same, now = self.filter(url=client_id), timezone.now()
