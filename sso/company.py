@@ -25,7 +25,7 @@ from accounts.generics import AdminView, SignedInRequest, validated_body
 from accounts.models import Connection, Domain
 from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
 from accounts.serializers import ADA_RESPONSE
-from base.emails import canonical_email
+from base.emails import new_email
 from base.openapi import Raises, example
 from signin.errors import FACTOR_ERRORS, WrongPassword
 from signin.factors.serializers import ProofSerializer
@@ -174,7 +174,7 @@ class DomainField(TextField):
 
     def to_internal_value(self, data: object) -> str:
         try:
-            return canonical_email(f"x@{super().to_internal_value(data)}").partition("@")[2]
+            return new_email(f"x@{super().to_internal_value(data)}").partition("@")[2]
         except ValidationError:
             self.fail("domain")
 

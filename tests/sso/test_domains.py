@@ -125,7 +125,10 @@ def test_of_two_that_prove_at_once_one_does(ada, eve, name_server):
     assert sorted(status for status, _ in answers) == [200, 409]
 
 
-@pytest.mark.parametrize("name", ["", "x", "a b.com", "https://example.com", "a@example.com", 1])
+@pytest.mark.parametrize(
+    "name",
+    ["", "x", "a b.com", "https://example.com", "a@example.com", 1, "localhost", "[127.0.0.1]"],
+)
 def test_name_must_be_of_a_domain(as_ada, name):
     answer = as_ada.post("/account/domains", {"name": name})
 
