@@ -26,9 +26,7 @@ def find_or_create_user(connection: Connection, person: Person, language: str) -
     user = find_linked(unchanged, person)
     if user is None:
         with transaction.atomic():
-            # Of several first sign-ins one at a time links.
-            company = Account.objects.filter(pk=connection.account_id)
-            company.select_for_update(no_key=True).first()
+            Account.objects.lock(connection.account_id)  # of first sign-ins one at a time links
             if not unchanged.exists():
                 raise Refusal(Word.SWITCHED_OFF)
             user = find_linked(unchanged, person) or link_user(connection, person, language)

@@ -4,9 +4,9 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
 from django.core.validators import RegexValidator
 from django.db import transaction
-from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -104,6 +104,8 @@ class BrowserView(CountedView):
         return Response()
 
     def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, ObjectDoesNotExist):  # the connection was removed
+            exc = Refusal(Word.SWITCHED_OFF)
         if not isinstance(exc, Refusal):
             return super().handle_exception(exc)
         series.sso_sign_ins.labels(exc.word).inc()
@@ -135,7 +137,7 @@ class StartView(BrowserView):
         responses={302: None},
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
-        connection = get_object_or_404(Connection, pk=connection_id)
+        connection = Connection.objects.get(pk=connection_id)
         ticket = Ticket.unseal(request.query_params.get("ticket", ""))
         url, attempt = flow.begin(connection, ticket)
         response = to(url)
@@ -159,8 +161,7 @@ class CallbackView(BrowserView):
         responses={302: None},
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
-        connections = Connection.objects.select_related("account")
-        connection = get_object_or_404(connections, pk=connection_id)
+        connection = Connection.objects.get(pk=connection_id)
         attempt = Attempt.unseal(request.COOKIES.get(flow.COOKIE, ""))
         person = None
         try:

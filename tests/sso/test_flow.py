@@ -178,6 +178,15 @@ def test_connection_is_that_of_the_path(browser, provider, connection, eve):
     assert provider.asked["/token"] == 0
 
 
+def test_connection_that_was_removed_ends_at_the_front_end(browser, provider, connection):
+    url = browser.find()["url"]
+    location = browser.start(url)
+    connection.delete()
+
+    assert browser.start(url).endswith("/sso#error=switched_off")
+    assert browser.come_back(location, provider.approve(location)) == {"error": "switched_off"}
+
+
 @pytest.mark.parametrize("ticket", ["", "?ticket=", "?ticket=x", "?ticket=%C3%A4", "?ticket=%00"])
 def test_invalid_ticket_ends_at_the_front_end(api, connection, ticket):
     answer = api.get(f"/auth/sso/{connection.pk}/start{ticket}")
