@@ -155,21 +155,18 @@ def test_address_that_is_not_verified_is_refused(browser, claim, value):
 def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(
     browser, provider, ada, time_machine
 ):
-    time_machine.move_to(int(time.time()))
+    time_machine.move_to(int(time.time()) + 1)
     assert browser.sign_in(email=ada.email).status_code == 200
     provider.keys = [jwk("RSA2048 of another", kid="k2")]
     provider.sign = lambda claims: signed(claims, kind="RSA2048 of another", kid="k2")
 
-    for _ in range(3):
-        refused(browser, email=ada.email)
-    assert provider.asked["/keys"] == 0  # they were read when the connection was made
-    time_machine.shift(61)
-    assert browser.sign_in(email=ada.email).status_code == 200
+    assert browser.sign_in(email=ada.email).status_code == 200  # soon after the set-up
     provider.sign = lambda claims: signed(claims, kid="k3")
-    for _ in range(3):
-        refused(browser, email=ada.email)
-
-    assert provider.asked["/keys"] == 1
+    for asked in (1, 2):
+        for _ in range(3):
+            refused(browser, email=ada.email)
+        assert provider.asked["/keys"] == asked
+        time_machine.shift(61)
 
 
 @pytest.mark.parametrize("path", ["/token", "/keys", "/userinfo"])
