@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -150,14 +150,19 @@ def origin_of(parts: SplitResult) -> str:
 def parse_url(
     url: object, private_origins: Collection[str], *, any_port: bool = False
 ) -> SplitResult:
-    """The parts of an https URL with a plain host and without a user, on port 443 unless it is of
-    `private_origins`. Whether its host has a public address is found out at each call. Raises
-    CallFailed for any other."""
+    """The parts of an https URL with a plain host and without a user, on port 443 and at no private
+    address unless it is of `private_origins`. The addresses of a name are looked up at each call.
+    Raises CallFailed for any other."""
     parts = split_url(url) if isinstance(url, str) else None
     if parts is None or parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
         raise CallFailed("url")
-    if not (parts.port in {None, 443} or any_port or origin_of(parts) in private_origins):
+    if any_port or origin_of(parts) in private_origins:
+        return parts
+    if parts.port not in {None, 443}:
         raise CallFailed("url")
+    with suppress(ValueError):  # of a name
+        if not is_public(parts.hostname):
+            raise CallFailed("private")
     return parts
 
 
