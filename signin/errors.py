@@ -79,6 +79,7 @@ class FactorMustBeSetUp(FactorNeeded):
 
 
 FACTOR_ERRORS = (SecondFactorRequired, WrongCode, FactorMustBeSetUp)
+PROOF_ERRORS = (WrongPassword, SecondFactorRequired, WrongCode)  # of re-authentication
 
 
 class WrongPasskey(APIException):

@@ -34,6 +34,7 @@ from signin.cookies import set_refresh_cookie
 from signin.devices import UNKNOWN_DEVICE, device_of, remember_device
 from signin.errors import (
     FACTOR_ERRORS,
+    PROOF_ERRORS,
     FactorMustBeSetUp,
     FactorNeeded,
     SecondFactorRequired,
@@ -103,7 +104,7 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
         Lockout.objects.require_unlocked(email, device)
         trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
-    method = check_factor(user, Proof(code, passkey), device, staff=staff)
+    method = check_factor(user, Proof(code, passkey), device, staff=staff, signs_in=signs_in)
     # Checked again: parallel guesses may have failed during the hash.
     Lockout.objects.clear(email, device)
     if signs_in:
@@ -142,8 +143,11 @@ def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> No
         Lockout.objects.refuse(email, device)
 
 
-def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) -> Method:
-    """Check and use up a user's second factor, after a password or a link.
+def check_factor(
+    user: User, proof: Proof, device: str, *, staff: bool = False, signs_in: bool = True
+) -> Method:
+    """Check and use up a user's second factor, after a password or a link. Users without one whose
+    company requires it signed in at its provider, so re-authentication does not ask for it.
 
     Call it before the lockout is cleared, or a password without its code would keep clearing it.
     Raises SecondFactorRequired for an empty proof, WrongCode for a wrong one, which counts as a
@@ -151,7 +155,7 @@ def check_factor(user: User, proof: Proof, device: str, *, staff: bool = False) 
     """
     factors = Factors.objects.filter(user=user).first() if user.has_second_factor else None
     if factors is None:
-        if not (user.factor_required or (staff and settings.STAFF_SECOND_FACTOR)):
+        if not signs_in or not (user.factor_required or (staff and settings.STAFF_SECOND_FACTOR)):
             return Method.PASSWORD
         Lockout.objects.require_unlocked(user.email, device)
         raise FactorMustBeSetUp(enrolment=enrolment_for(user))
@@ -211,7 +215,7 @@ def token_response(
     return response
 
 
-PROOF_NEEDED = Raises(WrongPassword, *FACTOR_ERRORS)
+PROOF_NEEDED = Raises(*PROOF_ERRORS)
 
 
 class ProofView(ProtectedView):

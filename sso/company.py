@@ -27,7 +27,7 @@ from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_
 from accounts.serializers import ADA_RESPONSE
 from base.emails import new_email
 from base.openapi import Raises, example
-from signin.errors import FACTOR_ERRORS, WrongPassword
+from signin.errors import PROOF_ERRORS
 from signin.factors.serializers import ProofSerializer
 from signin.login import ProofView
 from signin.serializers import ADA
@@ -37,7 +37,7 @@ from sso.models import Provider
 from sso.records import has_record
 from throttling.views import AuthenticatedThrottle, CredentialThrottle
 
-PROOF_NEEDED = Raises(NotAdmin, WrongPassword, *FACTOR_ERRORS)
+PROOF_NEEDED = Raises(NotAdmin, *PROOF_ERRORS)
 AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
 A_CLIENT = {"issuer": AN_ISSUER, "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e"}
 PROBLEMS = {  # of a provider, by the second half of ProviderFailed's reason

@@ -9,7 +9,7 @@ from django.test import Client
 
 from accounts import tokens
 from accounts.errors import LastWayBack
-from accounts.models import Connection, Domain, User
+from accounts.models import Account, Connection, Domain, User
 from assistants.models import Grant
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
@@ -162,6 +162,16 @@ def test_session_of_the_provider_stays_one_with_a_first_factor(boss, bob):
     added = session.post("/auth/factors/totp/confirm", body).json()
     again = API(authorization=f"Bearer {added['session']['access_token']}")
     assert again.get("/auth/me").status_code == 200
+
+
+def test_providers_factor_is_enough_to_set_one_up(boss, ada):
+    """Where the company also requires a second factor, and enrolment tokens are shut."""
+    Account.objects.update(second_factor="required")
+    session, proof = by_provider(ada), {"password": PASSWORD}
+
+    assert session.post("/auth/factors/totp", proof).status_code == 201
+    assert session.patch("/account/connection", proof).status_code == 200
+    assert error(session.patch("/account/connection", {"password": "x"})) == (403, "wrong password")
 
 
 # ---- The way back ------------------------------------------------------------------------------
