@@ -47,6 +47,7 @@ ERROR = {
             "description": "With `wrong code`.",
         },
         "enrolment": {"type": "string", "description": "With `second factor must be set up`."},
+        "company": {"type": "string", "description": "With `sign in with your company's account`."},
     },
     "additionalProperties": False,
 }

@@ -1,6 +1,7 @@
 """Where a company requires its provider: every other door is shut, and there is a way back."""
 
 import base64
+import json
 from functools import partial
 
 import pytest
@@ -11,6 +12,7 @@ from accounts import tokens
 from accounts.errors import LastWayBack
 from accounts.models import Account, Connection, Domain, User
 from assistants.models import Grant
+from config.schema import openapi_json
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
@@ -131,6 +133,8 @@ def test_invitation_says_where_to_sign_in(boss):
     assert answers[1].json() == {
         "error": "sign in with your company's account", "company": "Analytical Engines"
     }  # fmt: skip
+    described = json.loads(openapi_json())["components"]["schemas"]["Error"]["properties"]
+    assert answers[1].json().keys() <= described.keys()
 
 
 def test_address_cannot_leave_the_domain(boss, bob, ada):

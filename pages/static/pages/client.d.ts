@@ -34,6 +34,7 @@ export function makeChallenge(): Promise<string>;
  * @property {("totp" | "passkey" | "recovery_code")[]} [methods] of `second factor required`
  * @property {"wrong_code" | "used_code" | "old_code" | "wrong_recovery_code" | "wrong_passkey"} [cause] of `wrong code`
  * @property {string} [enrolment] of `second factor must be set up`: for `addApp` and `addPasskey`
+ * @property {string} [company] of `sign in with your company's account`
  */
 /** @typedef {{ password: string, code?: string, passkey?: unknown }} Proof */
 /** @typedef {{ id: string, kind: "totp" | "passkey", name: string, created_at: string, last_used_at: string | null }} Factor */
@@ -209,6 +210,10 @@ export type ErrorBody = {
      * of `second factor must be set up`: for `addApp` and `addPasskey`
      */
     enrolment?: string | undefined;
+    /**
+     * of `sign in with your company's account`
+     */
+    company?: string | undefined;
 };
 export type Proof = {
     password: string;

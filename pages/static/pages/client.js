@@ -46,6 +46,7 @@ const VERIFIER = "sso-verifier"; // in sessionStorage: shows that this tab began
  * @property {("totp" | "passkey" | "recovery_code")[]} [methods] of `second factor required`
  * @property {"wrong_code" | "used_code" | "old_code" | "wrong_recovery_code" | "wrong_passkey"} [cause] of `wrong code`
  * @property {string} [enrolment] of `second factor must be set up`: for `addApp` and `addPasskey`
+ * @property {string} [company] of `sign in with your company's account`
  */
 
 /** @typedef {{ password: string, code?: string, passkey?: unknown }} Proof */
