@@ -211,6 +211,7 @@ HOSTS = each(matching(HOST_NAME)), "host names without scheme, port or path, sep
 URL = as_browsers_write, "an http or https address without user name, query or *"
 ORIGIN = as_origin, "an http or https address without path, user name, query or *"
 ORIGINS = each(as_origin), "addresses such as https://app.example.com, separated by commas"
+HTTPS_ORIGINS = each(lambda url: matching("https:.+")(as_origin(url))), "https addresses, no path"
 NAME_SERVERS = each(as_name_server), "IP addresses with ports, separated by commas"
 HTTPS_LINK = matching(r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?"), "an https address"
 SENDER = (

@@ -19,6 +19,7 @@ VALUES = {
     "env.ADDRESS": "IP address",
     "env.HOSTS": "list of host names",
     "env.HTTPS_LINK": "https URL",
+    "env.HTTPS_ORIGINS": "list of https origins",
     "env.LENIENT_TIERS": "list of `authenticated`, `public`",
     "env.NAME_SERVERS": "list of addresses with ports",
     "env.NETWORK_LIMITS": "list of `NETWORK=LIMIT`",
