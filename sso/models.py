@@ -6,7 +6,6 @@ from typing import Any
 
 import jwt
 from django.db import models
-from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models import Connection
@@ -78,5 +77,5 @@ class Provider(models.Model):
     def claim(self, **before: Any) -> bool:
         """Whether this request reads what was last read before that time; one UPDATE decides."""
         ((name, then),) = before.items()
-        due = Provider.objects.filter(Q(**{f"{name}__lte": then}), pk=self.pk)
+        due = Provider.objects.filter(pk=self.pk, **{f"{name}__lte": then})
         return bool(due.update(**{name: timezone.now()}))

@@ -109,12 +109,11 @@ class BrowserView(CountedView):
         if not isinstance(exc, Refusal):
             return super().handle_exception(exc)
         series.sso_sign_ins.labels(exc.word).inc()
-        return to_frontend(error=exc.word)
+        return to_frontend("error", exc.word)
 
 
-def to_frontend(**fragment: str) -> Response:
+def to_frontend(name: str, value: str) -> Response:
     """A redirect to the front-end's page. Browsers don't send the fragment to servers."""
-    ((name, value),) = fragment.items()
     return to(f"{settings.FRONTEND_URL}/sso#{name}={value}")
 
 
@@ -179,7 +178,7 @@ class CallbackView(BrowserView):
             if not connection.record_test(User.objects.filter(pk=attempt.tester).first()):
                 raise Refusal(Word.EXPIRED, "changed")
             series.sso_sign_ins.labels("tested").inc()
-            return to_frontend(tested="true")
+            return to_frontend("tested", "true")
         user = find_or_create_user(connection, person, get_language_from_request(request))
         code = Code(
             connection=attempt.connection,
@@ -189,7 +188,7 @@ class CallbackView(BrowserView):
         )
         series.sso_sign_ins.labels("ok").inc()
         connection.record_success()
-        return to_frontend(code=code.seal())
+        return to_frontend("code", code.seal())
 
     def finalize_response(
         self, request: Request, response: Response, *args: object, **kwargs: object
@@ -250,12 +249,7 @@ class TestView(AdminView):
         responses={200: TestResponse, 404: Raises(NoConnection)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        challenge = validated_body(ChallengeSerializer, request)["challenge"]
-        connection = Connection.objects.get(account=request.user.account_id)
-        ticket = Ticket(
-            connection=str(connection.pk),
-            challenge=challenge,
-            email=request.user.email,
-            tester=str(request.user.pk),
-        )
+        data, user = validated_body(ChallengeSerializer, request), request.user
+        connection = str(Connection.objects.get(account=user.account_id).pk)
+        ticket = Ticket(connection=connection, email=user.email, tester=str(user.pk), **data)
         return Response({"url": ticket.url})
