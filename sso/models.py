@@ -18,8 +18,7 @@ BETWEEN_READINGS = timedelta(minutes=1)  # of the keys, by all processes togethe
 
 class ProviderManager(models.Manager["Provider"]):
     def keep(self, connection: Connection, found: dict[str, Any]) -> "Provider":
-        """Keep what `openid.discover` has found for the connection's issuer. The first unknown key
-        is looked for at once."""
+        """Keep what `openid.discover` has found. The first unknown key is looked for at once."""
         now = timezone.now()
         values = found | {"metadata_read_at": now, "keys_read_at": now - BETWEEN_READINGS}
         return self.update_or_create(connection=connection, defaults=values)[0]
