@@ -27,6 +27,7 @@ from accounts import tokens
 from accounts.models import Account, Role, User
 from config.logs import TextFormatter
 from config.views import could_read_users
+from invitations.models import Invitation
 from keys.cache import signing_keys
 from keys.models import SigningKey
 from mail import outbox
@@ -35,6 +36,7 @@ from signin import hashers
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
+from tests.requests import ask
 from throttling.limiter import limiter
 
 PASSWORD = "correct horse battery"  # every member of the cast's
@@ -274,6 +276,12 @@ def signup_link(db):
 
 
 @pytest.fixture
+def invitation(ada):
+    """One that Ada has sent."""
+    return Invitation.objects.invite(ada, "charles@example.com")
+
+
+@pytest.fixture
 def operator(db):
     """A browser in which an operator is signed in to the admin site."""
     client = Client()
@@ -309,12 +317,11 @@ class Service:
     def log(self):
         return self.log_path.read_text(encoding="utf-8")
 
-    def spawn(self, *command):
-        """Start one of the service's programs, with its environment and log."""
+    def spawn(self, *command, **options):
+        """Start one of the service's programs, with its environment and log; Popen's `options`."""
         with self.log_path.open("ab") as log:
-            process = subprocess.Popen(
-                [self.python, *command], cwd=self.code, env=self.environment, stdout=log, stderr=log
-            )
+            here = {"cwd": self.code, "env": self.environment, "stdout": log, "stderr": log}
+            process = subprocess.Popen([self.python, *command], **here | options)
         self.processes.append(process)
         return process
 
@@ -328,6 +335,11 @@ class Service:
         self.environment |= {f"DJANGO_SUPERUSER_{name}": value for name, value in person.items()}
         self.manage("createsuperuser", "--noinput")
         return self
+
+    def bearer(self, email="ada@example.com"):
+        """The header by which a user is signed in, with PASSWORD."""
+        answer = ask(self.url, "POST", "/auth/login", {"email": email, "password": PASSWORD})
+        return {"Authorization": f"Bearer {answer.json()['access_token']}"}
 
     def query(self, statement, *values):
         """Ask its database directly."""
@@ -360,6 +372,12 @@ class Service:
                 process.wait()
         if self.processes:
             assert not SECRETS.search(self.log)
+
+
+def run_python(program, **environment):
+    """What a program prints, in a process of its own."""
+    command, told = [sys.executable, "-c", program], os.environ | environment
+    return subprocess.run(command, env=told, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture(scope="session")

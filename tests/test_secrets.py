@@ -5,9 +5,8 @@ that one goes.
 """
 
 import pytest
-from django.test import Client as Browser
 
-from accounts.models import Account, User
+from accounts.models import Account
 from assistants.models import Client
 from passwords.models import PasswordChange
 from signin.factors.models import Factors, RecoveryCode
@@ -20,9 +19,10 @@ from tests.assistants.conftest import (
     refresh,
     request_of,
 )
-from tests.conftest import API, PASSWORD, bearer
+from tests.conftest import API, bearer
 from tests.signin.factors import conftest as factors
 from tests.signin.factors.conftest import challenge, log_in, with_app, with_passkey
+from tests.signin.test_sessions import admin_browser
 
 OLD, NEW = "the-older-secret-of-the-service" * 2, "the-newer-secret-of-the-service" * 2
 FIRST, SECOND, THIRD = (OLD, [NEW]), (NEW, [OLD]), (NEW, [])
@@ -45,10 +45,7 @@ def mailed_link(ada):
 
 
 def admin_session(ada):
-    User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
-    browser = Browser()
-    form = {"username": ada.email, "password": PASSWORD, "next": "/admin/"}
-    assert browser.post("/admin/login/", form).status_code == 302
+    browser = admin_browser(ada)
     return lambda: browser.get("/admin/").status_code == 200
 
 

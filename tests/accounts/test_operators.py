@@ -4,12 +4,13 @@ import threading
 
 import pytest
 from django.core.exceptions import PermissionDenied
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from accounts.models import Account, User
 from accounts.models.users import protected_users
+from tests import servers
 from tests.assistants.conftest import use
-from tests.conftest import close_connections, race
+from tests.conftest import close_connections, query, race
 from tests.servers import wait_until
 from tests.signin.conftest import PERSON
 
@@ -67,10 +68,8 @@ def test_first_superusers_who_race_share_one_company():
 
 
 def is_waited_for():
-    """Whether another connection waits for a row."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
-        return cursor.fetchone()
+    """Whether a connection waits for a row."""
+    return query(servers.POSTGRES.url(), "SELECT 1 FROM pg_locks WHERE NOT granted")
 
 
 ACTS = [

@@ -17,17 +17,13 @@ from passwords.models import PasswordChange
 from signin.models import SignupLink
 from tests.conftest import API, PASSWORD
 from tests.requests import ask
+from tests.signin.conftest import PERSON
 
 pytestmark = pytest.mark.django_db
-RULES = [
-    {"NAME": "accounts.passwords.TooShort"},
-    {"NAME": "accounts.passwords.TooLong"},
-    {"NAME": "accounts.passwords.Common"},
-    {"NAME": "accounts.passwords.Personal"},
-]
+KINDS = "TooShort", "TooLong", "Common", "Personal"
+RULES = [{"NAME": f"accounts.passwords.{kind}"} for kind in KINDS]
 CODES = {rule.message: rule.code for rule in (Common, Personal, Breached, TooShort())}
 LEAKED = "swordfish of the seven seas"
-NAMES = {"first_name": "Charles", "last_name": "Babbage"}
 NEW = "cb1791@example.com"
 
 
@@ -43,13 +39,12 @@ def by_link(path, token, **body):
 
 def sign_up(ada, password):
     link = SignupLink.objects.filter(email=NEW).first() or SignupLink.objects.create(email=NEW)
-    company = {"account_name": "Difference Engines"}
-    return by_link("/auth/complete-signup", link.token, **company, **NAMES, password=password)
+    return by_link("/auth/complete-signup", link.token, **PERSON | {"password": password})
 
 
 def accept(ada, password):
     link = Invitation.objects.first() or Invitation.objects.invite(ada, NEW)
-    return by_link("/invitations/accept", link.token, **NAMES, password=password)
+    return by_link("/invitations/accept", link.token, **PERSON | {"password": password})
 
 
 def redeem(ada, password):

@@ -1,13 +1,10 @@
 """Names with letters beyond ASCII are found and sorted, on PostgreSQL and on SQLite."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
-from tests.conftest import bearer
+from tests.conftest import bearer, run_python
 
 SORTED = ["Åberg", "Ärlig", "da Costa", "Ek", "Öberg", "von Thal", "Zorn"]
 SEARCHES = {"ärlig": ["Ärlig"], "ÅBERG": ["Åberg"], "100%": [], "p_": [], "VON": ["von Thal"]}
@@ -43,9 +40,6 @@ def test_postgresql_searches_and_sorts_names(ada, new_user):
 
 
 def test_sqlite_searches_and_sorts_names(tmp_path):
-    environment = os.environ | {"DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
-    environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
-    command = [sys.executable, "-c", PROGRAM]
-    output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    output = run_python(PROGRAM, DATABASE_URL=f"sqlite:///{tmp_path}/db.sqlite3")
 
-    assert json.loads(output.stdout) == [SEARCHES, SORTED, SORTED[::-1]]
+    assert json.loads(output) == [SEARCHES, SORTED, SORTED[::-1]]

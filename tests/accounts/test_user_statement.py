@@ -1,13 +1,10 @@
 """The user of a token or an address, found by plain SQL, is the one that the ORM finds."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 from django.utils import timezone
 
 from accounts.models import Account, Consultant, SecondFactor, User
+from tests.conftest import run_python
 from tests.throttling.test_lockout import fail
 
 pytestmark = pytest.mark.django_db
@@ -66,12 +63,10 @@ def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
 
 
 def test_sqlite_finds_the_same(tmp_path):
-    environment = os.environ | {"DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
-    command = [sys.executable, "-c", ON_SQLITE]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    output = run_python(ON_SQLITE, DATABASE_URL=f"sqlite:///{tmp_path}/db.sqlite3")
 
     said = ["True True True"] * 2 + ["False False", "False", "True", "None"]
-    assert done.stdout.splitlines() == said
+    assert output.splitlines() == said
 
 
 def test_unknown_address_takes_the_work_of_a_registered_one(ada, monkeypatch):

@@ -14,7 +14,6 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from mcp.shared.exceptions import MCPError
 
 from tests.conftest import PASSWORD, Service
-from tests.requests import ask
 
 EMAIL = "ada@example.com"
 CALLBACK = "http://127.0.0.1:3030/callback"
@@ -28,11 +27,8 @@ def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mcp")
     database = f"sqlite:///{folder}/db.sqlite3"
     service = Service(folder, DATABASE_URL=database, REDIS_URL="", RATE_LIMIT_CREDENTIAL="1000")
-    person = {"DJANGO_SUPERUSER_EMAIL": EMAIL, "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
-    service.environment |= person
     service.manage("migrate", "-v0")
-    service.manage("createsuperuser", "--noinput")
-    yield service.start()
+    yield service.add_operator(EMAIL).start()
     service.stop()
 
 
@@ -93,11 +89,6 @@ def run(service, era, act, **options):
     return asyncio.run(connected())
 
 
-def access_token(service):
-    login = ask(service.url, "POST", "/auth/login", LOGIN)
-    return {"Authorization": f"Bearer {login.json()['access_token']}"}
-
-
 async def whoami(client):
     return (await client.call_tool("whoami", {})).structured_content
 
@@ -111,7 +102,7 @@ def test_client_with_a_token_lists_and_calls(service, era):
         listed = await client.call_tool("list_invitations", {"status": "pending"})
         return tools.tools, invited, refused, listed
 
-    tools, invited, refused, listed = run(service, era, act, headers=access_token(service))
+    tools, invited, refused, listed = run(service, era, act, headers=service.bearer())
 
     assert len(tools) == 12
     assert invited.structured_content in listed.structured_content["items"]
@@ -122,7 +113,7 @@ def test_client_with_a_token_lists_and_calls(service, era):
 @pytest.mark.parametrize("era", ERAS)
 def test_client_is_told_of_an_unknown_tool(service, era):
     with pytest.raises((MCPError, ExceptionGroup)) as refusal:
-        run(service, era, lambda client: client.call_tool("rm", {}), headers=access_token(service))
+        run(service, era, lambda client: client.call_tool("rm", {}), headers=service.bearer())
 
     assert refusal.group_contains(MCPError, match="Unknown tool") or "Unknown tool" in str(
         refusal.value

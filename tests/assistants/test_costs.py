@@ -1,11 +1,9 @@
 """What the MCP endpoint costs, and that nobody pays who does not use it."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.assistants.conftest import send
+from tests.conftest import run_python
 
 pytestmark = pytest.mark.django_db
 
@@ -32,8 +30,4 @@ def test_nothing_is_loaded_before_the_first_message():
         f"print([name for name in {LATE} if name not in sys.modules])"
     )
 
-    said = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-
-    assert said.stdout.splitlines() == ["[]", "[]"]
+    assert run_python(program).splitlines() == ["[]", "[]"]

@@ -25,6 +25,7 @@ from tests.assistants.conftest import (
 )
 from tests.certificates import SecureHandler, SecureServer
 from tests.conftest import API
+from tests.servers import wait_until
 
 pytestmark = pytest.mark.django_db
 PATH = "/client.json"
@@ -177,10 +178,7 @@ def test_server_that_drips_is_left_after_two_seconds(server):
 
 def wait_until_free():
     """The threads that were left alone end with their sockets."""
-    deadline = time.monotonic() + 60
-    while documents.calls.running:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not documents.calls.running)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """`ASSISTANTS=false`: nothing of it is there."""
 
-import os
-import subprocess
-import sys
+from tests.conftest import run_python
 
 PATHS = ["/mcp", "/oauth/register", "/oauth/authorize", "/oauth/token", "/oauth/revoke"]
 PATHS += ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"]
@@ -16,12 +14,4 @@ def test_every_path_is_404():
         f"print({{Client(SERVER_NAME='localhost').get(path).status_code for path in {PATHS}}})"
     )
 
-    said = subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"ASSISTANTS": "false"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert said.stdout == "{404}\n"
+    assert run_python(program, ASSISTANTS="false") == "{404}\n"

@@ -50,11 +50,6 @@ def failed(result):
     return json.loads(result["content"][0]["text"])
 
 
-@pytest.fixture
-def invitation(ada):
-    return Invitation.objects.invite(ada, "charles@example.com")
-
-
 def names(api):
     return [tool["name"] for tool in send(api, "tools/list").json()["result"]["tools"]]
 

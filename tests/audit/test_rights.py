@@ -52,13 +52,17 @@ def as_role(owner, role):
     return re.sub(r"//[^@/]*@?", f"//{role}@", owner)
 
 
-@pytest.fixture
-def service(owner):
-    """The same database for the role of deploy/rights.sql."""
+def as_service(owner):
+    """The database's address for the role of deploy/rights.sql."""
     url = as_role(owner, "consulting_service")
     rights = Path("deploy/rights.sql").read_text("utf-8")
     query(owner, rights.replace("ROLE consulting IN", "ROLE postgres IN"))
     return url
+
+
+@pytest.fixture
+def service(owner):
+    return as_service(owner)
 
 
 def test_no_function_runs_with_the_rights_of_its_owner(owner):

@@ -1,11 +1,8 @@
 """`manage.py afterrestore`: what a backup had brought back to life is dead."""
 
-from contextlib import contextmanager
-
 import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
-from django.db import transaction
 
 from assistants.models import Grant
 from audit.models import Kind, Record
@@ -18,6 +15,7 @@ from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from tests.assistants.conftest import assistant, client, pair, refresh, send
+from tests.authority.world import undone
 from tests.conftest import API, PASSWORD, bearer
 from tests.signin.factors.conftest import log_in, with_app
 
@@ -122,18 +120,10 @@ def test_admin_sessions_end(operator, capsys):
     assert operator.get("/admin/").status_code == 302
 
 
-@contextmanager
-def going_back():
-    """What is written in here is not in the backup that is restored afterwards."""
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
-
-
 def test_afterrestore_keeps_factors_and_recovery_codes(api, ada, capsys):
     """They may be all that lets somebody in, where SECRET_KEY is lost, too."""
     spent = with_app(ada)[0]
-    with going_back():
+    with undone():  # it is not in the backup
         assert log_in(api, ada, code=spent)[0] == 200
 
     restored(capsys)

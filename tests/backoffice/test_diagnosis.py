@@ -9,7 +9,7 @@ from accounts.models import Account, Role, User
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
-from throttling.models import Lockout
+from tests.throttling.test_lockout import fail
 
 pytestmark = pytest.mark.django_db
 
@@ -26,8 +26,7 @@ def deactivated(user):
 
 
 def locked(user):
-    for _ in range(5):
-        Lockout.objects.record_failure(user.email)
+    fail(5, user.email)
 
 
 def asked_too_often(user):

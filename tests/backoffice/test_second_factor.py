@@ -1,6 +1,5 @@
 """/admin/login/ beyond its first page."""
 
-import base64
 import json
 import re
 from html import unescape
@@ -12,7 +11,8 @@ from accounts.models import User
 from audit.models import Record
 from signin.factors.models import Passkey
 from tests.conftest import PASSWORD, bearer
-from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
+from tests.signin.factors.conftest import begin_app, code, with_app, with_passkey, wrong_code
+from tests.throttling.test_lockout import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -38,6 +38,11 @@ class Browser:
         hidden = {name: value for name, value in hidden.items() if name != "next"}
         self.page = self.client.post("/admin/login/?next=/admin/", hidden | form)
         return self.page
+
+    def use_passkey(self, key, **form):
+        """Answer what the page at hand asks of passkeys, and send the rest of its form."""
+        options = re.search(r'data-passkey="([^"]*)"', self.page.content.decode())[1]
+        return self.post(passkey=json.dumps(key.sign(json.loads(unescape(options)))), **form)
 
     def is_in(self):
         return self.client.get("/admin/").status_code == 200
@@ -91,12 +96,9 @@ def test_forged_form_signs_nobody_in(op):
 def test_passkey_answers_the_second_page(op):
     key, browser = with_passkey(op), Browser()
     browser.client.defaults["HTTP_HOST"] = "localhost:8000"
-    page = browser.post(**FIRST)
-    options = re.search(r'data-passkey="([^"]*)"', page.content.decode())[1]
+    browser.post(**FIRST)
 
-    signed = key.sign(json.loads(unescape(options)))
-
-    assert browser.post(code="", passkey=json.dumps(signed)).status_code == 302
+    assert browser.use_passkey(key, code="").status_code == 302
     assert browser.is_in()
 
 
@@ -135,29 +137,23 @@ def test_sessions_without_one_are_out_once_it_is_asked_of_staff(operator, settin
 def test_password_only_session_is_out_once_its_owner_has_set_one_up(op, settings):
     browser = Browser()
     browser.post(**FIRST)
-    api = bearer(op)
-    begun = api.post("/auth/factors/totp", {"password": PASSWORD}).json()
-    shown = code(0, base64.b32decode(begun["secret"]))
-    assert api.post("/auth/factors/totp/confirm", {"id": begun["id"], "code": shown}).json()[
-        "factor"
-    ]
+    added = bearer(op).post("/auth/factors/totp/confirm", begin_app(bearer(op))[1])
+    assert added.json()["factor"]
 
     settings.STAFF_SECOND_FACTOR = True
 
     assert not browser.is_in()
 
 
-def press_passkey(browser, key):
+def press_passkey(browser, key, **form):
     browser.client.defaults["HTTP_HOST"] = "localhost:8000"
     browser.page = browser.client.get("/admin/login/")
-    options = re.search(r'data-passkey="([^"]*)"', browser.page.content.decode())[1]
-    return browser.post(passkey=json.dumps(key.sign(json.loads(unescape(options)))))
+    return browser.use_passkey(key, **form)
 
 
 def test_passkey_alone_logs_an_operator_in_even_while_locked(op):
     key, browser = with_passkey(op), Browser()
-    for _ in range(5):
-        Lockout.objects.record_failure(op.email)
+    fail(5, op.email)
 
     assert press_passkey(browser, key).status_code == 302
     assert browser.is_in()
@@ -187,10 +183,6 @@ def test_passkey_of_a_member_or_a_broken_one_opens_nothing(ada):
 
 def test_passkey_without_the_form_s_token_opens_nothing(op):
     key, browser = with_passkey(op), Browser()
-    browser.client.defaults["HTTP_HOST"] = "localhost:8000"
-    page = browser.client.get("/admin/login/")
-    options = re.search(r'data-passkey="([^"]*)"', page.content.decode())[1]
-    signed = json.dumps(key.sign(json.loads(unescape(options))))
 
-    assert browser.client.post("/admin/login/", {"passkey": signed}).status_code == 403
+    assert press_passkey(browser, key, csrfmiddlewaretoken="x").status_code == 403
     assert not browser.is_in()

@@ -227,8 +227,7 @@ def act(page, where, row, action):
 def test_operator_helps_and_the_audit_log_tells(site_of_ada):
     site = site_of_ada
     site.guess("bob@example.com")
-    right = {"email": "ada@example.com", "password": PASSWORD}
-    access = ask(site.service.url, "POST", "/auth/login", right).json()["access_token"]
+    bearer = site.service.bearer()
     page = operator(site)
 
     page.goto("/admin/accounts/user/")
@@ -246,8 +245,7 @@ def test_operator_helps_and_the_audit_log_tells(site_of_ada):
     said = act(page, "accounts/user", "ada@example.com", "Sign out everywhere")
     assert "out everywhere" in said
 
-    signed_out = ask(site.service.url, "GET", "/auth/me", Authorization=f"Bearer {access}")
-    assert signed_out.status == 401
+    assert ask(site.service.url, "GET", "/auth/me", **bearer).status == 401
     page.goto("/admin/audit/record/")
     enter(page)  # the operator's own session has ended, too
     shown = page.locator("#result_list").inner_text()

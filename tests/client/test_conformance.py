@@ -10,8 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.client.conftest import FOLDER
-from tests.conftest import PASSWORD, Service
-from tests.requests import ask
+from tests.conftest import Service
 from tests.servers import free_port
 
 pytestmark = pytest.mark.client
@@ -22,7 +21,6 @@ SUITE = [
     "node_modules/node/bin/node",
     "node_modules/@modelcontextprotocol/conformance/dist/index.js",
 ]
-PERSON = {"email": "ada@example.com", "password": PASSWORD}
 APPLY = {
     "2026-07-28": "server-stateless tools-list server-sse-multiple-streams"
     " sep-2164-resource-not-found dns-rebinding-protection caching http-header-validation"
@@ -61,15 +59,14 @@ class Bearer(BaseHTTPRequestHandler):
     """Passes all on with a token, since the suite has no way to bring one."""
 
     service: Service
-    token: str
+    bearer: dict[str, str]
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         kept = {name: value for name, value in self.headers.items() if name != "Connection"}
         connection = http.client.HTTPConnection("127.0.0.1", self.service.port)
-        headers = kept | {"Authorization": f"Bearer {self.token}"}
-        connection.request(self.command, self.path, body, headers)
+        connection.request(self.command, self.path, body, kept | self.bearer)
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
@@ -99,8 +96,7 @@ def service(new_service, port):
 
 @pytest.fixture
 def proxy(service, port):
-    token = ask(service.url, "POST", "/auth/login", PERSON).json()["access_token"]
-    handler = type("WithToken", (Bearer,), {"service": service, "token": token})
+    handler = type("WithToken", (Bearer,), {"service": service, "bearer": service.bearer()})
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{port}/mcp"

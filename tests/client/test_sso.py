@@ -211,8 +211,7 @@ def frontend(new_service, browser, tmp_path):
 
 def connect(company):
     """What the pages' set-up leads to, by the API."""
-    ada = {"email": "ada@example.com", "password": PASSWORD}
-    token = ask(company.url, "POST", "/auth/login", ada).json()["access_token"]
+    headers = company.service.bearer()
     company.query(
         "INSERT INTO accounts_domain (id, account_id, name, token, proved_at)"
         " SELECT %s, id, 'example.com', 'unused', now() FROM accounts_account",
@@ -220,7 +219,6 @@ def connect(company):
     )
     provider = {"issuer": company.issuer, "client_id": "consulting", "client_secret": SECRET}
     body = provider | {"password": PASSWORD}
-    headers = {"Authorization": f"Bearer {token}"}
     assert ask(company.url, "PUT", "/account/connection", body, **headers).status == 200
     company.query("UPDATE accounts_connection SET tested_at = now(), active = true")
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from tests.conftest import PASSWORD, Service, query
+from tests.conftest import Service, query
 from tests.requests import ask
 from tests.servers import PostgresServer, wait_until
 
@@ -61,9 +61,8 @@ def sign_in(service):
     """Calls /auth/me as a user of the service."""
     email = f"{uuid.uuid4().hex}@example.com"
     service.add_operator(email)
-    answer = ask(service.url, "POST", "/auth/login", {"email": email, "password": PASSWORD})
-    bearer = f"Bearer {answer.json()['access_token']}"
-    return lambda: ask(service.url, "GET", "/auth/me", authorization=bearer)
+    bearer = service.bearer(email)
+    return lambda: ask(service.url, "GET", "/auth/me", **bearer)
 
 
 def hammer(call, seconds, clients=CLIENTS):

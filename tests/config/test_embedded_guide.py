@@ -9,7 +9,7 @@ import pytest
 from django.apps import apps
 
 from tests import servers
-from tests.config.guide import OPERATOR, Shells, block
+from tests.config.guide import Shells, block
 from tests.conftest import PASSWORD, Service, query
 from tests.requests import ask
 
@@ -27,8 +27,7 @@ class Embedded(Service):
         super().__init__(folder, DATABASE_URL=file, DATA_DIR=str(folder), REDIS_URL="", **limits)
         self.manage("migrate", "-v0")
         del self.environment["DATABASE_URL"]  # as for `make run`, which has made the file
-        self.environment |= OPERATOR
-        self.manage("createsuperuser", "--noinput")
+        self.add_operator(LOG_IN["email"])
 
     def log_in(self):
         return ask(self.url, "POST", "/auth/login", LOG_IN)

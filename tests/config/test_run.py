@@ -127,32 +127,26 @@ def test_ctrl_c_waits_for_no_browser(start):
     assert "SIGKILL" not in run.log
 
 
+def run_to_its_end(**settings):
+    command, told = [sys.executable, "-m", "config.run"], {"PATH": os.environ["PATH"]} | settings
+    return subprocess.run(command, env=told, capture_output=True, check=False)
+
+
 def test_where_the_pages_are_not_served_it_names_the_documentation(start, tmp_path):
     run = start(FRONTEND_URL="http://localhost:5173")
 
     run.wait_for(rf"(?m)^Open {run.url.replace('127.0.0.1', 'localhost')}/docs$")
     assert ask(run.url, "GET", "/docs").status == 200
     assert ask(run.url, "GET", "/").status == 404
-    taken = {"PORT": run.url.rpartition(":")[2], "DATA_DIR": str(tmp_path / "other")}
-    other = subprocess.run(
-        [sys.executable, "-m", "config.run"],
-        env={"PATH": os.environ["PATH"], **taken},
-        capture_output=True,
-        check=False,
-    )
+    other = run_to_its_end(PORT=run.url.rpartition(":")[2], DATA_DIR=str(tmp_path / "other"))
     assert other.returncode != 0
     assert b"in use" in other.stderr
     end_by(signal.SIGHUP, run)
 
 
 def test_dead_database_ends_it_with_one_line(tmp_path):
-    dead = {"DATABASE_URL": "postgres://a:hunter2secret@127.0.0.1:1/a", "DATA_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "config.run"],
-        env={"PATH": os.environ["PATH"], **dead},
-        capture_output=True,
-        check=False,
-    )
+    dead = "postgres://a:hunter2secret@127.0.0.1:1/a"
+    done = run_to_its_end(DATABASE_URL=dead, DATA_DIR=str(tmp_path))
 
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.startswith(b"Database error: ")

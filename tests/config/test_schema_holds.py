@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PASSWORD
-from tests.requests import ask
-
 CHECKS = [
     "not_a_server_error",
     "status_code_conformance",
@@ -44,14 +41,6 @@ def generate(service, examples, *options, phases="examples,fuzzing"):
     return int(found[1]) if found else 0, report
 
 
-def admin_of(service):
-    """The Authorization header of a new admin."""
-    service.add_operator()
-    body = {"email": "ada@example.com", "password": PASSWORD}
-    login = ask(service.url, "POST", "/auth/login", body).json()
-    return f"Authorization: Bearer {login['access_token']}"
-
-
 @pytest.fixture
 def service(new_service):
     return new_service(**UNLIMITED).start()
@@ -65,7 +54,7 @@ def test_no_stranger_gets_an_undescribed_answer(service):
 
 
 def test_no_admin_gets_an_undescribed_answer(service):
-    bearer = admin_of(service)
+    bearer = "Authorization: " + service.add_operator().bearer()["Authorization"]
     # It would end the bearer's own session at the first case.
     options = "-H", bearer, "--exclude-path", "/auth/logout-everywhere"
     cases, report = generate(service, 10, *options, phases="examples,coverage,fuzzing")

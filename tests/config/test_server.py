@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -93,15 +91,7 @@ def test_few_threads_let_log_ins_wait_for_their_turn(new_service):
 def test_ctrl_c_ends_the_service_and_its_files(new_service, tmp_path):
     """The terminal sends SIGINT to the whole process group."""
     service = new_service(METRICS_TOKEN="t" * 32, TMPDIR=str(tmp_path), WEB_CONCURRENCY="2")
-    with service.log_path.open("ab") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "config.wsgi"],
-            env=service.environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    service.processes.append(server)
+    server = service.spawn("-m", "gunicorn", "config.wsgi", start_new_session=True)
     servers.wait_for_port(service.port, 60)
     assert ask(service.url, "GET", "/health").status == 200
     os.killpg(server.pid, signal.SIGINT)
@@ -115,15 +105,8 @@ def test_ctrl_c_ends_the_service_and_its_files(new_service, tmp_path):
 def test_stopped_reader_of_the_log_stops_no_request(new_service):
     service = new_service(METRICS_TOKEN="t" * 32, RATE_LIMIT_PUBLIC="100000")
     reader, writer = os.pipe()
-    service.server = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "config.wsgi"],
-        env=service.environment,
-        stdout=writer,
-        stderr=writer,
-    )
+    server = service.spawn("-m", "gunicorn", "config.wsgi", stdout=writer, stderr=writer)
     os.close(writer)
-    service.processes.append(service.server)
-    service.log_path.touch()
     servers.wait_for_port(service.port, 60)
 
     def dropped():
@@ -139,6 +122,6 @@ def test_stopped_reader_of_the_log_stops_no_request(new_service):
     assert ask(service.url, "GET", "/health").status == 200
     with os.fdopen(reader, "rb") as log, ThreadPoolExecutor(1) as threads:
         text = threads.submit(log.read)  # the reader goes on
-        service.server.terminate()
-        assert service.server.wait(60) == 0
+        server.terminate()
+        assert server.wait(60) == 0
     assert b"/metrics" in text.result()

@@ -5,10 +5,9 @@ import threading
 import time
 import uuid
 
-from tests.conftest import PASSWORD, Service
+from tests.conftest import Service
 from tests.requests import ask
 
-OPERATOR = {"email": "ada@example.com", "password": PASSWORD}
 GENEROUS = {
     "RATE_LIMIT_AUTHENTICATED": "1000000",
     "RATE_LIMIT_PUBLIC": "1000000",
@@ -26,7 +25,7 @@ class Writers:
 
     def __init__(self, service):
         self.service = service
-        self.token = ask(service.url, "POST", "/auth/login", OPERATOR).json()["access_token"]
+        self.bearer = service.bearer()
         self.answers = []
         self.invited = []
         self.ended = threading.Event()
@@ -35,8 +34,7 @@ class Writers:
         """One invitation; the status of its answer."""
         begin = time.monotonic()
         body = {"email": f"{uuid.uuid4().hex}@example.com"}
-        bearer = {"Authorization": f"Bearer {self.token}"}
-        answer = ask(self.service.url, "POST", "/invitations", body, **bearer)
+        answer = ask(self.service.url, "POST", "/invitations", body, **self.bearer)
         now = time.monotonic()
         self.answers.append((now, answer.status, now - begin))
         if answer.status == 201:

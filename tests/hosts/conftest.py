@@ -103,9 +103,9 @@ class Host(Service):
         finally:
             ip("-n", self.centre, *device, "up")
 
-    def spawn(self, *command):
+    def spawn(self, *command, **options):
         with inside(self.namespace):
-            return super().spawn(*command)
+            return super().spawn(*command, **options)
 
     def manage(self, *words):
         with inside(self.namespace):

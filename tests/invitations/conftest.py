@@ -1,16 +1,9 @@
-"""An invitation that Ada has sent, and what the invited person sends."""
-
-import pytest
+"""What the invited person sends, and the calls about an invitation."""
 
 from invitations.models import Invitation
 from tests.conftest import PASSWORD
 
 PERSON = {"first_name": "Charles", "last_name": "Babbage", "password": PASSWORD}
-
-
-@pytest.fixture
-def invitation(ada):
-    return Invitation.objects.invite(ada, "charles@example.com")
 
 
 def accept(api, invitation, headers=None, **changes):

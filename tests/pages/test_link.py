@@ -2,17 +2,11 @@
 
 import pytest
 
-from invitations.models import Invitation
 from tests.conftest import mailed_token
-from throttling.models import Lockout
+from tests.throttling.test_lockout import fail
 
 pytestmark = pytest.mark.django_db
 DEAD = {"error": "invalid or expired token"}
-
-
-@pytest.fixture
-def invitation(ada):
-    return Invitation.objects.invite(ada, "charles@example.com")
 
 
 def ask(api, token, page="accept-invitation"):
@@ -67,8 +61,7 @@ def test_forged_token_is_dead(api, invitation):
 
 def test_lock_of_the_address_makes_no_difference(api, invitation):
     token = mailed_token()
-    for _ in range(5):
-        Lockout.objects.record_failure("charles@example.com")
+    fail(5, "charles@example.com")
 
     assert ask(api, token).status_code == 200
 

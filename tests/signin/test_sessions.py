@@ -62,13 +62,18 @@ def test_version_is_never_less_than_the_present_time(ada, bob, api, time_machine
     assert bob.token_version == first + 1
 
 
-@pytest.fixture
-def officer(ada, api):
-    """Somebody of the staff, and a browser in which they are signed in to the admin site."""
-    User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
+def admin_browser(user):
+    """A browser in which the user, made a superuser, is signed in to the admin site."""
+    User.objects.filter(pk=user.pk).update(is_staff=True, is_superuser=True)
     browser = Client()
-    form = {"username": ada.email, "password": PASSWORD, "next": "/admin/"}
+    form = {"username": user.email, "password": PASSWORD, "next": "/admin/"}
     assert browser.post("/admin/login/", form).status_code == 302
+    return browser
+
+
+@pytest.fixture
+def officer(ada):
+    browser = admin_browser(ada)
     assert browser.get("/admin/").status_code == 200
     return ada, browser
 

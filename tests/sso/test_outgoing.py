@@ -1,13 +1,13 @@
 """Calls to servers that users have named: who waits for whom, and what is refused."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
 from base.outgoing import PER_PARTY, CallFailed, Calls
+from tests.servers import wait_until
 from tests.sso.provider import Provider
 
 DOCUMENT = "/.well-known/openid-configuration"
@@ -46,10 +46,7 @@ def test_slow_server_stops_no_other_party(fetch, slow, party):
     call = partial(failing, fetch, slow.origin + DOCUMENT, authority=slow.authority, party=party)
     with ThreadPoolExecutor(PER_PARTY) as pool:
         tries = [pool.submit(call) for _ in range(PER_PARTY)]
-        deadline = time.monotonic() + 30
-        while slow.asked[DOCUMENT] < PER_PARTY:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: slow.asked[DOCUMENT] >= PER_PARTY, pause=0.01)
 
         assert call() == "busy"
         if party:

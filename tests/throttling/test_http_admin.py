@@ -7,7 +7,7 @@ from accounts.models import User
 from audit.models import Record
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
 from tests.throttling.conftest import limits
-from throttling.models import Lockout
+from tests.throttling.test_lockout import fail
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis", "quick_passwords")]
 
@@ -91,8 +91,7 @@ def test_every_page_is_counted_with_any_session(settings):
 def test_session_outlives_a_throttle_and_a_lock(root, client, settings):
     log_in(client=client)
     settings.RATE_LIMIT_CREDENTIAL = 0
-    for _ in range(5):
-        Lockout.objects.record_failure(root.email)
+    fail(5, root.email)
 
     assert client.get("/admin/").status_code == 200
 
@@ -109,8 +108,7 @@ def test_failures_in_the_api_and_the_admin_site_add_up(root):
 @pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
 @pytest.mark.parametrize("password", [PASSWORD, "wrong password"])
 def test_lock_and_throttle_are_the_same_page(root, redis, email, password):
-    for _ in range(5):
-        Lockout.objects.record_failure(email)
+    fail(5, email)
     redis.set("throttle:credential:127.0.0.1", 1, px=17_000)
     locked = log_in(email, password)
     redis.set("throttle:credential:127.0.0.1", 10, px=17_000)

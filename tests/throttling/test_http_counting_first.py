@@ -24,14 +24,16 @@ def idle(settings, monkeypatch):
         monkeypatch.setattr(f"signin.login.{hashing}", never)
 
 
+@pytest.fixture
+def body(ada):
+    """What any credential call takes."""
+    refresh = str(tokens.issue_pair(ada)[1])
+    return {"email": ada.email, "password": PASSWORD, "refresh_token": refresh}
+
+
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
-def test_refused_credential_call_costs_nothing(ada, api, path, django_assert_num_queries):
-    body = {
-        "email": ada.email,
-        "password": PASSWORD,
-        "refresh_token": str(tokens.issue_pair(ada)[1]),
-    }
+def test_refused_credential_call_costs_nothing(body, api, path, django_assert_num_queries):
     with django_assert_num_queries(0):
         assert api.post(path, body).status_code == 429
         assert api.post(path, b"{" * 70_000).status_code == 429
@@ -55,13 +57,7 @@ def test_refused_ordinary_call_costs_nothing(as_ada, path, django_assert_num_que
 
 
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
-def test_credential_call_costs_one_round_trip(ada, api, costs, path):
-    body = {
-        "email": ada.email,
-        "password": PASSWORD,
-        "refresh_token": str(tokens.issue_pair(ada)[1]),
-    }
-
+def test_credential_call_costs_one_round_trip(body, api, costs, path):
     assert costs(lambda: api.post(path, body))[2] == 1
 
 

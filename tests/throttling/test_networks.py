@@ -4,7 +4,6 @@ office's rows."""
 import pytest
 from django.urls import reverse
 
-from accounts.models import User
 from audit.models import Kind, Record
 from config import environment
 from tests.conftest import query
@@ -73,11 +72,9 @@ LIST = reverse("admin:throttling_networklimit_changelist")
 
 
 @pytest.fixture
-def boss(db, client):
-    """A superuser in a browser; the rows are forgotten afterwards."""
-    user = User.objects.create_superuser("boss@example.com", None)
-    client.force_login(user)
-    yield client
+def boss(operator):
+    """The operator; the rows are forgotten afterwards."""
+    yield operator
     network_limits.rows = []
 
 
