@@ -1,34 +1,28 @@
 """Limiters in a known state, and stores that a test may break."""
 
-import io
-import json
 import os
-import selectors
 import signal
-import socket
 import socketserver
 import threading
 import time
-from dataclasses import dataclass
-from http.client import HTTPResponse
+from functools import partial
 
 import pytest
 from django.conf import settings as django_settings
 from django.db import connection
-from django.urls import resolve
 from django_redis import get_redis_connection
 from redis import Redis
 
-from config.views import NotFoundView
 from keys.models import SigningKey
 from signin import login
 from tests import servers
-from tests.conftest import PASSWORD, Service
+from tests.conftest import PASSWORD, Service, race
+from tests.requests import ask
 from tests.servers import RedisServer, free_port
 from throttling import limiter as limiters
 from throttling.limiter import limiter
 
-ALL_CREDENTIAL_PATHS = [
+CREDENTIAL_PATHS = [
     "/auth/login",
     "/auth/signup",
     "/auth/complete-signup",
@@ -38,7 +32,6 @@ ALL_CREDENTIAL_PATHS = [
     "/password-changes",
     "/password-changes/redeem",
 ]
-CREDENTIAL_PATHS = [p for p in ALL_CREDENTIAL_PATHS if resolve(p).func.cls is not NotFoundView]
 
 
 def limits(answer):
@@ -89,75 +82,14 @@ class FakeRedis(socketserver.ThreadingTCPServer):
         return peer, address
 
 
-class Bytes:
-    """What HTTPResponse takes for a socket."""
-
-    def __init__(self, content):
-        self.content = content
-
-    def makefile(self, mode):
-        return io.BytesIO(self.content)
+def message(*words, **headers):
+    """A call for `at_once`, as `tests.requests.ask` takes it."""
+    return lambda service: ask(service.url, *words, **headers)
 
 
-@dataclass
-class Answer:
-    """An answer as it came over the wire: its head's bytes are kept."""
-
-    content: bytes
-
-    def __post_init__(self):
-        response = HTTPResponse(Bytes(self.content))
-        response.begin()
-        self.status_code, self.body = response.status, response.read()
-        self.headers = dict(response.getheaders())
-
-    def json(self):
-        return json.loads(self.body)
-
-
-def message(method, path, body=None, **headers):
-    """A request as its bytes; a header's underscores are hyphens. A body of bytes is a form's."""
-    payload = (
-        body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    )
-    kind = "application/x-www-form-urlencoded" if isinstance(body, bytes) else "application/json"
-    lines = [f"{method} {path} HTTP/1.1\r\nConnection: close\r\n".encode()]
-    headers = {"Host": "localhost", "Content-Length": str(len(payload))} | headers
-    if body is not None:
-        headers = {"Content-Type": kind} | headers
-    for name, value in headers.items():
-        content = value.encode("latin-1") if isinstance(value, str) else value
-        lines.append(name.replace("_", "-").encode() + b": " + content + b"\r\n")
-    return b"".join(lines) + b"\r\n" + payload
-
-
-def at_once(service, messages):
-    """Send requests on a connection each, all of them before the first answer is read.
-
-    A connection is closed as soon as it has been answered: the server waits for that.
-    """
-    read = [b""] * len(messages)
-    with selectors.DefaultSelector() as waiting:
-        for number in range(len(messages)):
-            peer = socket.create_connection(("127.0.0.1", service.port), 10)
-            waiting.register(peer, selectors.EVENT_READ, number)
-        for key in list(waiting.get_map().values()):
-            key.fileobj.sendall(messages[key.data])
-        while waiting.get_map():
-            ready = waiting.select(timeout=20)
-            assert ready, "no answer within 20 seconds"
-            for key, _ in ready:
-                content = key.fileobj.recv(65536)
-                read[key.data] += content
-                if not content:
-                    waiting.unregister(key.fileobj)
-                    key.fileobj.close()
-    return [Answer(content) for content in read]
-
-
-def ask(service, method, path, body=None, **headers):
-    """One request on a connection of its own, which any of the processes may take."""
-    return at_once(service, [message(method, path, body, **headers)])[0]
+def at_once(service, calls):
+    """The answers to calls, on a connection each, all of which are opened at the same moment."""
+    return race(*[partial(call, service) for call in calls])
 
 
 def shared_service(folder, **environment):

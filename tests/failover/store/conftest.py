@@ -16,8 +16,9 @@ from redis import Redis
 
 from config import environment
 from tests.certificates import self_signed
+from tests.requests import Answer
 from tests.servers import VALKEY, RedisServer, free_port, wait_until
-from tests.throttling.conftest import Answer, at_once, message
+from tests.throttling.conftest import at_once, message
 from throttling.limiter import limiter
 
 LIMIT = 8
@@ -280,8 +281,8 @@ def log_in(address):
 def let_through(service, address):
     """Of thirty log-ins at once from an address."""
     answers = at_once(service, [log_in(address)] * 30)
-    assert {answer.status_code for answer in answers} <= {400, 429}
-    return sum(answer.status_code == 400 for answer in answers)
+    assert {answer.status for answer in answers} <= {400, 429}
+    return sum(answer.status == 400 for answer in answers)
 
 
 def has_found_it_again(service):
@@ -336,7 +337,7 @@ class Load:
         self.thread.join()
 
     def statuses(self):
-        return {answer.status_code for answer in self.answers}
+        return {answer.status for answer in self.answers}
 
     def slowest(self):
         """Seconds that a request took in its thread."""
