@@ -1,4 +1,5 @@
-"""Every call that takes a password is counted, waits its turn to hash, and is recorded."""
+"""Every call that takes a password is counted, waits its turn to hash, is recorded, and asks for a
+second factor."""
 
 import threading
 
@@ -17,22 +18,24 @@ from signin.models import SignupLink
 from tests import servers
 from tests.assistants.conftest import Person, request_of
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
+from tests.signin.conftest import PERSON
+from tests.signin.factors.conftest import with_app
 from tests.throttling.test_lockout import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 
-NAMES = {"first_name": "Charles", "last_name": "Babbage"}
 NEW = "charles@example.com"
 
 
 def typed(path, email, name):
     """A form of a page that asks for a password; a browser of its own fills it in."""
-    return lambda: Client().post(path, {name: email, "password": PASSWORD})
+    form = {name: email, "password": PASSWORD}
+    return lambda: Client(raise_request_exception=False).post(path, form)
 
 
-def redeemed(path, link, **more):
-    return lambda: API().post(path, {"token": link.token, "password": PASSWORD} | more)
+def redeemed(path, link):
+    return lambda: API().post(path, PERSON | {"token": link.token})
 
 
 def consent():
@@ -51,16 +54,11 @@ WAYS = {
     "consent": ("ada@example.com", lambda ada: consent()),
     "sign-up": (
         NEW,
-        lambda ada: redeemed(
-            "/auth/complete-signup",
-            SignupLink.objects.create(email=NEW),
-            account_name="Difference Engines",
-            **NAMES,
-        ),
+        lambda ada: redeemed("/auth/complete-signup", SignupLink.objects.create(email=NEW)),
     ),
     "invitation": (
         NEW,
-        lambda ada: redeemed("/invitations/accept", Invitation.objects.invite(ada, NEW), **NAMES),
+        lambda ada: redeemed("/invitations/accept", Invitation.objects.invite(ada, NEW)),
     ),
     "password change": (
         "ada@example.com",
@@ -135,6 +133,46 @@ def test_no_way_hashes_for_a_locked_address_or_uses_a_link_up(way, hashes):
     assert Lockout.objects.get().refusals == 1
     Lockout.objects.unlock(email)
     assert call().status_code in {200, 302}
+
+
+def test_full_queue_refuses_every_way_and_uses_no_link_up(way, hashes, monkeypatch):
+    queue = threading.BoundedSemaphore(1)
+    queue.acquire()
+    monkeypatch.setattr(hashers, "admitted", queue)
+    refused = way[1]()
+
+    assert (refused.status_code, refused["Retry-After"], hashes) == (503, "2", [])
+    is_page = refused["Content-Type"].startswith("text/html")
+    assert is_page or refused.json() == {"error": "service unavailable"}
+    queue.release()
+    assert way[1]().status_code in {200, 302}
+
+
+def test_full_queue_tells_known_and_unknown_addresses_the_same(ada, monkeypatch, costs):
+    monkeypatch.setattr(hashers, "admitted", threading.BoundedSemaphore(0))
+    answers = []
+
+    def log_in(email):
+        answers.append(API().post("/auth/login", {"email": email, "password": PASSWORD}))
+        return answers[-1]
+
+    for email in (ada.email, "nobody@example.com"):
+        assert costs(lambda email=email: log_in(email)) == (503, 0, 1)
+    assert answers[0].content == answers[1].content
+    assert sorted(answers[0].headers) == sorted(answers[1].headers)
+
+
+@pytest.mark.parametrize(
+    "way", [name for name, (email, _) in WAYS.items() if email != NEW], indirect=True
+)
+def test_every_way_in_asks_for_the_factor(way, ada):
+    with_app(ada)
+
+    answer = way[1]()
+
+    said = answer.content.decode()
+    assert "second factor required" in said or "one-time-code" in said
+    assert not {"service_refresh", "sessionid"} & set(answer.cookies)
 
 
 def test_djangos_own_authenticate_lets_nobody_in(ada, hashes):
