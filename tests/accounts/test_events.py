@@ -55,12 +55,6 @@ def test_records_of_no_company_are_in_nobodys(as_ada, ada):
     assert events(as_ada) == []
 
 
-def test_members_are_refused(as_bob):
-    answer = as_bob.get("/audit")
-
-    assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
-
-
 def test_filters(as_ada, ada, bob):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     as_ada.patch("/auth/me", {"first_name": "Augusta"})
@@ -103,14 +97,6 @@ def test_operator_who_changed_an_address_has_not_had_it(new_user):
     assert boss.current_and_former_emails() == {"boss@example.com"}
     assert events(bearer(boss), user_id=boss.pk) == [("email.changed", "another@example.com")]
     assert ("profile.changed", "theirs@example.com") in events(bearer(boss), user_id=colleague.pk)
-
-
-@pytest.mark.parametrize("field", ["user_id", "kind", "since", "until", "group", "page"])
-def test_bad_filter_is_named(as_ada, field):
-    answer = as_ada.get("/audit", data={field: "x"})
-
-    assert answer.status_code == 400
-    assert list(answer.json()["fields"]) == [field]
 
 
 def test_what_came_through_an_assistant_says_so(as_ada, ada):

@@ -1,10 +1,6 @@
 """GET /users and GET, PATCH /users/{id}: who is in the company, and what they may."""
 
-import uuid
-
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Consultant, Role, User
 from tests.conftest import PASSWORD, bearer
@@ -56,20 +52,6 @@ def test_pages_cut_the_list(as_ada, people):
     assert emails(as_ada.get("/users?page=4&per_page=2")) == []
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["page=0", "page=-1", "page=x", "page=", "per_page=0", "per_page=1.5", "role=boss", "role=",
-     "is_active=", "is_active=1", "is_active=True", "second_factor=1",
-     "search=%00", "search=a%0ab"],
-)  # fmt: skip
-def test_bad_query_names_its_field(as_ada, query):
-    response = as_ada.get(f"/users?{query}")
-
-    assert response.status_code == 400
-    assert response.json()["error"] == "invalid request"
-    assert list(response.json()["fields"]) == [query.partition("=")[0]]
-
-
 @pytest.mark.parametrize("text", ["hopp", "GRACE", "user0@", "grace hopper", "Hopper, Grace"[:6]])
 def test_search_finds_parts_of_names_and_address(as_ada, people, text):
     assert emails(as_ada.get("/users", data={"search": text})) == ["user0@example.com"]
@@ -107,23 +89,6 @@ def test_sorted_by_name_or_last_sign_in(api, as_ada, bob, people):
 def test_role_filter(as_ada, ada, bob, eve):
     assert emails(as_ada.get("/users?role=admin")) == [ada.email]
     assert emails(as_ada.get("/users?role=member&search=b")) == [bob.email]
-
-
-@pytest.mark.parametrize("query", ["", "?per_page=2", "?search=a&role=member"])
-def test_any_page_costs_three_queries(as_ada, people, query):
-    with CaptureQueriesContext(connection) as queries:
-        as_ada.get(f"/users{query}")
-
-    assert len(queries) == 3  # the caller, the count, the rows
-
-
-@pytest.mark.parametrize("method", ["get", "patch"])
-@pytest.mark.parametrize("path", ["/users", "/users/{bob}", "/users/{unknown}"])
-def test_members_are_refused(as_bob, bob, method, path):
-    response = as_bob.call(method, path.format(bob=bob.pk, unknown=uuid.uuid4()))
-
-    expected = {"error": "not permitted for your role"}
-    assert (response.status_code, response.json()) == (403, expected)
 
 
 def test_member_gains_and_loses_rights_at_once(as_ada, as_bob, bob):

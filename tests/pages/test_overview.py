@@ -45,18 +45,6 @@ def test_invitation_that_is_over_is_not_open(as_ada, ada):
     assert as_ada.get(PATH).json()["invitations"] == 0
 
 
-def test_overview_takes_three_queries(as_ada, ada, new_user, django_assert_num_queries):
-    for _ in range(5):
-        new_user(account=ada.account)
-    with django_assert_num_queries(3):
-        assert as_ada.get(PATH).json()["people"] == 6
-
-
-def test_members_and_strangers_do_not_see_it(as_bob, api):
-    assert as_bob.get(PATH).status_code == 403
-    assert api.get(PATH).status_code == 401
-
-
 # Recorded of no company: failures, locks, keys, the operators' own, and a company that is gone.
 NOT_OF_COMPANIES = {
     Kind.LOGIN_FAILED,
