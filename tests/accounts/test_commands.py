@@ -7,7 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from accounts.models import Account
 from audit.models import Record
+from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from signin.models import SignupLink
 from throttling.models import Lockout
@@ -52,6 +54,42 @@ def test_signout_everybody(capsys, as_bob, as_eve):
 def test_wrong_arguments_end_with_one_line(words):
     with pytest.raises(CommandError):
         call_command(*words)
+
+
+HERE = "Analytical Engines"  # Ada's and Bob's; Charles is invited
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["createcompany", "Engines", "root@localhost"], "valid email"),
+        (["createcompany", "", "new@example.com"], "cannot be blank"),
+        (["createcompany", "See www.evil.test", "new@example.com"], "contain links"),
+        (["createcompany", "Engines", "ada"], "valid email"),
+        (["createcompany", "Engines", "bob@example.com"], "already registered"),
+        (["invite", HERE, "no address"], "valid email"),
+        (["invite", HERE, "ada@example.com"], "already a member"),
+        (["invite", HERE, "charles@example.com"], "already invited"),
+        (["invite", "Nobody's", "new@example.com"], "No company"),
+        (["invite", "Twins", "new@example.com"], "Give the id"),
+        (["changeemail", "nobody@example.com", "new@example.com"], "No user has"),
+        (["changeemail", "bob@example.com", "x"], "not a valid e-mail"),
+        (["changeemail", "bob@example.com", "ada@example.com"], "already registered"),
+        (["changeemail", "bob@example.com", "BOB@example.com"], "address already"),
+        (["factors", "nobody@example.com"], "No user has"),
+    ],
+)
+def test_refusal_is_in_words_and_nothing_is_done(bob, invitation, words, problem):
+    for _ in range(2):
+        Account.objects.create(name="Twins")
+
+    def count():
+        return [it.objects.count() for it in (Account, Invitation, OutgoingMail, Record)]
+
+    before = count()
+    with pytest.raises(CommandError, match=problem):
+        call_command(*words)
+    assert count() == before
 
 
 def test_locks_lists_the_locked(capsys, settings):

@@ -3,11 +3,9 @@
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
-from accounts.models import Account
 from audit.models import Record
-from mail.outbox import OutgoingMail
 from tests.conftest import mailed, mailed_token
 from tests.invitations.conftest import PERSON
 
@@ -46,22 +44,3 @@ def test_member_of_a_company_without_users_is_told_of_no_admin_account(db):
     call_command("invite", "Engines", "bob@example.com")
 
     assert "You've been invited to join “Engines”." in mailed().body
-
-
-@pytest.mark.parametrize(
-    ("name", "email", "problem"),
-    [
-        ("Engines", "root@localhost", "valid email"),
-        ("", "ada@example.com", "cannot be blank"),
-        ("See www.evil.test", "ada@example.com", "contain links"),
-        ("Engines", "ada", "valid email"),
-        ("Engines", "bob@example.com", "already registered"),
-    ],
-)
-def test_refuses_in_words(bob, name, email, problem):
-    companies = Account.objects.count()
-
-    with pytest.raises(CommandError, match=problem):
-        call_command("createcompany", name, email)
-    assert Account.objects.count() == companies
-    assert not OutgoingMail.objects.exists()
