@@ -1,18 +1,14 @@
 """The mails for links: each language whole, names escaped, no header tricks."""
 
-import ast
 import re
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
 
-import polib
 import pytest
-from django.conf import settings
 from django.core import mail
 from django.utils import timezone
 from django.utils.html import strip_tags
-from django.utils.translation.template import templatize
 from linkify_it import LinkifyIt
 
 from accounts.models import Account, User
@@ -26,25 +22,6 @@ from passwords.models import PasswordChange
 from signin.models import SignupLink
 from tests.conftest import PASSWORD, mailed
 
-TEMPLATES = sorted(path for path in Path("templates/emails").rglob("*") if path.is_file())
-LANGUAGES = ["de", "sv"]
-CALL = re.compile(r"(?:\b_|gettext)\((u?(?:'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"))")
-PLURAL = re.compile(r"ngettext\((u?'(?:\\.|[^'\\])*'), (u?'(?:\\.|[^'\\])*')")
-
-
-def catalog(language, kind):
-    return settings.BASE_DIR / "locale" / language / "LC_MESSAGES" / f"django.{kind}"
-
-
-def messages():
-    """Each msgid of the mails' templates, a plural's singular form."""
-    found = set()
-    for path in TEMPLATES:
-        code = templatize(path.read_text(encoding="utf-8"))
-        found |= {ast.literal_eval(text) for text in CALL.findall(code)}
-        found |= {ast.literal_eval(one) for one, _ in PLURAL.findall(code)}
-    return found
-
 
 def visible(text):
     """The text without the signs that keep mail clients from making links."""
@@ -55,28 +32,6 @@ def links_in(text):
     """What a mail client would make links of."""
     linkify = LinkifyIt(options={"fuzzy_ip": True}).tlds("test", keep_old=True)
     return [found.raw for found in linkify.match(text) or []]
-
-
-def placeholders(text):
-    return set(re.findall(r"%\(\w+\)s", text))
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_nothing_is_untranslated_or_superfluous(language):
-    entries = polib.pofile(str(catalog(language, "po")))
-
-    assert {entry.msgid for entry in entries} == messages()
-    assert entries.percent_translated() == 100
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_translations_name_what_the_originals_name_and_are_compiled(language):
-    source, compiled = polib.pofile(str(catalog(language, "po"))), catalog(language, "mo")
-
-    for entry in source:
-        for text in entry.msgstr_plural.values() or [entry.msgstr]:
-            assert placeholders(text) == placeholders(entry.msgid)
-    assert source.to_binary() == compiled.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,37 @@
-"""The pages' words: each has its translation, and what was compiled is what was written."""
+"""The words of pages and mails are translated, and what was compiled is what was written."""
 
+import ast
 import re
 from pathlib import Path
 
 import polib
 import pytest
 from django.utils import translation
+from django.utils.translation.template import templatize
 
 from accounts.passwords import Breached, Common, Personal
 from tests.texts import forms
 
-APPS = ["assistants", "pages"]
-CATALOGS = [Path(f"{a}/locale/{code}/LC_MESSAGES/django.po") for a in APPS for code in ("de", "sv")]
+# The templates of each folder of catalogs; the first is the mails'.
+TEMPLATES = {
+    ".": "templates/emails",
+    "assistants": "assistants/templates",
+    "pages": "pages/templates",
+}
+CATALOGS = [
+    Path(app, "locale", code, "LC_MESSAGES/django.po") for app in TEMPLATES for code in ("de", "sv")
+]
+CALL = re.compile(r"(?:\b_|gettext)\((u?(?:'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"))")
+PLURAL = re.compile(r"ngettext\((u?'(?:\\.|[^'\\])*'), (u?'(?:\\.|[^'\\])*')")
 
 
-def written_words(app):
-    """Every string that templates and modules of an app with pages hand to gettext."""
+def written_words(catalog):
+    """Every msgid of the templates, a plural's singular form."""
     found = set()
-    for template in Path(f"{app}/templates").rglob("*.html"):
-        text = template.read_text(encoding="utf-8")
-        found |= set(re.findall(r"""{% translate (?:"|')(.+?)(?:"|') (?:as|%)""", text))
-        for block in re.findall(r"{% blocktranslate[^%]*%}(.+?){% (?:plural|endblock)", text):
-            found.add(re.sub(r"{{ (\w+) }}", r"%(\1)s", block))
+    for path in Path(TEMPLATES[str(catalog.parents[3])]).rglob("*.*"):
+        code = templatize(path.read_text(encoding="utf-8"))
+        texts = CALL.findall(code) + [one for one, _ in PLURAL.findall(code)]
+        found |= {ast.literal_eval(text) for text in texts}
     return found
 
 
@@ -30,7 +40,7 @@ def test_every_word_is_translated(path):
     catalog = polib.pofile(str(path))
     translated = {entry.msgid for entry in catalog if all(forms(entry))}
 
-    assert translated == written_words(path.parts[0])
+    assert translated == written_words(path)
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
@@ -51,7 +61,7 @@ def test_translations_keep_the_places_for_values(path):
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
 def test_no_other_catalog_says_a_word_differently(path):
-    with translation.override(path.parts[2]):
+    with translation.override(path.parent.parent.name):
         others = [
             entry.msgid
             for entry in polib.pofile(str(path))
