@@ -1,10 +1,13 @@
 """Somebody who has left a trace in every table that there is."""
 
+import contextlib
+
 import pytest
 from django.utils import timezone
 
 from accounts.models import Connection, Consultant, Identity, Role, User
 from assistants.models import Client, Grant
+from audit.models import Record
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
@@ -29,6 +32,15 @@ def finish():
     else:
         pytest.fail("an erasure does not end")
     Worker().work_round()
+
+
+@contextlib.contextmanager
+def unchanged(events):
+    """These events of the audit log are as they were, once the block is over."""
+    kept = list(events.order_by("pk").values())
+    yield
+    rows = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk")
+    assert list(rows.values()) == kept
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ from tests.assistants.conftest import use
 from tests.conftest import PASSWORD, bearer
 from tests.privacy.conftest import EMAIL
 
+pytestmark = pytest.mark.django_db
+
 # Fields that point to a person, or name one, and are in no export: each with its reason.
 NOT_EXPORTED = {
     "accounts.User.password": "a hash that nobody is shown",
@@ -76,7 +78,6 @@ def test_every_field_that_points_to_a_person_is_exported_or_has_a_reason(exporte
     assert NOT_EXPORTED.keys() & exported == set()
 
 
-@pytest.mark.django_db
 def test_caller_gets_all_that_is_stored(traces):
     answer = bearer(traces).get("/auth/me/data")
     data = json.loads(answer.getvalue())
@@ -102,7 +103,6 @@ def test_caller_gets_all_that_is_stored(traces):
     assert empty == ["undo links for e-mail changes", "e-mail changes"]
 
 
-@pytest.mark.django_db
 def test_rows_with_a_former_address_are_exported_unless_another_user_has_it(zeb, ada, new_user):
     bearer(ada).patch(f"/users/{zeb.pk}", {"role": "member"})
     Worker().work_round()
@@ -117,7 +117,6 @@ def test_rows_with_a_former_address_are_exported_unless_another_user_has_it(zeb,
     assert after["trail"][1:] == before["trail"]  # but for the export itself
 
 
-@pytest.mark.django_db
 def test_export_does_not_tell_which_address_is_taken(bob, eve, time_machine):
     """Whatever address a change was asked for, free, taken or one's own: the rest is equal."""
     time_machine.move_to(timezone.now(), tick=False)
@@ -138,7 +137,6 @@ def test_export_does_not_tell_which_address_is_taken(bob, eve, time_machine):
     assert exports[0] == exports[1] == exports[2]
 
 
-@pytest.mark.django_db
 def test_change_that_was_made_is_exported(bob):
     link = EmailChange.objects.create(user=bob, old_email=bob.email, email="new@example.net")
     link.redeem(bob)
@@ -147,7 +145,6 @@ def test_change_that_was_made_is_exported(bob):
     assert (made["old_email"], made["email"]) == (bob.email, "new@example.net")
 
 
-@pytest.mark.django_db
 def test_nothing_secret_and_nothing_of_others(traces):
     text = str(export_user(traces, None))
 
@@ -156,7 +153,6 @@ def test_nothing_secret_and_nothing_of_others(traces):
     assert "eve@example.org" not in text
 
 
-@pytest.mark.django_db
 def test_export_log_assistant_and_mail_show_who_did_it_by_one_rule(ada, bob, eve, operator):
     """Colleagues by name, operators and other companies not at all; from where, of one's own acts,
     and to an admin of those of the company's users."""
@@ -199,7 +195,6 @@ def test_export_log_assistant_and_mail_show_who_did_it_by_one_rule(ada, bob, eve
     assert "op@" not in "".join(told).replace("\u2060", "")
 
 
-@pytest.mark.django_db
 def test_needs_a_token_and_counts_as_a_credential_call(api, as_bob, settings):
     assert api.get("/auth/me/data").status_code == 401
     settings.RATE_LIMIT_CREDENTIAL = 1
@@ -207,7 +202,6 @@ def test_needs_a_token_and_counts_as_a_credential_call(api, as_bob, settings):
     assert as_bob.get("/auth/me/data").status_code == 429
 
 
-@pytest.mark.django_db
 def test_command_writes_the_export(bob, capsys):
     call_command("export", bob.email)
 

@@ -3,15 +3,12 @@
 import contextlib
 import itertools
 import logging
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from smtplib import SMTPRecipientsRefused
 
-import psycopg
 import pytest
 from django.contrib.sessions.models import Session
 from django.core import mail
@@ -31,16 +28,17 @@ from mail.outbox import OutgoingMail
 from mail.worker import Worker, process_backlog
 from passwords.models import PasswordChange
 from privacy.models import SETTLED, Erasure
-from tests import servers
 from tests.accounts.test_operators import is_waited_for
+from tests.audit.test_rights import as_service
 from tests.backoffice.test_lookups import staff_with
 from tests.conftest import API, PASSWORD, bearer, query
-from tests.invitations.conftest import accept
-from tests.privacy.conftest import EMAIL, NAMES, finish
+from tests.invitations.conftest import PERSON, accept
+from tests.privacy.conftest import EMAIL, NAMES, finish, unchanged
 from tests.servers import wait_until
 from tests.signin.factors.authenticator import Authenticator
 from tests.signin.factors.conftest import PROOF
 
+pytestmark = pytest.mark.django_db
 LEFT = "the last admin cannot be removed"
 
 
@@ -62,7 +60,6 @@ def found(zeb, text):
     ]
 
 
-@pytest.mark.django_db
 def test_erasure_leaves_no_trace_in_any_table(traces):
     assert len(found(traces, dump())) > 20
     Erasure.objects.erase_user(traces, actor=None)
@@ -86,7 +83,6 @@ def change_address(user, email):
     link.redeem(user)
 
 
-@pytest.mark.django_db
 def test_person_who_is_invited_again_can_come_back(zeb, as_ada):
     Erasure.objects.erase_user(zeb, actor=None)
     as_ada.post("/invitations", {"email": EMAIL})
@@ -96,7 +92,6 @@ def test_person_who_is_invited_again_can_come_back(zeb, as_ada):
     assert any(EMAIL in message.to and "/accept" in message.body for message in mail.outbox)
 
 
-@pytest.mark.django_db
 def test_former_addresses_go_too(zeb, new_user):
     change_address(zeb, "second@example.net")
     call_command("changeemail", "second@example.net", "third@example.net")
@@ -113,7 +108,6 @@ def test_former_addresses_go_too(zeb, new_user):
     assert Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED, subject="third@example.net").exists()
 
 
-@pytest.mark.django_db
 def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
     body = {"email": "wanted@example.net", "password": PASSWORD}
     assert bearer(zeb).post("/auth/email-changes", body).status_code == 200
@@ -129,7 +123,6 @@ def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
     assert Record.objects.get(subject="wanted@example.net").actor_id == eve.pk
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_person_is_told_by_a_last_mail(traces, language):
     User.objects.filter(pk=traces.pk).update(language=language)
@@ -142,7 +135,6 @@ def test_person_is_told_by_a_last_mail(traces, language):
     assert not [name for name in NAMES if name in told.body]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("days", [0, 4])
 def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine, days):
     Erasure.objects.erase_user(zeb, actor=None)
@@ -155,7 +147,6 @@ def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine,
     assert found(zeb, dump()) == []
 
 
-@pytest.mark.django_db
 def test_nothing_is_logged_afterwards(traces, ada):
     lines = []
     handler = logging.Handler()
@@ -170,7 +161,6 @@ def test_nothing_is_logged_afterwards(traces, ada):
     assert found(traces, "\n".join(lines)) == []
 
 
-@pytest.mark.django_db
 def test_trail_keeps_its_records_under_one_pseudonym(traces):
     before = Record.objects.filter(actor_id=traces.pk).values_list("kind", "at")
     kept = list(before)
@@ -184,20 +174,14 @@ def test_trail_keeps_its_records_under_one_pseudonym(traces):
     assert (erased.subject, erased.actor_id) == (pseudonym, None)
 
 
-@pytest.mark.django_db
 def test_others_records_stay_as_they_are(traces, ada, bob, new_user):
     other = new_user(f"x{EMAIL}", first_name=NAMES[0], last_name=NAMES[1])
     API().post("/auth/login", {"email": other.email, "password": PASSWORD})
-    others = Record.objects.exclude(actor_id=traces.pk).exclude(subject=EMAIL)
-    kept = list(others.order_by("pk").values())
-    Erasure.objects.erase_user(traces, actor=None)
-    finish()
-
-    now = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk").values()
-    assert list(now) == kept
+    with unchanged(Record.objects.exclude(actor_id=traces.pk).exclude(subject=EMAIL)):
+        Erasure.objects.erase_user(traces, actor=None)
+        finish()
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("name", ["admin", "role", "ada@example.com", "user.role"])
 def test_name_that_occurs_in_others_events_changes_none_of_them(ada, bob, zeb, operator, name):
     """A role, a key of `detail`, an admin's address, a kind: a person may be called any of them."""
@@ -208,23 +192,18 @@ def test_name_that_occurs_in_others_events_changes_none_of_them(ada, bob, zeb, o
     for user in (bob, zeb):
         bearer(ada).patch(f"/users/{user.pk}", {"role": "admin" if user == bob else "member"})
     API().post("/auth/login", {"email": ada.email, "password": "wrong password"})
-    others = Record.objects.exclude(subject=EMAIL)
-    kept = list(others.order_by("pk").values())
-    Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), actor=None)
-    finish()
+    with unchanged(Record.objects.exclude(subject=EMAIL)):
+        Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), actor=None)
+        finish()
 
-    now = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk").values()
-    assert list(now) == kept
     about = Record.objects.get(kind=Kind.ROLE_CHANGED, subject__startswith="erased-")
     assert (about.actor_email, about.detail) == (ada.email, {"role": "member"})
 
 
-@pytest.mark.django_db
 def test_open_invitations_are_revoked_and_accepted_ones_stay(zeb, ada, as_ada):
     opened = Invitation.objects.invite(zeb, "open@example.net")
     accepted = Invitation.objects.invite(zeb, "in@example.net")
-    body = {"token": accepted.token, "first_name": "In", "last_name": "N", "password": PASSWORD}
-    API().post("/invitations/accept", body)
+    accept(API(), accepted)
     Erasure.objects.erase_user(zeb, actor=None)
 
     statuses = {i.email: (i.status, i.invited_by) for i in Invitation.objects.all()}
@@ -233,7 +212,6 @@ def test_open_invitations_are_revoked_and_accepted_ones_stay(zeb, ada, as_ada):
     assert opened.pk
 
 
-@pytest.mark.django_db
 def test_pending_invitation_of_another_company_stays(zeb, eve, api):
     invitation = Invitation.objects.invite(eve, EMAIL)
     Erasure.objects.erase_user(zeb, actor=None)
@@ -243,7 +221,6 @@ def test_pending_invitation_of_another_company_stays(zeb, eve, api):
     assert accept(api, invitation).json()["user"]["account_id"] == str(eve.account_id)
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("end", ["revoked_at", "expires_at"])
 def test_ended_invitation_of_another_company_goes(zeb, eve, end):
     Invitation.objects.filter(pk=Invitation.objects.invite(eve, EMAIL).pk).update(
@@ -255,7 +232,6 @@ def test_ended_invitation_of_another_company_goes(zeb, eve, end):
     assert not OutgoingMail.objects.filter(email=EMAIL, kind__contains="nvitation").exists()
 
 
-@pytest.mark.django_db
 def test_sessions_of_the_back_office_forget_the_user(zeb, operator, client):
     zeb.is_staff = True
     zeb.save()
@@ -297,7 +273,6 @@ def test_erasure_that_fails_holds_up_no_other(zeb, new_user, breaks):
     assert [one.pk for one in Erasure.objects.filter(done_at=None)] == [broken.pk]
 
 
-@pytest.mark.django_db
 def test_consultant_named_like_a_pseudonym_is_erased(zeb, ada):
     name = "erased-0123456789abcdef"
     profile = Consultant.objects.create(account=ada.account, user=zeb, name=name)
@@ -309,7 +284,6 @@ def test_consultant_named_like_a_pseudonym_is_erased(zeb, ada):
     assert not Record.objects.filter(subject=name).exists()
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("answer", ["", "y", "ada@example.com"])
 def test_command_asks_for_the_address(zeb, monkeypatch, answer):
     monkeypatch.setattr("builtins.input", lambda _: answer)
@@ -319,7 +293,6 @@ def test_command_asks_for_the_address(zeb, monkeypatch, answer):
     assert User.objects.filter(pk=zeb.pk).exists()
 
 
-@pytest.mark.django_db
 def test_command_erases(zeb, monkeypatch, capsys):
     monkeypatch.setattr("builtins.input", lambda _: EMAIL)
     call_command("erase", EMAIL.upper())
@@ -346,7 +319,6 @@ def test_commands_say_that_an_erasure_failed(zeb, eve, breaks, capsys):
     assert Erasure.objects.filter(done_at=None).count() == 2
 
 
-@pytest.mark.django_db
 def test_last_admin_cannot_be_erased_alone(ada, bob):
     with pytest.raises(CommandError, match=LEFT):
         call_command("erase", ada.email, "--yes")
@@ -356,7 +328,6 @@ def test_last_admin_cannot_be_erased_alone(ada, bob):
     assert not User.objects.filter(pk=bob.pk).exists()
 
 
-@pytest.mark.django_db
 def test_user_who_became_the_last_admin_is_not_erased(ada, new_user, monkeypatch):
     bob = new_user("bob@example.com", account=ada.account, role="admin")
 
@@ -385,7 +356,6 @@ def test_change_of_a_user_who_is_being_erased_is_404(ada, bob):
     assert status == 404
 
 
-@pytest.mark.django_db
 def test_company_goes_with_everybody_in_it(traces, ada, bob, eve, capsys):
     account = traces.account
     call_command("deletecompany", str(account.pk), "--yes")
@@ -402,20 +372,18 @@ def test_company_goes_with_everybody_in_it(traces, ada, bob, eve, capsys):
     assert Record.objects.get(kind=Kind.COMPANY_DELETED).account_id == account.pk
 
 
-@pytest.mark.django_db
 def test_users_of_a_deleted_company_are_out_at_once(ada, as_ada):
     invitation = Invitation.objects.invite(ada, "friend@example.net")
     for _ in range(2):  # another click changes nothing
         Erasure.objects.delete_company(ada.account, actor=None)
-    body = {"token": invitation.token, "first_name": "F", "last_name": "N", "password": PASSWORD}
 
     assert as_ada.get("/auth/me").status_code == 401
     assert API().post("/auth/login", {"email": ada.email, "password": PASSWORD}).status_code == 401
+    body = PERSON | {"token": invitation.token}
     assert API().post("/invitations/accept", body).status_code == 400
     assert Record.objects.filter(kind=Kind.COMPANY_DELETED).count() == 1
 
 
-@pytest.mark.django_db
 def test_command_asks_for_the_companys_name(ada, monkeypatch):
     monkeypatch.setattr("builtins.input", lambda _: "no")
     with pytest.raises(CommandError, match="Nothing was deleted"):
@@ -428,7 +396,6 @@ def test_command_asks_for_the_companys_name(ada, monkeypatch):
         call_command("deletecompany", str(ada.account_id))
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("named", ["Difference Engines", "Charles@example.com"])
 def test_company_is_named_by_its_name_or_an_admin(new_user, ada, named):
     charles = new_user("charles@example.com", role="admin")
@@ -439,7 +406,6 @@ def test_company_is_named_by_its_name_or_an_admin(new_user, ada, named):
     assert User.objects.filter(pk=ada.pk).exists()
 
 
-@pytest.mark.django_db
 def test_company_that_is_not_the_only_one_of_its_name_stays(ada, bob, eve):
     twin = Account.objects.create(name=ada.account.name)
     with pytest.raises(CommandError, match="not only one") as told:
@@ -452,7 +418,6 @@ def test_company_that_is_not_the_only_one_of_its_name_stays(ada, bob, eve):
     assert User.objects.filter(pk__in=[ada.pk, bob.pk, eve.pk]).count() == 3
 
 
-@pytest.mark.django_db
 def test_operators_company_stays(operator):
     company = Account.objects.get_or_create_operators()
     page = f"/admin/accounts/account/{company.pk}/change/"
@@ -466,7 +431,6 @@ def test_operators_company_stays(operator):
     assert Account.objects.filter(pk=company.pk).exists()
 
 
-@pytest.mark.django_db
 def test_back_office_erases_what_was_typed(operator, zeb, ada):
     page = f"/admin/accounts/user/{zeb.pk}/change/"
     operator.post(page, {"_do": "erase", "confirmed": "zeb"})
@@ -489,7 +453,6 @@ def test_back_office_erases_what_was_typed(operator, zeb, ada):
     assert not Account.objects.filter(pk=ada.account_id).exists()
 
 
-@pytest.mark.django_db
 def test_other_staff_erase_nobody(zeb, new_user):
     browser = staff_with(
         new_user("support@example.com"), "view_user", "change_user", "change_account"
@@ -501,7 +464,6 @@ def test_other_staff_erase_nobody(zeb, new_user):
     assert User.objects.filter(pk=zeb.pk).exists()
 
 
-@pytest.mark.django_db
 def test_trail_still_refuses_every_other_change(ada, bob):
     API().post("/auth/login", {"email": bob.email, "password": PASSWORD})
     Erasure.objects.erase_user(bob, actor=None)
@@ -606,7 +568,7 @@ def overtake_at_query(number, other, event):
         def overtake(execute, *query):
             if next(queries) == number:
                 running = pool.submit(event)
-                wait_until(lambda: running.done() or waits_for_a_row())
+                wait_until(lambda: running.done() or is_waited_for())
             return execute(*query)
 
         with connection.execute_wrapper(overtake):
@@ -616,11 +578,6 @@ def overtake_at_query(number, other, event):
         pool.submit(connections.close_all)
 
 
-def waits_for_a_row():
-    with psycopg.connect(servers.POSTGRES.url()) as watcher:
-        return watcher.execute("SELECT FROM pg_locks WHERE NOT granted").fetchone() is not None
-
-
 def attempt(user):
     with contextlib.suppress(User.DoesNotExist):
         Erasure.objects.erase_user(User.objects.get(pk=user.pk), actor=None)
@@ -628,13 +585,7 @@ def attempt(user):
 
 def test_service_role_of_the_guide_can_erase(new_service, new_database):
     owner = new_database()
-    with contextlib.suppress(psycopg.errors.DuplicateObject):
-        query(owner, "CREATE ROLE consulting_service LOGIN")
-    rights = Path("deploy/rights.sql").read_text("utf-8")
-    query(owner, rights.replace("ROLE consulting IN", "ROLE postgres IN"))
-    url = re.sub(r"//[^@/]*@?", "//consulting_service@", owner)
-    service = new_service(DATABASE_URL=url)
-    service.add_operator(EMAIL)
+    service = new_service(DATABASE_URL=as_service(owner)).add_operator(EMAIL)
     service.manage("changeemail", EMAIL, "z@example.net")
     query(owner, "UPDATE accounts_user SET is_active = false")
     service.manage("erase", "z@example.net", "--yes")

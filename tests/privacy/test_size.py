@@ -16,6 +16,8 @@ from privacy.models import Erasure
 from tests.conftest import bearer, query
 from tests.servers import wait_until
 
+pytestmark = pytest.mark.django_db
+
 EVENTS = 200_000
 FILL = """
 INSERT INTO audit_record (kind, at, actor_id, actor_email, subject_id, subject, account_id,
@@ -49,7 +51,6 @@ def events_without_index(asked):
     return [sql for sql in selects if "Seq Scan on audit_record" in plan(sql)]
 
 
-@pytest.mark.django_db
 def test_export_finds_events_by_index_in_bounded_memory(bob):
     fill(bob)
     tracemalloc.start()
@@ -63,7 +64,6 @@ def test_export_finds_events_by_index_in_bounded_memory(bob):
     assert peak < 60_000_000
 
 
-@pytest.mark.django_db
 def test_older_events_follow_by_cursor(bob):
     fill(bob, 36_000)
     api, seen, before = bearer(bob), [], ""
@@ -80,7 +80,6 @@ def test_older_events_follow_by_cursor(bob):
     assert (kinds.count("login.succeeded"), kinds.count("login.failed")) == (12_000, 12_000)
 
 
-@pytest.mark.django_db
 def test_erasure_finds_events_by_index(bob, eve):
     fill(eve)
     fill(bob, 6_000)
@@ -100,7 +99,6 @@ def erase_in_batches(user):
     return total
 
 
-@pytest.mark.django_db
 def test_large_company_is_deleted_in_one_pass(ada):
     account = ada.account
     User.objects.bulk_create(
