@@ -97,16 +97,6 @@ def test_no_filter_finds_another_company(as_eve, eve, ada, theirs, query):
     assert body["total"] == len(body["items"])
 
 
-def test_consultant_of_another_company_is_an_unknown_one(as_eve, theirs):
-    answers = [
-        as_eve.post("/invitations", {"email": "x@example.org", "consultant_id": str(pk)})
-        for pk in (theirs[4].pk, uuid.uuid4())
-    ]
-
-    assert [answer.status_code for answer in answers] == [400, 400]
-    assert answers[0].content == answers[1].content
-
-
 @pytest.mark.parametrize("field", ["account", "account_id", "invited_by", "status", "id"])
 def test_nothing_is_written_into_another_company(as_eve, eve, ada, theirs, field):
     values = {"account": ada.account_id, "account_id": ada.account_id, "invited_by": ada.pk}

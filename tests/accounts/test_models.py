@@ -26,21 +26,6 @@ def test_address_is_stored_in_canonical_form(typed, stored):
 
 
 @pytest.mark.parametrize(
-    "typed",
-    [
-        "\u212aim@example.com",  # KELVIN SIGN
-        "\uff41da@example.com",  # FULLWIDTH A
-        "ad\u0131@example.com",  # DOTLESS I
-        *("ada@\uff45xample.com", "ada@exam ple.com", "ada@@example.com", '"ada"@example.com'),
-        *("ada@example.com\n", "ada", "@example.com", f"{'a' * 250}@example.com"),
-    ],
-)
-def test_look_alike_and_broken_addresses_are_refused(typed):
-    with pytest.raises(ValidationError):
-        canonical_email(typed)
-
-
-@pytest.mark.parametrize(
     "typed", ["root@localhost", "a@[10.0.0.5]", "a%b@corp.test", "a!b@corp.test"]
 )
 def test_nothing_is_mailed_to_hosts_routes_and_address_literals(api, new_user, typed):

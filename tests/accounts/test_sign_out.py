@@ -2,9 +2,7 @@
 
 import pytest
 
-from assistants.models import Client, Grant
 from audit.models import Kind, Record
-from tests.assistants.conftest import CHALLENGE, REDIRECT
 from tests.conftest import PASSWORD, bearer
 
 pytestmark = pytest.mark.django_db
@@ -23,21 +21,6 @@ def test_admin_ends_sessions_of_a_colleague_and_the_trail_says_who(as_ada, as_bo
     record = Record.objects.get(kind=Kind.LOGOUT_EVERYWHERE)
     assert (record.actor_email, record.subject) == (ada.email, bob.email)
     assert record.account_id == ada.account_id
-
-
-def test_signing_out_a_user_ends_grants(as_ada, bob):
-    client = Client.objects.create(name="Claudia", redirect_uris=[REDIRECT])
-    Grant.objects.create(
-        user=bob,
-        client=client,
-        redirect_uri=REDIRECT,
-        code_challenge=CHALLENGE.decode(),
-        token_version=bob.token_version,
-    )
-
-    as_ada.post(f"/users/{bob.pk}/sign-out")
-
-    assert not Grant.objects.live().exists()
 
 
 def test_admin_may_sign_themselves_out(as_ada, ada):

@@ -14,7 +14,6 @@ from tests import servers
 from tests.assistants.conftest import (
     CHALLENGE,
     REDIRECT,
-    RESOURCE,
     VERIFIER,
     Person,
     form,
@@ -375,9 +374,3 @@ def test_looking_at_the_page_counts_in_the_public_tier(client, ada, settings):
 
     assert person.page["x-ratelimit-limit"] == "1"
     assert person.decide("allow")["x-ratelimit-limit"] == "3"
-
-
-def test_other_resource_is_invalid_target(api, client, ada):
-    answer = redeem(api, client, let_in(client, ada), resource=RESOURCE + "/")
-
-    assert refused(answer) == (400, "invalid_target")

@@ -21,7 +21,7 @@ from tests.assistants.conftest import (
     use,
 )
 from tests.conftest import API
-from throttling.models import Lockout
+from tests.throttling.test_lockout import fail
 
 pytestmark = pytest.mark.django_db
 
@@ -297,6 +297,7 @@ def test_client_revokes_its_grant(api, client, pair, assistant, kind):
         ({"grant_type": ""}, "unsupported_grant_type"),
         ({"client_id": "x"}, "invalid_client"),
         ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
+        ({"resource": RESOURCE + "/"}, "invalid_target"),
     ],
 )
 def test_token_endpoint_says_what_is_wrong(api, client, ada, fields, error):
@@ -333,8 +334,7 @@ def test_page_is_read_in_the_language_that_is_chosen_on_it(client, ada, language
 
 
 def test_page_for_a_locked_address_leads_in_no_circle(client, ada):
-    for _ in range(settings.LOCKOUT_THRESHOLD):
-        Lockout.objects.record_failure(ada.email)
+    fail(settings.LOCKOUT_THRESHOLD, ada.email)
 
     page = Person(request_of(client)).sign_in(ada.email).content.decode()
 

@@ -7,6 +7,7 @@ from accounts.models import User
 from audit.models import Record
 from base.admin import OfficeAdmin
 from mail.outbox import OutgoingMail, State
+from passwords.models import PasswordChange
 from signin.models import UnlockLink
 from throttling.models import Lockout
 
@@ -25,15 +26,17 @@ def test_user_page_shows_no_hash(operator, bob):
     assert "argon2" not in page.content.decode()
 
 
-def test_unlock_link_is_shown_without_its_token_and_stays_as_it_is(operator, bob):
-    link = UnlockLink.objects.create(user=bob, email=bob.email)
-    url = f"/admin/signin/unlocklink/{link.pk}/change/"
+@pytest.mark.parametrize("model", [PasswordChange, UnlockLink])
+def test_link_is_shown_without_its_token_and_stays_as_it_is(operator, bob, model):
+    link = model.objects.create(user=bob, email=bob.email)
+    pages = f"/admin/{model._meta.app_label}/{model._meta.model_name}"
+    url = f"{pages}/{link.pk}/change/"
     page = operator.get(url).content.decode()
 
     assert "bob@example.com" in page
     assert "generation" not in page.lower()
     assert link.token not in page
-    assert operator.get("/admin/signin/unlocklink/add/").status_code == 403
+    assert operator.get(f"{pages}/add/").status_code == 403
     assert operator.post(url, {}).status_code == 403
 
 

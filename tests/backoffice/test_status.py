@@ -97,41 +97,23 @@ def test_lost_store_is_told(settings):
     assert states()["store"] == "degraded"
 
 
-def wrong_password(server):
-    server.client.config_set("requirepass", "hunter2")
+FAULTS = {
+    "AuthenticationError: Authentication required": lambda it: it.client.config_set(
+        "requirepass", "hunter2"
+    ),
+    "OutOfMemoryError: ": lambda it: it.client.config_set("maxmemory", 1),
+    "ReadOnlyError: ": lambda it: it.client.replicaof("127.0.0.1", it.port),
+    "TimeoutError: ": lambda it: it.process.send_signal(signal.SIGSTOP),
+    "Connection refused": lambda it: it.stop(),
+}
 
 
-def full(server):
-    server.client.config_set("maxmemory", 1)
-
-
-def read_only(server):
-    server.client.replicaof("127.0.0.1", server.port)
-
-
-def slow(server):
-    server.process.send_signal(signal.SIGSTOP)
-
-
-def refused(server):
-    server.stop()
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        (wrong_password, "AuthenticationError: Authentication required"),
-        (full, "OutOfMemoryError: "),
-        (read_only, "ReadOnlyError: "),
-        (slow, "TimeoutError: "),
-        (refused, "Connection refused"),
-    ],
-)
-def test_reason_why_redis_does_not_count_is_told(settings, fault, reason):
+@pytest.mark.parametrize("reason", FAULTS)
+def test_reason_why_redis_does_not_count_is_told(settings, reason):
     server = servers.RedisServer()
     use_store(settings, server.url)
     try:
-        fault(server)
+        FAULTS[reason](server)
         store = examine("store")
     finally:
         server.stop()

@@ -63,6 +63,7 @@ def test_junk_is_nobody_and_no_error(settings, junk):
 @pytest.mark.parametrize(
     ("proxies", "forwarded", "expected"),
     [
+        *[(0, claim, "192.0.2.1") for claim in ("203.0.113.9", "203.0.113.9, 127.0.0.1", LONG)],
         (1, "203.0.113.9", "203.0.113.9"),
         (1, "198.51.100.1, 203.0.113.9", "203.0.113.9"),
         (1, "198.51.100.1,203.0.113.9:4711", "203.0.113.9"),
