@@ -52,14 +52,6 @@ def test_nothing_is_done_before_confirmation(operator, ada, bob, name, by):
     assert not Record.objects.filter(subject=bob.email).exists()
 
 
-def test_confirmed_action_is_taken(operator, ada, bob):
-    operator.post(page(bob), {"_do": "deactivate"})
-    answer = operator.post(page(bob), {"_do": "deactivate", "post": "yes"})
-
-    assert answer.status_code == 302
-    assert not User.objects.get(pk=bob.pk).is_active
-
-
 def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
     users = [new_user(account=ada.account) for _ in range(12)]
     asked = operator.post("/admin/accounts/user/", choose("deactivate", *users)).content.decode()

@@ -14,7 +14,8 @@ from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
-from throttling.models import Lockout
+from tests.backoffice.test_lookups import staff_with
+from tests.throttling.test_lockout import fail
 
 pytestmark = pytest.mark.django_db
 USER = "/admin/accounts/user/{}/change/"
@@ -26,8 +27,7 @@ def text(client, url):
 
 @pytest.fixture
 def locked(ada):
-    for _ in range(5):
-        Lockout.objects.record_failure(ada.email)
+    fail(5, ada.email)
     return ada
 
 
@@ -61,15 +61,6 @@ def test_assistants_of_a_user_are_shown_until_they_are_shut_out(operator, bob):
 
     assert "<td>calls itself “Claudia”</td><td>claudia.example</td>" in before
     assert "Claudia" not in text(operator, USER.format(bob.pk))
-
-
-def test_lock_is_shown_and_cleared_on_the_page(operator, locked):
-    assert text(operator, USER.format(locked.pk)).count("Locked until") == 1
-
-    answer = operator.post(USER.format(locked.pk), {"_do": "unlock"}, follow=True)
-
-    assert "can sign in again." in answer.content.decode()
-    assert not Lockout.objects.exists()
 
 
 def test_pages_name_no_id_and_are_left_once_saved(operator, bob):
@@ -141,10 +132,8 @@ def test_index_shows_what_needs_a_hand(operator, locked, bob):
         assert words in shown, words
 
 
-def test_index_shows_support_staff_only_what_they_may_see(client, bob, locked):
-    User.objects.filter(pk=bob.pk).update(is_staff=True)
-    client.force_login(User.objects.get(pk=bob.pk))
-    shown = text(client, "/admin/?q=ada")
+def test_index_shows_support_staff_only_what_they_may_see(bob, locked):
+    shown = text(staff_with(bob), "/admin/?q=ada")
 
     assert "Locked now" not in shown
     assert locked.email not in shown

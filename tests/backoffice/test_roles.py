@@ -88,18 +88,6 @@ def test_first_line_unlocks_on_the_person_s_page(groups, ada, bob):
     assert not Lockout.objects.exists()
 
 
-def test_support_groups_cannot_unlock_an_operator(groups, bob, operator):
-    Lockout.objects.record_failure("op@example.com")
-    root = User.objects.get(email="op@example.com")
-    for group in (READ_ONLY, FIRST_LINE):
-        browser = browser_of(one_of(group, bob))
-        shown = browser.get(page(User, "change", root.pk)).content
-        browser.post(page(User, "change", root.pk), {"_do": "unlock"})
-
-        assert b'name="_do"' not in shown
-        assert Lockout.objects.exists()
-
-
 def test_second_run_of_roles_changes_nothing(groups):
     before = {group: set(group.permissions.all()) for group in Group.objects.all()}
     recorded = Record.objects.count()
