@@ -175,6 +175,13 @@ def test_company_sets_its_provider_up_uses_it_and_requires_it(company):
     button.press("Enter")
     heading(page, "Your account")
 
+    page.goto("/people#sign-in")
+    page.locator("[name=required]:checked").wait_for()
+    page.locator("[data-switches] [name=active]").uncheck()
+    switch(page)
+    says(page, "Saved.")
+    assert company.query("SELECT active, required FROM accounts_connection") == [(False, False)]
+
 
 WORDS = ["expired", "switched_off", "denied", "provider", "unverified", "domain", "account"]
 

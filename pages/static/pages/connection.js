@@ -75,6 +75,7 @@ function domainItem(domain) {
 async function saveSwitches(values) {
   const form = one("[data-switches]");
   for (const name of SWITCHES) values[name] = name in values;
+  values.required &&= values.active; // the API refuses to require what is off
   await call("PATCH", "/account/connection", values);
   await loadSetUp();
   form.dispatchEvent(new CustomEvent("cancelled", { bubbles: true })); // its second step
