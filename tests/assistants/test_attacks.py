@@ -271,20 +271,6 @@ def test_password_at_the_second_forms_address_is_not_looked_at(client, ada):
     assert not Record.objects.exists()
 
 
-def test_guesses_on_the_page_meet_the_lock_of_log_in(client, ada, api, settings):
-    settings.LOCKOUT_THRESHOLD = 3
-    person = Person(request_of(client))
-    form_page = person.page
-    for _ in range(3):
-        person.page = form_page
-        assert person.sign_in(ada.email, "wrong password").status_code == 401
-    person.page = form_page
-
-    assert person.sign_in(ada.email).status_code == 429
-    login = api.post("/auth/login", {"email": ada.email, "password": PASSWORD})
-    assert login.status_code == 429
-
-
 def test_lock_and_throttle_look_the_same(client, ada, settings):
     settings.LOCKOUT_THRESHOLD = 1
     person = Person(request_of(client))

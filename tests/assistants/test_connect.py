@@ -265,14 +265,6 @@ def test_invalid_request_shows_an_error_and_never_redirects(client, pair, change
     assert "Location" not in page
 
 
-def test_refresh_gives_a_new_pair(api, client, pair):
-    renewed = refresh(api, client, pair["refresh_token"]).json()
-
-    assert renewed["refresh_token"] != pair["refresh_token"]
-    assistant = API(authorization=f"Bearer {renewed['access_token']}")
-    assert use(assistant, "whoami")["isError"] is False
-
-
 def test_access_token_lives_an_hour(assistant, time_machine):
     time_machine.move_to(timezone.now() + timedelta(seconds=3590))
     assert assistant.post("/mcp", {}).status_code == 400
