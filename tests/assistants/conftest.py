@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import Client as Browser
 
 from assistants.models import Client, Grant
-from tests.conftest import API, PASSWORD, bearer
+from tests.conftest import API, PASSWORD
 
 RESOURCE = f"{settings.SERVICE_URL}/mcp"
 REDIRECT = "http://127.0.0.1:3030/callback"
@@ -147,6 +147,3 @@ def grant_of(user, client):
 @pytest.fixture
 def assistant(pair):
     return API(authorization=f"Bearer {pair['access_token']}")
-
-
-__all__ = ["bearer"]

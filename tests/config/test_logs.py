@@ -14,6 +14,8 @@ from config.logs import BackgroundHandler, JSONFormatter, TextFormatter, Without
 from tests.conftest import PASSWORD
 from tests.requests import ask
 
+pytestmark = pytest.mark.django_db
+
 
 def record(message, *args, **extra):
     return logging.getLogger("access").makeRecord(
@@ -25,7 +27,6 @@ def requests_of(caplog):
     return [r.fields for r in caplog.records if r.name == "access"]
 
 
-@pytest.mark.django_db
 def test_request_is_logged_in_one_line_without_its_query(as_ada, ada, caplog):
     with caplog.at_level(logging.INFO):
         answer = as_ada.get("/auth/me?token=secret")
@@ -37,7 +38,6 @@ def test_request_is_logged_in_one_line_without_its_query(as_ada, ada, caplog):
     assert "secret" not in caplog.text
 
 
-@pytest.mark.django_db
 def test_log_in_is_logged_with_its_user_and_as_an_event(api, ada, caplog):
     with caplog.at_level(logging.INFO):
         api.post("/auth/login", {"email": ada.email, "password": PASSWORD})
@@ -45,7 +45,6 @@ def test_log_in_is_logged_with_its_user_and_as_an_event(api, ada, caplog):
     assert requests_of(caplog)[0]["user"] == str(ada.pk)
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/health", "/nowhere", "/admin/", "/auth/me", "/static/x"])
 def test_every_answer_names_its_request(api, path):
     assert api.get(path)["X-Request-ID"] != api.get(path)["X-Request-ID"]

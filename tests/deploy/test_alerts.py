@@ -32,7 +32,6 @@ HOST = {"instance": "db1"}
 ROOT = 'job="node", instance="db1", mountpoint="/", fstype="ext4"'
 EXPIRY = 'probe_ssl_earliest_cert_expiry{job="blackbox", instance="api"}'
 BACKUP = 'consulting_backup_timestamp_seconds{job="node", instance="a"}'
-Outage = tuple[str, int, dict[str, str], dict[str, str]]
 # An alert, the minutes after which somebody has to have been woken, the labels that are told, and
 # the series of an outage in Prometheus's own notation: from+step, x times, one sample a minute.
 OUTAGES = [

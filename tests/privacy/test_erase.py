@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
@@ -473,9 +472,6 @@ def test_trail_still_refuses_every_other_change(ada, bob):
         Record.objects.update(kind="x")
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         Record.objects.all().delete()
-
-
-Call = Callable[[], object]
 
 
 def of_the_link(path, link, **body):

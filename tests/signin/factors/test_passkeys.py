@@ -1,7 +1,5 @@
 """POST /auth/passkeys/options and /auth/passkeys/login, and passkeys beside a password."""
 
-from typing import Any
-
 import pytest
 import time_machine
 
@@ -26,7 +24,6 @@ from tests.throttling.test_lockout import fail
 pytestmark = pytest.mark.django_db
 
 WRONG = (401, {"error": "wrong passkey"})
-Options = dict[str, Any]
 
 
 def by_passkey(api, credential):
