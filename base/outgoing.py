@@ -74,27 +74,25 @@ class Calls:
         self.lock = threading.Lock()
         self.running: Counter[str] = Counter()  # by party
 
-    def fetch(  # noqa: PLR0913  (what is sent, and whom the server is trusted for)
+    def fetch(
         self,
         url: str,
         *,
         form: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         private_origins: Collection[str] = (),
-        authority: str | None = None,
         party: str = "",
     ) -> Answer:
         """The answer to a GET or, with `form`, a POST. Raises CallFailed.
 
-        URLs of `private_origins` may have private addresses and any port. `authority` is a file of
-        certificates of a test's server, at any port of loopback. `party` names whose server it is;
-        else each origin is one. While it waits, no database connection is held.
+        URLs of `private_origins` may have private addresses and any port. `party` names whose
+        server it is; else each origin is one. While it waits, no database connection is held.
         """
-        parts = parse_url(url, private_origins, any_port=authority is not None)
+        parts = parse_url(url, private_origins)
         is_private, party = origin_of(parts) in private_origins, party or origin_of(parts)
         release_database()
         self.take_slot(party)
-        call = Call(parts, form, HEADERS | dict(headers or {}), is_private, authority)
+        call = Call(parts, form, HEADERS | dict(headers or {}), is_private)
         deadline = time.monotonic() + self.seconds
         running = self.threads.submit(call.run, deadline, self.most_bytes)
         running.add_done_callback(lambda _: self.free_slot(party))
@@ -147,16 +145,14 @@ def origin_of(parts: SplitResult) -> str:
     return f"{parts.scheme}://{parts.netloc.lower().removesuffix(':443')}"
 
 
-def parse_url(
-    url: object, private_origins: Collection[str], *, any_port: bool = False
-) -> SplitResult:
+def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
     """The parts of an https URL with a plain host and without a user, on port 443 and at no private
     address unless it is of `private_origins`. The addresses of a name are looked up at each call.
     Raises CallFailed for any other."""
     parts = split_url(url) if isinstance(url, str) else None
     if parts is None or parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
         raise CallFailed("url")
-    if any_port or origin_of(parts) in private_origins:
+    if origin_of(parts) in private_origins:
         return parts
     if parts.port not in {None, 443}:
         raise CallFailed("url")
@@ -172,12 +168,11 @@ class Call:
     form: Mapping[str, str] | None
     headers: dict[str, str]
     is_private: bool
-    authority: str | None
 
     def run(self, deadline: float, most_bytes: int) -> Answer:
         """Raises CallFailed, OSError, ValueError or HTTPException if there is no whole answer."""
         host, port = str(self.parts.hostname), self.parts.port or 443
-        context = ssl.create_default_context(cafile=self.authority)
+        context = ssl.create_default_context()
         plain = self.connect(host, port, deadline)
         wrapped = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
         with closing(wrapped) as wire:
@@ -204,7 +199,7 @@ class Call:
         """A connection to the first of the host's addresses that answers. All must be allowed."""
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        if not all(self.may_call(address) for address in addresses):
+        if not (self.is_private or all(map(is_public, addresses))):
             raise CallFailed("private")
         for address in addresses[:MOST_ADDRESSES]:
             left = deadline - time.monotonic()
@@ -215,10 +210,6 @@ class Call:
             except OSError:
                 continue
         raise OSError("no answer")
-
-    def may_call(self, address: str) -> bool:
-        is_test = self.authority is not None and ip_address(address.partition("%")[0]).is_loopback
-        return self.is_private or is_test or is_public(address)
 
     def send(self, to_server: http.client.HTTPSConnection) -> None:
         target = (self.parts.path or "/") + (f"?{self.parts.query}" if self.parts.query else "")

@@ -33,18 +33,20 @@ def self_signed(folder, host):
 
 
 class SecureServer(ThreadingHTTPServer):
-    """HTTPS on loopback. `says` are whole answers (status, headers, body) by path. `asked` counts
-    requests by path, `sent` bytes; `forms` were posted; `pause` is before each byte of a body."""
+    """HTTPS on loopback, with the folder's certificate, made if there is none. `says` are whole
+    answers (status, headers, body) by path. `asked` counts requests by path, `sent` bytes; `forms`
+    were posted; `pause` is before each byte of a body."""
 
     daemon_threads = True
 
     def __init__(self, folder, handler):
         super().__init__(("127.0.0.1", 0), handler)
-        certificate = self_signed(folder, x509.DNSName("localhost"))
+        if not (folder / "cert.pem").exists():
+            self_signed(folder, x509.DNSName("localhost"))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*certificate)
+        context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
         self.socket = context.wrap_socket(self.socket, server_side=True)
-        self.authority = str(certificate[0])
+        self.authority = str(folder / "cert.pem")
         self.origin = f"https://localhost:{self.server_port}"
         self.forget()
         threading.Thread(target=self.serve_forever, daemon=True).start()

@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -25,10 +26,10 @@ def fetch(provider):
 
 
 @pytest.fixture
-def slow(tmp_path):
-    """Another server, which answers after the test."""
+def slow(provider):
+    """Another server with the same certificate, which answers after the test."""
     release = threading.Event()
-    with Provider(tmp_path) as server:
+    with Provider(Path(provider.authority).parent) as server:
         server.be_honest()
         server.described = lambda: release.wait(30) and {}
         yield server
@@ -43,7 +44,7 @@ def failing(fetch, *args, **options):
 
 @pytest.mark.parametrize("party", ["", "a company with several hosts"])
 def test_slow_server_stops_no_other_party(fetch, slow, party):
-    call = partial(failing, fetch, slow.origin + DOCUMENT, authority=slow.authority, party=party)
+    call = partial(failing, fetch, slow.origin + DOCUMENT, party=party)
     with ThreadPoolExecutor(PER_PARTY) as pool:
         tries = [pool.submit(call) for _ in range(PER_PARTY)]
         wait_until(lambda: slow.asked[DOCUMENT] >= PER_PARTY, pause=0.01)
