@@ -27,6 +27,7 @@ from assistants import redirects
 from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
+from base.outgoing import with_query
 from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import second_page, shown_factor, unseal_credentials
 from signin.login import check_credentials
@@ -69,7 +70,7 @@ class AuthorizationRequest:
     def redirect_to_client(self, **parameters: str) -> HttpResponse:
         """Redirect the browser to the client, with its `state` and our `iss`."""
         parameters["iss"] = settings.SERVICE_URL
-        uri = redirects.with_query(self.redirect_uri, **parameters, state=self.state)
+        uri = with_query(self.redirect_uri, **parameters, state=self.state)
         # Not HttpResponseRedirect, which refuses private-use schemes; `redirects` has checked it.
         return HttpResponse(status=302, headers={"Location": uri, "Cache-Control": "no-store"})
 

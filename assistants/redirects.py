@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from urllib.parse import SplitResult, urlencode, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 
@@ -60,9 +60,3 @@ def shown_host(uri: str) -> str:
     """The host of a registered URI, as shown to users; the scheme of a private-use one."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)
-
-
-def with_query(uri: str, **parameters: str | None) -> str:
-    """The URI with these added to its query, except those that are None."""
-    added = urlencode({name: value for name, value in parameters.items() if value is not None})
-    return f"{uri}{'&' if '?' in uri else '?'}{added}"

@@ -141,6 +141,12 @@ def split_url(url: str) -> SplitResult | None:
     return parts
 
 
+def with_query(url: str, **parameters: str | None) -> str:
+    """The URL with these added to its query, except those that are None."""
+    added = urlencode({name: value for name, value in parameters.items() if value is not None})
+    return f"{url}{'&' if '?' in url else '?'}{added}"
+
+
 def origin_of(parts: SplitResult) -> str:
     return f"{parts.scheme}://{parts.netloc.lower().removesuffix(':443')}"
 

@@ -18,6 +18,7 @@ from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
 
 from accounts.models import Connection, Identity, User
+from base.outgoing import with_query
 from base.secret_key import fernet_for
 from signin.factors.models import UsedChallenge
 from sso import openid
@@ -124,8 +125,8 @@ def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
     attempt = Attempt(
         connection=ticket.connection, challenge=ticket.challenge, tester=ticket.tester
     )
-    url = openid.authorization_url(
-        provider.metadata,
+    url = with_query(
+        provider.metadata["authorization_endpoint"],
         client_id=connection.client_id,
         redirect_uri=connection.redirect_uri,
         state=attempt.state,
@@ -133,6 +134,8 @@ def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
         code_challenge=openid.challenge_of(attempt.verifier),
         code_challenge_method="S256",
         login_hint=ticket.email,
+        response_type="code",
+        scope="openid email profile",
     )
     return url, attempt
 

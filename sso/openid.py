@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import jwt
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -42,10 +42,9 @@ def fetch(
 ) -> JSON:
     """The JSON object at a URL of the issuer's. Raises ProviderFailed, or Refusal for a form with a
     code that the provider doesn't know (RFC 6749 §5.2): anyone can send one."""
-    options: JSON = {"form": form, "headers": headers, "party": issuer}
-    options["private_origins"] = settings.SSO_PRIVATE_ISSUERS
+    private = settings.SSO_PRIVATE_ISSUERS
     try:
-        answer = calls.fetch(url, **options)
+        answer = calls.fetch(url, form=form, headers=headers, private_origins=private, party=issuer)
         if form and answer.status == 400 and answer.document(400).get("error") == "invalid_grant":
             raise Refusal(Word.EXPIRED, f"{what}: invalid_grant")
         return answer.document()
@@ -107,13 +106,6 @@ def challenge_of(verifier: str) -> str:
     """The S256 challenge of a PKCE verifier (RFC 7636 §4.2)."""
     digest = hashlib.sha256(verifier.encode()).digest()
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-
-
-def authorization_url(metadata: JSON, **parameters: str) -> str:
-    """Where the browser is sent to sign in."""
-    parameters |= {"response_type": "code", "scope": "openid email profile"}
-    url = str(metadata["authorization_endpoint"])
-    return f"{url}{'&' if '?' in url else '?'}{urlencode(parameters)}"
 
 
 def check_issuer(metadata: JSON, issuer: str | None) -> None:
