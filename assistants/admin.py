@@ -29,10 +29,6 @@ class GrantAdmin(EndsGrants):
     actions = ["end"]
     asks_first: ClassVar[dict[str, str]] = {"end": "The app loses its access at once."}
 
-    @admin.display(description="host")
-    def host(self, grant: Grant) -> str:
-        return grant.host
-
     @admin.action(description="End access", permissions=["end"])
     def end(self, request: HttpRequest, queryset: QuerySet[Grant]) -> None:
         self.end_all(request, queryset)

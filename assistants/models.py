@@ -292,16 +292,14 @@ class Grant(models.Model):
 
         Raises PermissionDenied for an actor who may not act on the grant's user.
         """
-        user = self.user
-        if actor is not None and actor != user:
-            actor.require_can_manage(user)
-        about = self.event_detail() | detail
-        about |= {"subject": user}
+        if actor is not None and actor != self.user:
+            actor.require_can_manage(self.user)
         with transaction.atomic():
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)
             ended = bool(alive.update(ended_at=timezone.now()))
             if ended:
-                trail.record(Kind.ASSISTANT_ENDED, actor=actor, **about)
+                about = self.event_detail() | detail
+                trail.record(Kind.ASSISTANT_ENDED, actor=actor, subject=self.user, **about)
         return ended
 
     def event_detail(self) -> dict[str, Any]:

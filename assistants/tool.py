@@ -76,7 +76,6 @@ class Tool:
 
     @functools.cached_property
     def operation_schema(self) -> JSON:
-        """The operation in the OpenAPI document."""
         described: JSON = openapi_document()["paths"][self.operation.split()[1]][self.method]
         return described
 
@@ -104,7 +103,6 @@ class Tool:
         return schema | ({"required": required} if required else {})
 
     def list_entry(self) -> JSON:
-        """The tool's entry in tools/list."""
         return {
             "name": self.name,
             "title": self.title,
@@ -123,37 +121,28 @@ class Tool:
         view = self.view()
         return all(allows.has_permission(request, view) for allows in view.get_permissions())
 
-    def argument_problems(self, arguments: JSON) -> dict[str, list[str]]:
-        """What the REST call cannot check: unknown arguments, and invalid ids in the path."""
-        known = self.input_schema["properties"].keys()
-        found = {name: ["Unknown argument."] for name in arguments.keys() - known}
-        for name, item in self.parameters.items():
-            if item["in"] == "path" and as_id(arguments.get(name)) is None:
-                found[name] = [f"Not a valid id. Get ids from {self.ids_from}."]
-        return found
-
     def call(self, request: CountedRequest, arguments: JSON) -> JSON:
         """The REST call's answer, or its error in a form that the assistant can read."""
-        problems = self.argument_problems(arguments)
+        inside = [name for name, item in self.parameters.items() if item["in"] == "path"]
+        ids = {name: as_id(arguments.get(name)) for name in inside}
+        # What the REST call cannot check.
+        unknown = arguments.keys() - self.input_schema["properties"].keys()
+        problems = {name: ["Unknown argument."] for name in unknown}
+        advice = [f"Not a valid id. Get ids from {self.ids_from}."]
+        problems |= {name: advice for name, pk in ids.items() if pk is None}
         if problems:
             return error_result({"error": "invalid request", "fields": problems})
         body = {name: part for name, part in arguments.items() if name not in self.parameters}
         made = ToolRequest(request, self.query_arguments(arguments), body)
         view: Any = self.view()
-        view.setup(made)
-        view.kwargs = self.path_arguments(arguments)
+        view.setup(made, **ids)
         try:
-            answer = getattr(view, self.method)(made, **view.kwargs).data or {}
+            answer = getattr(view, self.method)(made, **ids).data or {}
         except (APIException, Http404, ObjectDoesNotExist, PermissionDenied) as refusal:
             refused = view.handle_exception(refusal)
             hint = self.ids_from if refused.status_code == 404 else ""
             return error_result(refused.data, hint)
         return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
-
-    def path_arguments(self, arguments: JSON) -> dict[str, UUID | None]:
-        """The arguments in the path."""
-        inside = [name for name, item in self.parameters.items() if item["in"] == "path"]
-        return {name: as_id(arguments[name]) for name in inside}
 
     def query_arguments(self, arguments: JSON) -> QueryDict:
         """The arguments in the query. Some assistants send null for omitted ones."""
@@ -170,15 +159,11 @@ class ToolRequest(CountedRequest):
 
     def __init__(self, request: CountedRequest, query: QueryDict, body: JSON) -> None:
         plain = HttpRequest()
-        plain.META = request.META
+        plain.META, plain.GET = request.META, query
         super().__init__(plain)
         self.user, self.auth = request.user, request.auth
         self.rate_limit = request.rate_limit  # of the whole call
-        self.query, self.body_data = query, body
-
-    @property
-    def query_params(self) -> QueryDict:  # type: ignore[override]
-        return self.query
+        self.body_data = body
 
     @property
     def data(self) -> JSON:

@@ -1,13 +1,12 @@
 """The MCP endpoint, and the /auth/grants calls: a user's connected apps."""
 
-from collections.abc import Mapping
 from typing import IO, Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.generics import ListAPIView
@@ -31,12 +30,7 @@ class MessageParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(  # type: ignore[override]
-        self,
-        stream: IO[bytes],
-        media_type: str | None = None,
-        parser_context: Mapping[str, object] | None = None,
-    ) -> bytes:
+    def parse(self, stream: IO[bytes], *args: Any, **options: Any) -> bytes:  # type: ignore[override]
         return stream.read()
 
 
@@ -107,18 +101,17 @@ class GrantSerializer(serializers.Serializer):
     expires_at = serializers.DateTimeField()
 
 
-class GrantsView(ProtectedView, ListAPIView):
-    """GET /auth/grants: the caller's connected apps, newest first."""
-
-    serializer_class = GrantSerializer
-
-    @extend_schema(
+@extend_schema_view(
+    get=extend_schema(
         operation_id="listGrants",
         summary="List the caller's connected apps",
         description="Newest first.",
     )
-    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
-        return self.list(request)
+)
+class GrantsView(ProtectedView, ListAPIView):
+    """GET /auth/grants: the caller's connected apps, newest first."""
+
+    serializer_class = GrantSerializer
 
     def get_queryset(self) -> QuerySet[Grant]:
         return Grant.objects.live().filter(user=self.request.user).select_related("client")
