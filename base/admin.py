@@ -1,7 +1,7 @@
 """The admin site's base classes."""
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 
@@ -23,7 +23,6 @@ MOST_WORDS = 10  # of a search; each is looked for in several columns of each ro
 SHOWN = 10  # rows listed on a confirmation page
 # Form values that a confirmation page sends again: the action, and its rows.
 REPEATED = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
-Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 Step = Callable[[Any, Any], object]
 
 
@@ -103,18 +102,12 @@ class OfficeAdmin(admin.ModelAdmin):
     def get_actions(self, request: HttpRequest) -> Any:
         """Actions in `asks_first` ask for confirmation first."""
         actions: Any = super().get_actions(request)
-        for name in actions.keys() & self.asks_first.keys():
-            action, _, words = actions[name]
-            actions[name] = (self.with_confirmation(action, name, words), name, words)
+        if request.POST.get("post") != "yes":
+            for name in actions.keys() & self.asks_first.keys():
+                words = actions[name][2]
+                page = partial(OfficeAdmin.confirmation_page, name=name, words=words)
+                actions[name] = (page, name, words)
         return actions
-
-    def with_confirmation(self, action: Action, name: str, words: str) -> Action:
-        def ask_first(site: Any, request: HttpRequest, rows: QuerySet[Any]) -> Any:
-            if request.POST.get("post") == "yes":
-                return action(site, request, rows)
-            return self.confirmation_page(request, rows, name, words)
-
-        return ask_first
 
     def confirmation_page(
         self, request: HttpRequest, rows: QuerySet[Any], name: str, words: str
