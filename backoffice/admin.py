@@ -17,7 +17,7 @@ from django.shortcuts import redirect
 from rest_framework.exceptions import APIException
 
 from accounts.models import Account, Consultant, Role, User
-from backoffice import connections, invitations, limits, panels  # noqa: F401  (they register pages)
+from backoffice import checks, connections, invitations, limits, panels  # noqa: F401  (registers)
 from backoffice.diagnosis import diagnose_user
 from backoffice.pages import PanelAdmin, ReachAdmin, acting_user
 from passwords.models import PasswordChange
@@ -35,6 +35,7 @@ class AccountAdmin(PanelAdmin):
     search_fields = ["name"]
     readonly_fields = ["created_at", "is_operators"]
     change_form_template = "backoffice/company.html"
+    erasure_counts = staticmethod(panels.erasure_of_account)
 
     def panel_facts(self, request: HttpRequest, row: Account) -> dict[str, Any]:
         return panels.of_account(row, acting_user(request))
@@ -49,9 +50,6 @@ class AccountAdmin(PanelAdmin):
     def erase_row(self, request: HttpRequest, row: Account) -> str:
         Erasure.objects.delete_company(row, acting_user(request))
         return f"{row} is being erased, along with its users. They can no longer sign in."
-
-    def erasure_counts(self, row: Account) -> dict[str, str]:
-        return panels.erasure_of_account(row)
 
 
 @admin.register(User)
@@ -87,6 +85,7 @@ class UserAdmin(PanelAdmin):
         ),
     }
     change_form_template = "backoffice/user.html"
+    erasure_counts = staticmethod(panels.erasure_of_user)
 
     def heading_of(self, row: User) -> str:
         return row.get_full_name() or row.email
@@ -101,9 +100,6 @@ class UserAdmin(PanelAdmin):
     def erase_row(self, request: HttpRequest, row: User) -> str:
         erasure = Erasure.objects.erase_user(row, acting_user(request))
         return f"Deleted the user. The audit log will soon show {erasure} instead."
-
-    def erasure_counts(self, row: User) -> dict[str, str]:
-        return panels.erasure_of_user(row)
 
     def actions_without_effect(self, request: HttpRequest, row: User) -> set[str]:
         useless = {"make_admin" if row.role == Role.ADMIN else "make_member"}

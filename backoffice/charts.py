@@ -4,34 +4,31 @@ from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count
-from django.db.models.functions import TruncDay, TruncHour
+from django.db.models.functions import Trunc
 from django.utils import timezone
 
 from audit.models import Kind, Record
 
 MOST = 50_000  # events of a kind that are counted, the newest
 HIGH = 48  # of the highest bar, in the picture's own units
-STEPS: dict[timedelta, tuple[Any, str]] = {
-    timedelta(hours=1): (TruncHour, "%H:00"),
-    timedelta(days=1): (TruncDay, "%Y-%m-%d"),
-}
+LABELS = {"hour": "%H:00", "day": "%Y-%m-%d"}
 
 
-def bar_chart(kind: Kind, name: str, step: timedelta, slots: int) -> dict[str, Any]:
+def bar_chart(kind: Kind, name: str, unit: str, slots: int) -> dict[str, Any]:
     """The kind's events in the last hours or days, up to now.
 
     `bars` are heights and labels; a count above zero is at least 2 high. `axis` has the labels of
     four evenly spaced slots; `summary` is the chart in words. The two queries read MOST events at
     most: if there are more, `since` is the time from which they were counted.
     """
-    truncate, style = STEPS[step]
+    step, style = timedelta(**{f"{unit}s": 1}), LABELS[unit]
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
-    now = now if step < timedelta(days=1) else now.replace(hour=0)
+    now = now.replace(hour=0) if unit == "day" else now
     begin = now - (slots - 1) * step
     records = Record.objects.filter(kind=kind, at__gte=begin)
     since = records.order_by("-at").values_list("at", flat=True)[MOST : MOST + 1].first()
     newest = records.filter(at__gt=since) if since else records
-    found = newest.order_by().annotate(slot=truncate("at")).values_list("slot")
+    found = newest.order_by().annotate(slot=Trunc("at", unit)).values_list("slot")
     numbers = dict(found.annotate(number=Count("pk")))
     at = [begin + number * step for number in range(slots)]
     counts = [(f"{moment:{style}}", numbers.get(moment, 0)) for moment in at]

@@ -1,5 +1,6 @@
 """Pages of the back office that show facts about a row, and actions as buttons."""
 
+from collections.abc import Callable
 from typing import Any, cast
 from uuid import UUID
 
@@ -59,6 +60,8 @@ class PanelAdmin(ReachAdmin):
     Buttons stand in a form of their own: Enter in a field of the page saves the page.
     """
 
+    erasure_counts: Callable[[Any], dict[str, str]]  # of what an erasure deletes
+
     def panel_facts(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """The template's context about the row; `finding`, if present, is a diagnosis.Finding."""
         raise NotImplementedError
@@ -72,10 +75,6 @@ class PanelAdmin(ReachAdmin):
 
     def erase_row(self, request: HttpRequest, row: Any) -> str:
         """Erase the row; returns the message for the caller."""
-        raise NotImplementedError
-
-    def erasure_counts(self, row: Any) -> dict[str, str]:
-        """What an erasure would delete, and how many of each."""
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

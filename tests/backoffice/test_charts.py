@@ -28,7 +28,7 @@ def test_chart_has_a_bar_for_each_hour(django_assert_num_queries):
     happen(Kind.LOGIN_FAILED, 0 * minute, 29 * minute, 31 * minute, 23 * HOUR, 24 * HOUR)
     happen(Kind.LOGIN_SUCCEEDED, minute)
     with django_assert_num_queries(2):
-        found = bar_chart(Kind.LOGIN_FAILED, "Failures", HOUR, 24)
+        found = bar_chart(Kind.LOGIN_FAILED, "Failures", "hour", 24)
 
     assert [label for height, label in found["bars"] if height] == [
         "15:00: 1",
@@ -40,7 +40,7 @@ def test_chart_has_a_bar_for_each_hour(django_assert_num_queries):
 
 
 def test_empty_chart_has_no_bars():
-    found = bar_chart(Kind.LOGIN_FAILED, "Failures", HOUR, 24)
+    found = bar_chart(Kind.LOGIN_FAILED, "Failures", "hour", 24)
 
     assert {height for height, _ in found["bars"]} == {0}
     assert found["summary"] == "Failures: 0"
@@ -49,7 +49,7 @@ def test_empty_chart_has_no_bars():
 def test_no_more_than_the_newest_are_counted(monkeypatch):
     monkeypatch.setattr(charts, "MOST", 3)
     happen(Kind.LOGIN_FAILED, HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR, 5 * HOUR)
-    found = bar_chart(Kind.LOGIN_FAILED, "Failures", HOUR, 24)
+    found = bar_chart(Kind.LOGIN_FAILED, "Failures", "hour", 24)
 
     assert found["summary"].startswith("Failures: 3,")
     assert found["since"] == NOW - 4 * HOUR

@@ -4,7 +4,7 @@
 import sys
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from django.conf import settings
 from django.core import checks
@@ -19,6 +19,7 @@ from mail.outbox import STUCK_AFTER, OutgoingMail
 from throttling.limiter import limiter
 
 State = Literal["ok", "degraded", "down"]
+Finding = tuple[State, str]  # about one part of the service, in words
 MOST_SECONDS_APART = 5  # of this host's clock and the database's; NTP keeps to hundredths
 # Sessions that others have waited for a second for, or that hold a whole table. Other roles' times
 # and queries are shown to members of pg_read_all_stats.
@@ -46,22 +47,14 @@ class Command(BaseCommand):
         if of_requests := settings.DATABASE_OF_REQUESTS.get("OPTIONS"):  # with their timeouts
             connection.settings_dict["OPTIONS"] = of_requests | {"pool": False}
         found = examine_all()
-        lines = [f"{it.part:11} {it.state:9} {it.words}" for it in found]
+        lines = [f"{part:11} {state:9} {words}" for part, (state, words) in found.items()]
         self.stdout.write("\n".join(lines))
-        sys.exit(max(EXITS[finding.state] for finding in found))
+        sys.exit(max(EXITS[state] for state, _ in found.values()))
 
 
-class Finding(NamedTuple):
-    """The state of one part of the service."""
-
-    part: str
-    state: State
-    words: str
-
-
-def examine_all() -> list[Finding]:
+def examine_all() -> dict[str, Finding]:
     """All parts, in the order in which to check them during an incident."""
-    parts: dict[str, Callable[[], tuple[State, str]]] = {
+    parts: dict[str, Callable[[], Finding]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
         "database": check_database,
         "clock": check_clock,
@@ -72,18 +65,17 @@ def examine_all() -> list[Finding]:
         "worker": check_worker,
         "settings": check_settings,
     }
-    return [examine_part(part, ask) for part, ask in parts.items()]
+    return {part: examine_part(check) for part, check in parts.items()}
 
 
-def examine_part(part: str, ask: Callable[[], tuple[State, str]]) -> Finding:
+def examine_part(check: Callable[[], Finding]) -> Finding:
     try:
-        return Finding(part, *ask())
+        return check()
     except Error as error:
-        words = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        return Finding(part, "down", words)
+        return "down", next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
-def check_database() -> tuple[State, str]:
+def check_database() -> Finding:
     """Down also if it is read-only (a standby, or a full disk), or if users cannot be read."""
     blockers = ""
     with transaction.atomic(), connection.cursor() as cursor:
@@ -98,21 +90,21 @@ def check_database() -> tuple[State, str]:
     return ("degraded", f"blocked by {blockers}") if blockers else ("ok", "accepts writes")
 
 
-def check_clock() -> tuple[State, str]:
+def check_clock() -> Finding:
     signing_keys.refresh()
     seconds = signing_keys.seconds_ahead
     words = f"{abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} the database's"
     return ("degraded" if abs(seconds) > MOST_SECONDS_APART else "ok"), words
 
 
-def check_migrations() -> tuple[State, str]:
+def check_migrations() -> Finding:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     names = ", ".join(str(migration) for migration, _ in plan)
     return ("down", f"not applied: {names}") if plan else ("ok", "all applied")
 
 
-def check_limiter_store() -> tuple[State, str]:
+def check_limiter_store() -> Finding:
     if not settings.REDIS_URL:
         return "ok", "no Redis: each process counts on its own"
     if limiter.store_state() == "ok":
@@ -120,7 +112,7 @@ def check_limiter_store() -> tuple[State, str]:
     return "degraded", f"Redis does not count: {limiter.problem}"
 
 
-def check_keys() -> tuple[State, str]:
+def check_keys() -> Finding:
     signing_keys.refresh()
     words = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
     if signing_keys.signer is None:
@@ -128,7 +120,7 @@ def check_keys() -> tuple[State, str]:
     return ("degraded" if signing_keys.unreadable_kids() else "ok"), words
 
 
-def check_mail_queue() -> tuple[State, str]:
+def check_mail_queue() -> Finding:
     mails = OutgoingMail.objects.measure_queue()
     longest = f"{mails.longest.total_seconds():.0f} s"
     words = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
@@ -136,7 +128,7 @@ def check_mail_queue() -> tuple[State, str]:
     return ("degraded" if mails.longest > STUCK_AFTER else "ok"), words
 
 
-def check_worker() -> tuple[State, str]:
+def check_worker() -> Finding:
     last = Heartbeat.objects.time_since("round")
     if last == timedelta.max:
         return "degraded", "has never run"
@@ -144,7 +136,7 @@ def check_worker() -> tuple[State, str]:
     return ("degraded" if last > SILENT_AFTER else "ok"), words
 
 
-def check_settings() -> tuple[State, str]:
+def check_settings() -> Finding:
     messages = checks.run_checks(include_deployment_checks=True)
     amiss = [str(found.id) for found in messages if not found.is_silenced()]
     words = f"check --deploy warns: {', '.join(amiss)}" if amiss else "check --deploy is clean"
