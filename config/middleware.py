@@ -67,7 +67,7 @@ def log_request(request: HttpRequest, response: HttpResponseBase, seconds: float
     `users/<uuid:user_id>`, or `unknown` without a route."""
     route = getattr(request.resolver_match, "route", None) or "unknown"
     method = request.method if request.method in HTTPMethod.__members__ else "other"
-    series.request(route, method, str(response.status_code)).observe(seconds)
+    series.requests.labels(route, method, str(response.status_code)).observe(seconds)
     fields: dict[str, object] = {"method": request.method, "path": request.path}
     fields |= {"status": response.status_code, "ms": round(seconds * 1000, 1)}
     fields["address"] = current.get().address

@@ -5,8 +5,6 @@ the official client adds the counts up (`PROMETHEUS_MULTIPROC_DIR`, set by `metr
 otherwise they are kept in memory, and counting takes a microsecond.
 """
 
-import functools
-
 from prometheus_client import Counter, Gauge, Histogram
 
 BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
@@ -28,10 +26,7 @@ callers_refused = Counter(
 )
 for tier in ("authenticated", "public", "credential"):  # from zero on, or alerts miss the first
     callers_refused.labels(tier)
-# The two of every request are looked up once for each set of labels: 5 µs a request less.
-request = functools.cache(requests.labels)
-request("auth/login", "POST", "503")  # from zero on, or the alert LoginsQueue misses the first
-decision = functools.cache(decisions.labels)
+requests.labels("auth/login", "POST", "503")  # from zero on: the alert LoginsQueue counts them
 store_failures = Counter(
     "limiter_store_failures", "Failed calls of the limiter's store, by error.", ["reason"]
 )

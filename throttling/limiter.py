@@ -111,7 +111,7 @@ class Limiter:
         key, seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
         counted = self.count_in_redis(key, seconds * 1000) if settings.REDIS_URL else None
         if counted is None and settings.REDIS_URL and not strict:
-            series.decision(tier, "uncounted").inc()
+            series.decisions.labels(tier, "uncounted").inc()
             return Decision(allowed=True, limit=limit, remaining=limit, reset=seconds)
         outcome = "allowed"
         if counted is None:
@@ -130,7 +130,7 @@ class Limiter:
                     logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
             elif is_first:
                 series.callers_refused.labels(tier).inc()
-        series.decision(tier, outcome).inc()
+        series.decisions.labels(tier, outcome).inc()
         reset = min(seconds, max(1, math.ceil(left)))
         return Decision(allowed, limit, max(0, limit - used), reset)
 

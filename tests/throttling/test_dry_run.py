@@ -13,7 +13,7 @@ def dry_run(settings, redis):
 
 
 def would_refuse():
-    return series.decision("public", "would_refuse")._value.get()
+    return series.decisions.labels("public", "would_refuse")._value.get()
 
 
 def warnings(caplog):
