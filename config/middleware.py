@@ -88,10 +88,8 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
     OTHERS = re.compile("^/static/([0-9a-f]{12}/)?")
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        asked, request.path_info = (
-            request.path_info,
-            self.OTHERS.sub(settings.STATIC_URL, request.path_info),
-        )
+        asked = request.path_info
+        request.path_info = self.OTHERS.sub(settings.STATIC_URL, asked)
         response: HttpResponseBase = super().__call__(request)
         if asked != request.path_info and response.status_code in {200, 304}:
             response.headers["Cache-Control"] = "max-age=60, public"

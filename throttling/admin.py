@@ -17,9 +17,8 @@ class LockedNowFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
         return [("now", "locked now")]
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[Lockout]:
-        lockouts: QuerySet[Lockout] = queryset.locked() if self.value() == "now" else queryset
-        return lockouts
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        return queryset.locked() if self.value() == "now" else queryset
 
 
 @admin.register(Lockout)
@@ -39,7 +38,6 @@ class LockoutAdmin(ReadOnlyAdmin):
     def failing_devices(self, lockout: Lockout) -> str:
         return "a known device" if lockout.device else "unknown devices"
 
-    @admin.display(description="state")
     def state(self, lockout: Lockout) -> str:
         return "Locked" if lockout.is_locked() else "Not locked"
 

@@ -28,20 +28,14 @@ def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    # A proxy ends TLS but is not trusted, so its address would be counted.
-    has_proxy = (
-        settings.SECURE_PROXY_SSL_HEADER
-        or settings.USE_X_FORWARDED_HOST
-        or settings.FRONTEND_URL.startswith("https://")
-    )
     database = settings.DATABASES["default"]
     host = str(database.get("HOST") or database.get("OPTIONS", {}).get("host", ""))
     store = str(settings.REDIS_URL or "").rpartition("@")[2].rpartition("//")[2]
     return due_warnings(
         "throttling",
-        (
+        (  # A proxy ends TLS but is not trusted, so its address would be counted.
             "W002",
-            bool(has_proxy) and not settings.TRUSTED_PROXY_COUNT,
+            settings.FRONTEND_URL.startswith("https://") and not settings.TRUSTED_PROXY_COUNT,
             "There seems to be a proxy, but none is trusted, so all clients share one limit.",
             "Set TRUSTED_PROXY_COUNT to the number of reverse proxies in front of the service.",
         ),

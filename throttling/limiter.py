@@ -91,8 +91,23 @@ class Limiter:
 
     @functools.cached_property
     def client(self) -> "Redis | RedisCluster":
-        """Created at the first count, since gunicorn loads the application before it forks."""
-        return connect_to_redis()
+        """For the server, Sentinels or Cluster of REDIS_URL, whose failovers it follows. Created at
+        the first count, since gunicorn loads the application before it forks."""
+        servers = settings.REDIS_SERVERS
+        if servers is None:
+            single: Redis = get_redis_connection("default")
+            return single
+        endpoints = servers["endpoints"]
+        options: dict[str, Any] = settings.REDIS_CONNECTION | servers["options"]
+        if servers["service"] is None:
+            nodes = [ClusterNode(*endpoint) for endpoint in endpoints]
+            return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **options)
+        # A new connection asks one Sentinel after another, and then has 0.1 s for the master.
+        times = dict.fromkeys(["socket_connect_timeout", "socket_timeout"], 0.15 / len(endpoints))
+        sentinel_options = settings.REDIS_CONNECTION | servers["sentinel_options"] | times
+        sentinel = Sentinel(endpoints, sentinel_kwargs=sentinel_options, **options)
+        master: Redis = sentinel.master_for(servers["service"])
+        return master
 
     @functools.cached_property
     def window_script(self) -> Any:
@@ -206,25 +221,6 @@ class Limiter:
         if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
             return "fallback"
         return "ok"
-
-
-def connect_to_redis() -> "Redis | RedisCluster":
-    """A client for the server, Sentinels or Cluster of REDIS_URL, which follows failovers."""
-    servers = settings.REDIS_SERVERS
-    if servers is None:
-        single: Redis = get_redis_connection("default")
-        return single
-    endpoints = servers["endpoints"]
-    options: dict[str, Any] = settings.REDIS_CONNECTION | servers["options"]
-    if servers["service"] is None:
-        nodes = [ClusterNode(*endpoint) for endpoint in endpoints]
-        return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **options)
-    # A new connection asks one Sentinel after another, and then has 0.1 s for the master.
-    patience = dict.fromkeys(["socket_connect_timeout", "socket_timeout"], 0.15 / len(endpoints))
-    sentinel_options = settings.REDIS_CONNECTION | servers["sentinel_options"] | patience
-    sentinel = Sentinel(endpoints, sentinel_kwargs=sentinel_options, **options)
-    master: Redis = sentinel.master_for(servers["service"])
-    return master
 
 
 limiter = Limiter()
