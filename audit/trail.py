@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from audit.models import Kind, Person, Record
-from base.origin import LONGEST_TEXT, Origin, bounded_texts, current, printable_text
+from audit.models import Kind, Record
+from base.origin import LONGEST_TEXT, Origin, current, map_texts, printable_text
 from metrics import series
 
 logger = logging.getLogger("audit")
@@ -60,7 +60,8 @@ def record(
     origin = origin or current.get()
     origin = replace(origin, claims={**origin.claims, **detail.pop("claims", {})}).for_storage()
     claims = {"claims": origin.claims} if origin.claims else {}
-    text = printable_text(about.name, LONGEST_TEXT)
+    bounded = partial(printable_text, longest=LONGEST_TEXT)  # callers validate; a last defence
+    text = bounded(about.name)
     Record.objects.create(
         kind=kind,
         actor_id=actor.pk if actor else None,
@@ -72,7 +73,7 @@ def record(
         agent=origin.agent,
         request_id=origin.request_id,
         shell_user=origin.shell_user,
-        detail=bounded_texts({**origin.through, **claims, **detail}),
+        detail=map_texts(bounded, {**origin.through, **claims, **detail}),
     )
     user = str(actor.pk) if actor else ""
     transaction.on_commit(partial(log_event, kind, user, text, origin))

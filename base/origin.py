@@ -3,7 +3,7 @@
 import getpass
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from ipaddress import ip_network
@@ -18,15 +18,14 @@ def printable_text(text: str, longest: int) -> str:
     return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
 
 
-def bounded_texts(value: Any) -> Any:
-    """The value, with every text in it on one printable line. Callers validate their input; this is
-    the last line of defence."""
+def map_texts(change: Callable[[str], str], value: Any) -> Any:
+    """The value of a JSON document, with every text in it changed."""
     if isinstance(value, str):
-        return printable_text(value, LONGEST_TEXT)
+        return change(value)
     if isinstance(value, Mapping):
-        return {name: bounded_texts(part) for name, part in value.items()}
+        return {name: map_texts(change, part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [bounded_texts(part) for part in value]
+        return [map_texts(change, part) for part in value]
     return value
 
 

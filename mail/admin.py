@@ -41,7 +41,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         if mail.context is None and kind in SUBJECTS_OF_CONTEXT:
             return ""
         with contextlib.suppress(UnknownKind, TemplateDoesNotExist):
-            content = mail.find_notice() or mail.find_link()
+            content = mail.find_content()
             with translation.override(mail.language):
                 return compose_subject(content, content.mail_context()) if content else ""
         return ""

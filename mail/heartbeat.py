@@ -10,7 +10,6 @@ SILENT_AFTER = timedelta(minutes=10)  # one mail to a server that hangs takes le
 
 class HeartbeatManager(models.Manager["Heartbeat"]):
     def record_done(self, name: str) -> None:
-        """Record that this work was done now."""
         self.update_or_create(name=name, defaults={"at": timezone.now()})
 
     def record_round(self) -> None:

@@ -123,9 +123,8 @@ class EmailedLink(models.Model):
         return timedelta(seconds=getattr(settings, cls.seconds_setting))
 
     def is_live(self) -> bool:
-        return self.used_at is None and (
-            self.expires_at is None or self.expires_at > timezone.now()
-        )
+        ends = self.expires_at
+        return self.used_at is None and (ends is None or ends > timezone.now())
 
     def use(self) -> None:
         """Use the link up, in the transaction of its effect.

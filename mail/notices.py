@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from base.origin import map_texts
 from mail.words import harmless_name
 
 PREFIX = "notice."
@@ -19,28 +20,20 @@ class Notice:
     """A mail to a user, queued in the transaction of the change that it reports:
     `OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))`.
 
-    Its template is templates/emails/<kind>.txt. The template's context is `context`, which must be
+    Its template is templates/emails/<mail_name>.txt, whose context is `context`, which must be
     JSON-serialisable and whose texts are made harmless, and `mail.message.origin_context`.
     """
 
-    kind: str
+    mail_name: str
     email: str
     language: str
     context: Mapping[str, object] = field(default_factory=dict)
 
-    @property
-    def mail_name(self) -> str:
-        return self.kind
-
     def mail_context(self) -> dict[str, object]:
-        return {name: harmless_value(value) for name, value in self.context.items()}
+        return {name: map_texts(harmless_name, value) for name, value in self.context.items()}
+
+    def is_live(self) -> bool:
+        return True
 
     def mail_was_sent(self, now: datetime) -> None:
         """Does nothing: a notice has no link."""
-
-
-def harmless_value(value: object) -> object:
-    """A value of a context, with its texts made harmless."""
-    if isinstance(value, list):
-        return [harmless_value(item) for item in value]
-    return harmless_name(value) if isinstance(value, str) else value

@@ -134,7 +134,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def queue_notice(self, notice: Notice) -> None:
         """Queue a notice about a change in this transaction. Beyond NOTICES_PER_HOUR of a kind for
         an address it is dropped."""
-        kind = PREFIX + notice.kind
+        kind = PREFIX + notice.mail_name
         if MailBudget.objects.count_one(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
             return
         self.of_notice(notice).save()
@@ -145,7 +145,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
 
     def of_notice(self, notice: Notice) -> "OutgoingMail":
         return self.model(
-            kind=PREFIX + notice.kind,
+            kind=PREFIX + notice.mail_name,
             email=notice.email,
             language=notice.language,
             context=notice.context,
@@ -177,15 +177,9 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """The waiting mails, counted up to MOST_MAILS_COUNTED by one statement."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
-        found = (
-            self.still_waiting()
-            .order_by("due_at")[:MOST_MAILS_COUNTED]
-            .aggregate(
-                due=Count("pk", filter=is_due),
-                put_off=Count("pk", filter=~is_due),
-                first=Min("due_at"),
-            )
-        )
+        waiting = self.still_waiting().order_by("due_at")[:MOST_MAILS_COUNTED]
+        due, put_off = Count("pk", filter=is_due), Count("pk", filter=~is_due)
+        found = waiting.aggregate(due=due, put_off=put_off, first=Min("due_at"))
         first = found.pop("first")
         return Queue(**found, longest=max(now - first, timedelta()) if first else timedelta())
 
@@ -274,18 +268,12 @@ class OutgoingMail(models.Model):
             return None
         return self.link_model._default_manager.filter(pk=self.link_id).first()
 
-    def find_notice(self) -> Notice | None:
+    def find_content(self) -> EmailedLink | Notice | None:
+        """The notice, or the link, if there is one."""
         if not self.kind.startswith(PREFIX):
-            return None
-        kind = self.kind.removeprefix(PREFIX)
-        return Notice(kind, self.email, self.language, self.context or {})
-
-    def content_to_send(self) -> EmailedLink | Notice | None:
-        """The notice, or a link that still works."""
-        if notice := self.find_notice():
-            return notice
-        link = self.find_link()
-        return link if link is not None and link.is_live() else None
+            return self.find_link()
+        name = self.kind.removeprefix(PREFIX)
+        return Notice(name, self.email, self.language, self.context or {})
 
     def set_state(self, state: State, **fields: object) -> None:
         if state in {State.SENT, State.DROPPED}:
@@ -347,8 +335,8 @@ class OutgoingMail(models.Model):
             self.set_state(State.READY, attempts=1, **fields)
 
     def send_through(self, server: BaseEmailBackend) -> None:
-        content = self.content_to_send()
-        if content is None:
+        content = self.find_content()
+        if content is None or not content.is_live():
             self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
             return
         if self.attempts == 1 and not self.is_for_anyone and not self.spend_mailbox_budget():

@@ -80,7 +80,6 @@ class Worker:
         logger.info("worker stopped")
 
     def wait_unless_stopped(self, seconds: float) -> None:
-        """Wait, unless stopped meanwhile."""
         end = time.monotonic() + seconds
         while not self.is_stopping and time.monotonic() < end:
             time.sleep(min(seconds, self.POLL_SECONDS))
