@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from audit import trail
-from audit.models import Kind, Person, Record
+from audit.models import Kind, Record
 from base.admin import MOST_COUNTED, ReadOnlyAdmin, format_count
 
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
@@ -54,7 +54,7 @@ class RecordAdmin(ReadOnlyAdmin):
             text = f"These are {format_count(len(rows))} events. Filter the list, or export by SQL."
             messages.error(request, text)
             return None
-        trail.record(Kind.EXPORTED, actor=cast(Person, request.user))
+        trail.record(Kind.EXPORTED, actor=cast(trail.Actor, request.user))
         headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
         # Excel knows UTF-8 by its BOM.
         response = HttpResponse(codecs.BOM_UTF8, content_type="text/csv", headers=headers)

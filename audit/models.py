@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -82,14 +82,6 @@ class Kind(models.TextChoices):
 def kinds() -> list[tuple[str, Any]]:
     """The choices, which are no part of the database: a new kind needs no migration."""
     return Kind.choices
-
-
-class Person(Protocol):
-    """What the audit log needs to know of an actor; users have it."""
-
-    pk: UUID
-    email: str
-    account_id: UUID
 
 
 class RecordQuerySet(models.QuerySet["Record"]):

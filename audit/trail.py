@@ -25,8 +25,12 @@ class Subject(NamedTuple):
     name: str
 
 
-class Actor(Person, Protocol):
-    """Someone who acts on others; users are actors."""
+class Actor(Protocol):
+    """Someone who acts on others, or on whom others act; users are actors."""
+
+    pk: UUID
+    email: str
+    account_id: UUID
 
     def require_can_manage(self, *rows: Any) -> None:
         """Raise PermissionDenied unless the person may act on all of these."""
@@ -38,8 +42,8 @@ class Actor(Person, Protocol):
 def record(
     kind: Kind,
     *,
-    actor: Person | None = None,
-    subject: Person | Subject | str | None = None,
+    actor: Actor | None = None,
+    subject: Actor | Subject | str | None = None,
     account_id: UUID | None = None,
     origin: Origin | None = None,
     **detail: Any,
