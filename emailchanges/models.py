@@ -5,7 +5,7 @@ erasures run one after another, without deadlocks.
 """
 
 from datetime import timedelta
-from typing import ClassVar, cast
+from typing import cast
 from uuid import UUID
 
 from django.db import IntegrityError, models, transaction
@@ -76,9 +76,8 @@ def change_by_operator(user: User, email: str, actor: User | None) -> None:
         trail.record(Kind.EMAIL_CHANGED, actor=actor, subject=user, old=old)
         news = {"old": old, "new": email, "operator": True}
         for mailbox in (old, email):
-            OutgoingMail.objects.queue_notice(
-                Notice("email_is_changed", mailbox, user.language, news)
-            )
+            notice = Notice("email_is_changed", mailbox, user.language, news)
+            OutgoingMail.objects.queue_notice(notice)
 
 
 class EmailChange(UserLink):
@@ -180,8 +179,6 @@ class UndoEmailChange(UserLink):
 
     new_email = CanonicalEmailField("new e-mail address", editable=False)
 
-    LIFE: ClassVar[timedelta] = timedelta(days=7)
-
     class Meta:
         ordering = ["-created_at"]
         verbose_name = "undo link for an e-mail change"
@@ -189,7 +186,7 @@ class UndoEmailChange(UserLink):
 
     @classmethod
     def lifetime(cls) -> timedelta:
-        return cls.LIFE
+        return timedelta(days=7)
 
     def redeem(self) -> None:
         """Use the link up, restore the address, and end every session and all later links. Raises

@@ -1,5 +1,3 @@
-"""Paths of the emailchanges app."""
-
 from django.urls import path
 
 from emailchanges import views

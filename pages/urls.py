@@ -24,8 +24,6 @@ PAGE_NAMES = [
 
 
 class PageConverter(StringConverter):
-    """Matches any of the pages' names."""
-
     regex = "|".join(PAGE_NAMES)
 
 

@@ -1,5 +1,3 @@
-"""Paths of the passwords app."""
-
 from django.urls import path
 
 from passwords import views

@@ -48,7 +48,7 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
     apps = Factors.objects.filter(**own, totp_id__isnull=False)
     passkeys = Passkey.objects.filter(factors__user=user)
     mails = OutgoingMail.objects.filter(**mailed).exclude(kind=EmailChange._meta.label_lower)
-    identities = Identity.objects.filter(**own)
+    identities, devices = Identity.objects.filter(**own), Device.objects.filter(**own)
     return {
         "profile": User.objects.values(*PROFILE).get(pk=user.pk),
         "consultant": values_of(Consultant.objects.filter(**own), CONSULTANT),
@@ -67,9 +67,7 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
         "invitations_sent": values_of(Invitation.objects.filter(invited_by=user), INVITATION),
         "identities": values_of(identities, ["connection__issuer", "sub", "created_at"]),
         "mails": values_of(mails, MAIL),
-        "devices": values_of(
-            Device.objects.filter(**own), ["name", "network", "created_at", "used_at"]
-        ),
+        "devices": values_of(devices, ["name", "network", "created_at", "used_at"]),
         "locks_and_devices": values_of(Lockout.objects.filter(**mailed), LOCKOUT),
     }
 

@@ -75,8 +75,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         superuser, or None for a command.
 
         Raises LastAdmin for the last active admin of a company, or the last one who could sign in
-        without its provider, PermissionDenied if the actor may
-        not act on the user, User.DoesNotExist if the user was already erased.
+        without its provider, PermissionDenied if the actor may not act on the user, and
+        User.DoesNotExist if the user was already erased.
         """
         with transaction.atomic():
             Account.objects.lock(user.account_id)
