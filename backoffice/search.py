@@ -42,10 +42,9 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str,
     if not site.has_view_permission(request):
         return None
     words = text.lower()  # addresses are in lower case; names match in any
-    rows, several = site.get_search_results(request, site.get_queryset(request), words)
+    found, _ = site.get_search_results(request, site.get_queryset(request), words)
     joined: Any = site.list_select_related or []
-    rows = (rows.distinct() if several else rows).select_related(*joined)
-    rows = rows.order_by(*(site.get_ordering(request) or model._meta.ordering))
+    rows = found.select_related(*joined)
     shown = with_address(rows, text) or rows[:SHOWN]
     page, describe = f"admin:{model._meta.app_label}_{model._meta.model_name}", SEARCHED[model]
     listed = [

@@ -12,7 +12,6 @@ from audit.models import Kind
 from base.origin import Origin
 from mail.errors import InvalidLink
 from mail.links import LinkQuerySet, UserLink
-from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
 
@@ -109,5 +108,5 @@ class PasswordChange(UserLink):
         self.use()
         user = User.objects.with_profile().select_related("account").get(pk=self.user_id)
         user.record_sign_in(Kind.PASSWORD_CHANGED)
-        OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))
+        user.send_notice("password_changed")
         return user
