@@ -74,9 +74,8 @@ class LoginForm(AdminAuthenticationForm):
 
     def operator_by_password(self, email: str, password: str, factor: dict[str, Any]) -> User:
         try:
-            user, _ = check_credentials(
-                self.request, canonical_email(email), password, **factor, staff=True
-            )
+            email = canonical_email(email)
+            user, _ = check_credentials(self.request, email, password, **factor, staff=True)
         except (ValidationError, WrongCredentials):
             text = "The e-mail address or password is wrong, or the account is not an operator's."
             raise ValidationError(text) from None
@@ -172,9 +171,7 @@ class Site(admin.AdminSite):
             "forgot": f"{settings.FRONTEND_URL}/forgot-password",
         }
 
-    def index(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> TemplateResponse:
+    def index(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
         """The overview, or the results of a search."""
         context = (search_context(request) or overview_context(request)) | (extra_context or {})
         return super().index(request, context)

@@ -43,14 +43,6 @@ class Decision:
     remaining: int
     reset: int
 
-    def headers(self) -> dict[str, str]:
-        """The three headers that every allowed answer carries."""
-        return {
-            "x-ratelimit-limit": str(self.limit),
-            "x-ratelimit-remaining": str(self.remaining),
-            "x-ratelimit-reset": str(self.reset),
-        }
-
 
 class ProcessCounter:
     """Counts in this process's memory, for its threads; all windows are equally long."""

@@ -157,9 +157,8 @@ class Lockout(models.Model):
     def failure_sources(self) -> dict[str, int]:
         """The ten client addresses with the most failed attempts in the last 24 hours, and their
         numbers; from the audit log."""
-        failures = Record.objects.filter(
-            kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=timezone.now() - FORGOTTEN_AFTER
-        )
+        since = timezone.now() - FORGOTTEN_AFTER
+        failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=since)
         counted = failures.values_list("address").annotate(times=Count("pk"))
         return dict(counted.order_by("-times", "address")[:10])
 

@@ -11,7 +11,6 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser, JSONParser
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
@@ -158,9 +157,7 @@ class JSONView(APIView):
     default_response_headers: dict[str, str] = {}
     format_kwarg = None  # no path ends with a format, as DRF's may
 
-    def perform_content_negotiation(
-        self, request: Request, force: bool = False
-    ) -> tuple[BaseRenderer, str]:
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
         renderer = self.get_renderers()[0]
         return renderer, renderer.media_type
 
@@ -202,8 +199,9 @@ def add_limit_headers(request: HttpRequest | Request, response: HttpResponseBase
     """Add the headers of the caller's limit, if the request was counted and not refused."""
     decision = getattr(request, "rate_limit", None)
     if decision is not None and response.status_code != 429:
-        for name, value in decision.headers().items():
-            response.headers[name] = value
+        response.headers["x-ratelimit-limit"] = str(decision.limit)
+        response.headers["x-ratelimit-remaining"] = str(decision.remaining)
+        response.headers["x-ratelimit-reset"] = str(decision.reset)
 
 
 def check_body_size(request: Request) -> None:
