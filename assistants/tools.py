@@ -1,6 +1,5 @@
 """The tools: calls of the REST API, with names and descriptions for assistants."""
 
-import functools
 from dataclasses import replace
 
 from mcp_types.jsonrpc import INVALID_PARAMS
@@ -8,21 +7,13 @@ from mcp_types.jsonrpc import INVALID_PARAMS
 from accounts.events import EventsView
 from accounts.views import MeView, SignOutView, UsersView, UserView
 from assistants.models import Grant
-from assistants.protocol import LIST_SECONDS, Handler, Message, Refused
+from assistants.protocol import LIST_SECONDS, Message, Refused
 from assistants.tool import Tool
 from base import origin
 from base.openapi import JSON
 from invitations.views import InvitationsView, InvitationView, ResendView
 from passwords.views import SendPasswordLinkView
 from throttling.views import CountedRequest
-
-
-def tool_handlers(request: CountedRequest) -> dict[str, Handler]:
-    """The protocol's methods about tools, for the caller of this request."""
-    return {
-        "tools/list": functools.partial(list_tools, request),
-        "tools/call": functools.partial(call_tool, request),
-    }
 
 
 def list_tools(request: CountedRequest, message: Message) -> JSON:

@@ -1,5 +1,6 @@
 """The MCP endpoint, and the /auth/grants calls: a user's connected apps."""
 
+from functools import partial
 from typing import IO, Any
 from uuid import UUID
 
@@ -75,7 +76,10 @@ class MCPView(CountedView):
         from assistants import protocol, tools
 
         body: Any = request.data or b""
-        handlers = tools.tool_handlers(request)
+        handlers: dict[str, protocol.Handler] = {
+            "tools/list": partial(tools.list_tools, request),
+            "tools/call": partial(tools.call_tool, request),
+        }
         status, answer = protocol.answer_message(body, request.headers, handlers)
         return Response(answer, status)
 

@@ -18,6 +18,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from accounts.models import Connection
+from base.admin import MOST_COUNTED
 from config.views import could_read_users
 from keys.cache import signing_keys
 from mail.heartbeat import Heartbeat
@@ -65,7 +66,7 @@ def state_of_database() -> list[Metric]:
     recent = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])
     for state in State.values:
         recent.add_metric([state], states.get(state, 0))
-    longest, locked = queue.longest.total_seconds(), Lockout.objects.count_locked()
+    longest, locked = queue.longest.total_seconds(), Lockout.objects.locked()[:MOST_COUNTED].count()
     failing = Connection.objects.count_failing()
     since = {beat.name: now - beat.at.timestamp() for beat in Heartbeat.objects.all()}
     return [

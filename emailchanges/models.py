@@ -196,10 +196,8 @@ class UndoEmailChange(UserLink):
             self.use()
             if user.must_use_provider:
                 raise EmailFromProvider
-            later = UndoEmailChange.objects.live().filter(user=user, created_at__gt=self.created_at)
-            later.update(expires_at=timezone.now())
-            changes = EmailChange.objects.live().filter(user=user)
-            changes.update(expires_at=timezone.now())
+            UndoEmailChange.objects.filter(user=user, created_at__gt=self.created_at).end_all()
+            EmailChange.objects.filter(user=user).end_all()
             try:
                 set_email(user, self.email, user, token_version=next_token_version())
             except EmailTaken:

@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import ClassVar, cast
 
 from django.db import models, transaction
-from django.utils import timezone
 
 from accounts.models import User, next_token_version
 from audit import trail
@@ -52,8 +51,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
 
     def make_link(self, user: User) -> "PasswordChange":
         """A new link, which replaces those whose mail has not been sent yet."""
-        unsent = self.live().filter(user=user, expires_at=None)
-        unsent.update(expires_at=timezone.now())
+        self.filter(user=user, expires_at=None).end_all()
         link: PasswordChange = self.create(user=user, email=user.email, language=user.language)
         return link
 

@@ -20,7 +20,6 @@ from base.batches import delete_in_batches
 from throttling.errors import TooManyAttempts
 
 MOST_DEVICES = 20  # of one e-mail address that have a record at a time
-MOST_LOCKS_COUNTED = 10_000  # an attacker could fill the table
 FORGOTTEN_AFTER = timedelta(hours=24)  # after the last failure
 
 
@@ -118,10 +117,6 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
                 refusals = sum(record.refusals for record in records)
                 trail.record(kind, actor=actor, subject=email, refusals=refusals)
         return bool(records)
-
-    def count_locked(self) -> int:
-        """The number of locked addresses, at most MOST_LOCKS_COUNTED."""
-        return self.locked()[:MOST_LOCKS_COUNTED].count()
 
     def prune_expired(self) -> int:
         """Delete records without a lock, and without a failure for 24 hours; their number."""

@@ -118,11 +118,11 @@ def test_refusals_of_a_lock_are_recorded_once_and_counted(time):
     fail(5)
     refuse(30)
     time.shift(900)
-    assert Lockout.objects.count_locked() == 0
+    assert not Lockout.objects.locked().exists()
     fail(5)
     refuse(3)
 
-    assert Lockout.objects.count_locked() == 1
+    assert Lockout.objects.locked().exists()
     assert Lockout.objects.get().refusals == 33
     kinds = ["lock.set", "login.locked"] * 2
     records = Record.objects.order_by("id")
