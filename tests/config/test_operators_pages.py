@@ -1,0 +1,41 @@
+"""The operators' pages name only what is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+PAGES = sorted(
+    Path(f"docs/{name}.md")
+    for name in ("configuration", "embedded-database", "incidents", "install", "operations")
+)
+
+
+def anchors(page):
+    """The anchors that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_commands_and_their_options_exist():
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = re.findall(r"manage\.py ([a-z]+)([^`\n]*)", text)
+
+    assert len(named) > 30
+    for name, words in named:
+        if name == "help":
+            continue
+        command = load_command_class(get_commands()[name], name)
+        usage = command.create_parser("manage.py", name).format_help()
+        assert all(option in usage for option in re.findall(r"--[a-z-]+", words)), (name, words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for path, anchor in re.findall(
+        r"\]\((?!https:)([^\s#)]*)#?([^\s)]*)\)", page.read_text("utf-8")
+    ):
+        there = page.parent / path if path else page
+        assert there.exists(), path
+        assert not anchor or anchor in anchors(there), anchor
