@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import Http404
-from django.shortcuts import get_object_or_404
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -66,9 +65,9 @@ class AdminView(ProtectedView):
         return super().handle_exception(Http404() if isinstance(exc, ObjectDoesNotExist) else exc)
 
     def get_colleague_or_404(self, user_id: UUID) -> User:
-        """A user of the company, with all that admins see of them. Raises Http404."""
-        users = User.objects.with_profile()
-        return get_object_or_404(users, pk=user_id, account=self.request.user.account_id)
+        """A user of the company, with all that admins see of them. 404 for others."""
+        company = self.request.user.account_id
+        return User.objects.with_profile().get(pk=user_id, account=company)
 
 
 class CredentialView(CountedView):

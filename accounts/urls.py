@@ -1,5 +1,3 @@
-"""Paths of the accounts app."""
-
 from django.urls import include, path
 
 from accounts import events, views

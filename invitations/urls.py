@@ -1,5 +1,3 @@
-"""Paths of the invitations app."""
-
 from django.urls import include, path
 
 from invitations import views

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.exceptions import APIException
@@ -127,9 +126,8 @@ class InvitationView(AdminView):
         return Response(status=204)
 
     def get_invitation_or_404(self, request: SignedInRequest, invitation_id: UUID) -> Invitation:
-        invitations = Invitation.objects.select_related("account")
-        company = request.user.account_id
-        found: Invitation = get_object_or_404(invitations, pk=invitation_id, account=company)
+        invitations = Invitation.objects.filter(account=request.user.account_id)
+        found: Invitation = invitations.select_related("account").get(pk=invitation_id)
         return found
 
 

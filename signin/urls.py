@@ -1,5 +1,3 @@
-"""Paths of the signin app."""
-
 from django.urls import include, path
 
 from signin import views

@@ -1,5 +1,3 @@
-"""Paths of the sso app."""
-
 from django.urls import path
 
 from sso import company, views

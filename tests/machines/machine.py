@@ -12,16 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-PROGRAMS = [
-    "debootstrap",
-    "systemd-nspawn",
-    "nsenter",
-    "setpriv",
-    "unshare",
-    "ip",
-    "iptables",
-    "zstd",
-]
+PROGRAMS = ["debootstrap", "systemd-nspawn", "nsenter", "setpriv", "unshare"]
+PROGRAMS += ["ip", "iptables", "zstd"]
 # Less than an installer leaves: what a guide needs beside it, the guide has to name.
 PACKAGES = "ca-certificates,dbus,init"
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
