@@ -1,7 +1,6 @@
 """The admin site: navigation, index, and a sign-in to which the API's limits and lockouts apply."""
 
 import math
-from collections.abc import Callable
 from typing import Any, cast
 
 from django import forms
@@ -10,11 +9,9 @@ from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.views.decorators.cache import cache_control
@@ -31,7 +28,6 @@ from signin.factors.passkeys import take_passkey
 from signin.factors.proof import Method
 from signin.login import check_credentials
 from throttling.errors import RateLimited, TooManyAttempts
-from throttling.views import CredentialThrottle, PublicThrottle, add_limit_headers
 
 # Views of Django's that are left out. Passwords are changed by e-mailed link: Django's form would
 # check the old one without limit, lockout and audit log. And no row has a page outside.
@@ -110,29 +106,6 @@ def too_many_attempts(request: HttpRequest, refusal: APIException) -> HttpRespon
         headers["x-ratelimit-remaining"] = "0"
     page = render_to_string("admin/too_many_attempts.html", context, request)
     return HttpResponse(page, status=429, headers=headers)
-
-
-class CountingMiddleware:
-    """Counts each request of the back office before anything else, so also without a CSRF token:
-    an attempt to sign in in the credential tier, all others in the public tier."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
-        add_limit_headers(request, response)
-        return response
-
-    def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
-        if not f"{request.path_info}/".startswith("/admin/"):
-            return None
-        guesses = request.method == "POST" and request.path_info == reverse("admin:login")
-        try:
-            (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
-        except (RateLimited, TooManyAttempts) as refusal:
-            return too_many_attempts(request, refusal)
-        return None
 
 
 class Site(admin.AdminSite):

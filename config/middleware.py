@@ -10,13 +10,21 @@ from http import HTTPMethod
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import reverse
 from django.utils.functional import LazyObject
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from backoffice.site import too_many_attempts
 from base.origin import Origin, current
 from metrics import series
 from signin.cookies import drop_untrusted_cookies
-from throttling.views import client_address
+from throttling.errors import RateLimited, TooManyAttempts
+from throttling.views import (
+    CredentialThrottle,
+    PublicThrottle,
+    add_limit_headers,
+    client_address,
+)
 
 logger = logging.getLogger("access")
 
@@ -94,3 +102,26 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
         if asked != request.path_info and response.status_code in {200, 304}:
             response.headers["Cache-Control"] = "max-age=60, public"
         return response
+
+
+class CountingMiddleware:
+    """Counts each request of the back office before anything else, so also without a CSRF token:
+    an attempt to sign in in the credential tier, all others in the public tier."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        add_limit_headers(request, response)
+        return response
+
+    def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
+        if not f"{request.path_info}/".startswith("/admin/"):
+            return None
+        guesses = request.method == "POST" and request.path_info == reverse("admin:login")
+        try:
+            (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
+        except (RateLimited, TooManyAttempts) as refusal:
+            return too_many_attempts(request, refusal)
+        return None
