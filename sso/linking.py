@@ -7,9 +7,9 @@ from django.db.models import QuerySet
 
 from accounts.errors import EmailTaken
 from accounts.models import Account, Connection, Domain, Identity, User
-from accounts.models.connections import domain_of
 from audit import trail
 from audit.models import Kind
+from base.emails import domain_of
 from invitations.models import Invitation
 from mail.errors import InvalidLink
 from sso.errors import Refusal, Word

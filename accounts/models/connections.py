@@ -25,6 +25,7 @@ from accounts.errors import (
 from accounts.models.companies import Account
 from audit import trail
 from audit.models import Kind
+from base.emails import domain_of
 from base.secret_key import fernet_for
 
 if TYPE_CHECKING:
@@ -33,11 +34,6 @@ if TYPE_CHECKING:
 PURPOSE = "sso.secret"
 LONGEST_ISSUER, LONGEST_CLIENT, LONGEST_SUB, LONGEST_DOMAIN = 500, 255, 255, 253
 MOST_DOMAINS = 50  # of a company
-
-
-def domain_of(email: str) -> str:
-    """The domain of a canonical address."""
-    return email.rpartition("@")[2]
 
 
 def make_record_token() -> str:

@@ -22,14 +22,14 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, SecondFactor
-from accounts.models.connections import Connection, Domain, domain_of
+from accounts.models.connections import Connection, Domain
 from accounts.models.consultants import Consultant
 from accounts.names import SortKey
 from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
-from base.emails import CanonicalEmailField
+from base.emails import CanonicalEmailField, domain_of
 from base.secret_key import mac_of
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
