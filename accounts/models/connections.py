@@ -110,11 +110,15 @@ class Domain(models.Model):
         self.refresh_from_db(fields=["proved_at"])
 
     def remove(self, actor: "User") -> None:
-        """Users with an address in it then sign in as before. Raises PermissionDenied."""
+        """Users with an address in it then sign in as before, of which the admins are mailed.
+        Raises PermissionDenied."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
                 trail.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
+                company = Connection.objects.filter(account=self.account_id, active=True).first()
+                if company and self.proved_at:
+                    company.notify_admins("domain", actor, domain=self.name)
 
 
 class ConnectionQuerySet(models.QuerySet["Connection"]):
@@ -325,11 +329,11 @@ class Connection(models.Model):
         company = self.account_id
         trail.record(kind, actor=actor, subject=self.issuer, account_id=company, **detail)
 
-    def notify_admins(self, change: str, actor: "User | None") -> None:
+    def notify_admins(self, change: str, actor: "User | None", **context: object) -> None:
         """Mail the company's active admins what was changed: a word of templates/emails."""
         for admin in self.account.users.active_admins():
             by = admin.name_of(actor)
-            admin.send_notice("sso_changed", change=change, issuer=self.issuer, by=by)
+            admin.send_notice("sso_changed", change=change, issuer=self.issuer, by=by, **context)
 
 
 def change_word(news: dict[str, bool]) -> str:

@@ -11,7 +11,7 @@ from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
 from sso.models import Provider
-from tests.conftest import API, PASSWORD, bearer, race
+from tests.conftest import API, PASSWORD, bearer, mailed, race
 from tests.privacy.conftest import finish
 from tests.signin.factors.conftest import code, with_app, wrong_code
 from tests.sso.provider import CLIENT, SECRET
@@ -128,6 +128,17 @@ def test_every_admin_is_told_of_every_switch(ada, new_user, connection):
     assert [event.detail for event in events] == [
         {"active": False}, {"active": True}, {"required": True},
     ]  # fmt: skip
+
+
+def test_admins_are_told_when_a_removed_domain_opens_the_password_again(ada, as_ada, connection):
+    unproved = Domain.objects.create(account=ada.account, name="not-proved.example")
+    proved = Domain.objects.get(account=ada.account, proved_at__isnull=False)
+    for domain in (unproved, proved):
+        assert as_ada.delete(f"/account/domains/{domain.pk}").status_code == 204
+
+    mail = OutgoingMail.objects.get(kind="notice.sso_changed")
+    assert (mail.email, mail.context["domain"]) == (ada.email, proved.name)
+    assert f"The domain {proved.name} was removed" in mailed().body.replace("\u2060", "")
 
 
 def test_what_is_switched_off_is_not_required(ada, new_user, connection):
