@@ -178,6 +178,16 @@ def test_providers_factor_is_enough_to_set_one_up(boss, ada):
     assert error(session.patch("/account/connection", {"password": "x"})) == (403, "wrong password")
 
 
+def test_second_factor_is_asked_only_of_those_who_may_sign_in_here(boss, bob, new_user):
+    guest = new_user("guest@elsewhere.example", account=boss.account)
+    sessions = [by_provider(bob), bearer(guest)]
+
+    assert bearer(boss).patch("/account", {"second_factor": "required"}).status_code == 200
+
+    assert [session.get("/auth/me").status_code for session in sessions] == [200, 401]
+    assert OutgoingMail.objects.get(kind="notice.factor_required").email == guest.email
+
+
 # ---- The way back ------------------------------------------------------------------------------
 
 
