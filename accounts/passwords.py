@@ -30,19 +30,7 @@ def check_new_password(password: str, user: object = None) -> None:
         raise serializers.ValidationError(get_error_detail(error)) from None
 
 
-class PasswordRule:
-    code: str
-    message: str
-
-    def refuses_password(self, password: str, user: Any) -> bool:
-        raise NotImplementedError
-
-    def validate(self, password: str, user: object = None) -> None:
-        if self.refuses_password(password, user):
-            raise ValidationError(self.message, code=self.code)
-
-
-class TooShort(PasswordRule):
+class TooShort:
     code = "too_short"
 
     def __init__(self) -> None:
@@ -51,21 +39,23 @@ class TooShort(PasswordRule):
             f"This password is too short. It must contain at least {self.least} characters."
         )
 
-    def refuses_password(self, password: str, user: Any) -> bool:
-        return len(password) < self.least
+    def validate(self, password: str, user: Any = None) -> None:
+        if len(password) < self.least:
+            raise ValidationError(self.message, code=self.code)
 
 
-class TooLong(PasswordRule):
+class TooLong:
     """Bounds the cost of a hash."""
 
     code = "max_length"
     message = f"Ensure this field has no more than {LONGEST} characters."
 
-    def refuses_password(self, password: str, user: Any) -> bool:
-        return len(password) > LONGEST
+    def validate(self, password: str, user: Any = None) -> None:
+        if len(password) > LONGEST:
+            raise ValidationError(self.message, code=self.code)
 
 
-class Common(PasswordRule):
+class Common:
     """Django's list of 20,000, in any compatibility form (NFKC)."""
 
     code = "common"
@@ -74,28 +64,28 @@ class Common(PasswordRule):
     def __init__(self) -> None:
         self.known = CommonPasswordValidator()
 
-    def refuses_password(self, password: str, user: Any) -> bool:
+    def validate(self, password: str, user: Any = None) -> None:
         try:
             self.known.validate(unicodedata.normalize("NFKC", password))
         except ValidationError:
-            return True
-        return False
+            raise ValidationError(self.message, code=self.code) from None
 
 
-class Personal(PasswordRule):
+class Personal:
     """Names of the product, the company or the user, one word of them, or the local part of the
     address: alone, or with digits and punctuation around it."""
 
     code = "personal"
     message = "This password is too close to your name, your e-mail address or a company's name."
 
-    def refuses_password(self, password: str, user: Any) -> bool:
+    def validate(self, password: str, user: Any = None) -> None:
         names = [PRODUCT]
         if user is not None:
             names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]
             names.append(getattr(getattr(user, "account", None), "name", ""))
         words = {letters_of(word) for name in names for word in [name, *re.split(r"[\W_]+", name)]}
-        return letters_of(password) in words - {""}
+        if letters_of(password) in words - {""}:
+            raise ValidationError(self.message, code=self.code)
 
 
 def letters_of(text: str) -> str:
@@ -104,14 +94,14 @@ def letters_of(text: str) -> str:
     return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", plain) or re.sub(r"[\W_]", "", plain)
 
 
-class Breached(PasswordRule):
+class Breached:
     code = "breached"
     message = "This password has appeared in a data breach. Choose another one."
 
-    def refuses_password(self, password: str, user: Any) -> bool:
+    def validate(self, password: str, user: Any = None) -> None:
         """If the file cannot be read, no password is refused."""
         try:
-            return is_breached(password, settings.PASSWORD_BREACH_FILE)
+            if is_breached(password, settings.PASSWORD_BREACH_FILE):
+                raise ValidationError(self.message, code=self.code)
         except OSError:
             logger.exception("PASSWORD_BREACH_FILE cannot be read")
-            return False
