@@ -11,6 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import LazyObject
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -104,17 +105,9 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
         return response
 
 
-class CountingMiddleware:
+class CountingMiddleware(MiddlewareMixin):
     """Counts each request of the back office before anything else, so also without a CSRF token:
     an attempt to sign in in the credential tier, all others in the public tier."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
-        add_limit_headers(request, response)
-        return response
 
     def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
         if not f"{request.path_info}/".startswith("/admin/"):
@@ -125,3 +118,9 @@ class CountingMiddleware:
         except (RateLimited, TooManyAttempts) as refusal:
             return too_many_attempts(request, refusal)
         return None
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        add_limit_headers(request, response)
+        return response
