@@ -10,6 +10,7 @@ from http import HTTPMethod
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import LazyObject
@@ -91,8 +92,8 @@ def log_request(request: HttpRequest, response: HttpResponseBase, seconds: float
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):
-    """Serves static files. Pages of another release ask for its paths: while hosts are upgraded one
-    by one, they get the present files, for a minute."""
+    """Serves static files, compressed. Pages of another release ask for its paths: while hosts are
+    upgraded one by one, they get the present files, for a minute."""
 
     OTHERS = re.compile("^/static/([0-9a-f]{12}/)?")
 
@@ -102,6 +103,8 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
         response: HttpResponseBase = super().__call__(request)
         if asked != request.path_info and response.status_code in {200, 304}:
             response.headers["Cache-Control"] = "max-age=60, public"
+        if request.path_info.startswith(settings.STATIC_URL) and response.status_code == 200:
+            response = GZipMiddleware(self.get_response).process_response(request, response)
         return response
 
 

@@ -145,8 +145,7 @@ FORMAT_MODULE_PATH = "config.formats"
 # The files' paths change with their contents, so browsers keep them for good. A folder rather than
 # hashed names, because scripts import one another by relative paths.
 STATIC_URL = f"/static/{env.digest_static_files(BASE_DIR, 'Django', 'drf-spectacular-sidecar')}/"
-STORAGES = {"staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"}}
-WHITENOISE_USE_FINDERS = True  # where config.wsgi has not collected them
+WHITENOISE_USE_FINDERS = True  # no copies, which a cleaner of temporary files would delete
 WHITENOISE_IMMUTABLE_FILE_TEST = STATIC_URL
 EMAIL_TIMEOUT = 10
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024

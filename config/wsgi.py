@@ -1,40 +1,18 @@
 """The WSGI application, loaded before workers fork."""
 
-import atexit
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 import django
 from django.conf import settings
-from django.core.management import call_command
 from django.core.wsgi import get_wsgi_application
 from django.db import Error, connections
 
-UNUSED = ["redoc", "*-preset.js", "*.map"]  # large static files of drf-spectacular-sidecar
-
-
-def collect_static_files() -> None:
-    """Compress the static files into a temporary folder, which takes 0.3 s: an upgrade needs no
-    step of its own. This process deletes it at its end; workers that were forked from it do not."""
-    folder, process = tempfile.mkdtemp(prefix="consulting-static-"), os.getpid()
-
-    @atexit.register
-    def delete_files() -> None:
-        if os.getpid() == process:
-            shutil.rmtree(folder)
-
-    settings.STATIC_ROOT, settings.WHITENOISE_USE_FINDERS = folder, False
-    call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=UNUSED)
-
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
-collect_static_files()
 django_application = get_wsgi_application()
 CHARSET = re.compile(r";\s*charset[^;]*", re.IGNORECASE)
 

@@ -4,6 +4,7 @@ gunicorn.conf.py imports the two hooks before anything imports prometheus_client
 the directory only then.
 """
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -11,6 +12,8 @@ from typing import Any
 
 DIRECTORY = tempfile.mkdtemp(prefix="consulting-metrics-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = DIRECTORY
+# Held by every process, or systemd-tmpfiles would delete files that have not changed for ten days.
+fcntl.flock(os.open(DIRECTORY, os.O_RDONLY), fcntl.LOCK_SH)
 
 
 def child_exit(server: Any, worker: Any) -> None:

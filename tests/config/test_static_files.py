@@ -1,6 +1,8 @@
 """Static files: compressed, kept by browsers for good, and found by pages of other releases."""
 
+import fcntl
 import gzip
+import os
 import re
 
 import pytest
@@ -55,12 +57,12 @@ def test_a_page_is_compressed_but_no_answer_with_a_secret(service):
     assert "Content-Encoding" not in refusal.headers
 
 
-def test_the_compressed_files_are_deleted_at_the_end(new_service, tmp_path):
-    service = new_service(TMPDIR=str(tmp_path))
-    service.start()
-    assert list(tmp_path.glob("consulting-static-*"))
+def test_cleaner_of_temporary_files_takes_nothing(new_service, tmp_path):
+    """systemd-tmpfiles deletes old files, but in no folder that a program holds with flock."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    new_service(TMPDIR=str(folder), METRICS_TOKEN="what Prometheus brings").start()
 
-    service.server.terminate()
-    service.server.wait(60)
-
-    assert not list(tmp_path.glob("consulting-static-*"))
+    (kept,) = folder.iterdir()
+    with pytest.raises(BlockingIOError):
+        fcntl.flock(os.open(kept, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
