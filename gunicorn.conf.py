@@ -18,6 +18,7 @@ worker_class = "gthread"
 threads = settings.WEB_THREADS
 preload_app = True  # settings and URLs are loaded once, and an error stops the start
 keepalive = 5
+limit_request_line = 8190  # nginx passes lines of up to 8 KB on
 graceful_timeout = 10
 logconfig_dict = settings.LOGGING
 control_socket_disable = True  # one path per user: two services would fight over it

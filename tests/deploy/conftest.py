@@ -121,6 +121,8 @@ class Site:
 
     def __init__(self, folder, database):
         self.sockets = Sockets(folder)
+        self.name_server = socket.socket(type=socket.SOCK_DGRAM)  # never answers
+        self.name_server.bind(("127.0.0.1", 0))
         self.service = Service(
             folder,
             DATABASE_URL=database,
@@ -133,6 +135,7 @@ class Site:
             WEB_CONCURRENCY="2",
             WEB_THREADS="2",
             METRICS_TOKEN="what Prometheus brings",
+            DNS_SERVERS=f"127.0.0.1:{self.name_server.getsockname()[1]}",
         )
         self.service.port = self.sockets.port
         self.service.url = f"http://127.0.0.1:{self.sockets.port}"
@@ -144,6 +147,7 @@ class Site:
         self.nginx.stop()
         self.service.stop()
         self.sockets.close()
+        self.name_server.close()
 
 
 @pytest.fixture(scope="session")

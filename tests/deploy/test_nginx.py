@@ -97,6 +97,20 @@ def test_chunked_body_arrives_whole(nginx):
     assert answer.status == 200
 
 
+def test_call_that_waits_for_another_server_is_answered(nginx):
+    token = nginx.ask("POST", "/auth/login", LOGIN).json()["access_token"]
+    bearer = {"Authorization": f"Bearer {token}"}
+    domain = nginx.ask("POST", "/account/domains", {"name": "example.com"}, **bearer).json()
+
+    answer = nginx.ask("POST", f"/account/domains/{domain['id']}/prove", **bearer)
+
+    assert (answer.status, answer.json()) == (400, {"error": "TXT record not found"})
+
+
+def test_service_reads_the_longest_lines_that_nginx_passes_on(nginx):
+    assert nginx.ask("GET", f"/health?{'x' * 8_000}").status == 200
+
+
 def test_slow_clients_hold_no_thread(nginx):
     """Twenty half-sent requests, five for each of the service's threads."""
     head = f"POST /auth/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 100\r\n\r\n{{"
