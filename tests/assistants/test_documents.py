@@ -322,6 +322,27 @@ def test_four_addresses_are_tried(server, monkeypatch):
     assert len(tried) == 4
 
 
+def test_silent_address_leaves_time_for_the_next(server, monkeypatch):
+    """As where IPv6 leads nowhere."""
+    both = [(2, 1, 6, "", (address, 443)) for address in ("192.0.2.1", "127.0.0.1")]
+    connect, real = socket.create_connection, socket.getaddrinfo
+
+    def look_up(host, *args, **options):
+        return both if host == "localhost" else real(host, *args, **options)
+
+    def first_is_silent(address, timeout):
+        if address == both[0][4]:
+            time.sleep(timeout)
+            raise TimeoutError
+        return connect(address, timeout)
+
+    monkeypatch.setattr(outgoing, "is_public", lambda address: True)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(socket, "create_connection", first_is_silent)
+
+    assert page(server).status_code == 200
+
+
 def test_document_is_served_on_port_443_alone():
     assert documents.is_url("https://a.example:443/client.json")
     assert not documents.is_url("https://a.example:8443/client.json")
