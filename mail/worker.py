@@ -101,7 +101,7 @@ class Worker:
         server = get_connection()
         try:
             while not self.is_stopping and process_next(server, by):
-                pass
+                Heartbeat.objects.record_round()  # thousands of mails may be due
         except PROBLEMS as error:
             self.refusals += 1
             place = f"{getattr(server, 'host', '')}:{getattr(server, 'port', '')}".strip(":")

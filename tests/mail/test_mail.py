@@ -156,6 +156,13 @@ def test_check_fails_until_a_worker_has_run(server):
         call_command("runworker", check=True)
 
 
+def test_worker_that_sends_for_long_is_not_silent(server):
+    Heartbeat.objects.create(name="round", at=timezone.now() - timedelta(minutes=11))
+    request()
+    assert Worker().work_round()
+    call_command("runworker", check=True)
+
+
 LEASES_END = (
     "from mail.models import OutgoingMail; from django.utils import timezone;"
     "OutgoingMail.objects.update(due_at=timezone.now())"
