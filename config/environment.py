@@ -214,9 +214,9 @@ ORIGINS = each(as_origin), "addresses such as https://app.example.com, separated
 HTTPS_ORIGINS = each(lambda url: matching("https:.+")(as_origin(url))), "https addresses, no path"
 NAME_SERVERS = each(as_name_server), "IP addresses with ports, separated by commas"
 HTTPS_LINK = matching(r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?"), "an https address"
-SENDER = (
-    matching(r"[^@<>\s]+@[^@<>\s]+|[^@<>\n]*<[^@<>\s]+@[^@<>\s]+>"),
-    "an e-mail address, such as Example <no-reply@example.com>",
+SENDER = (  # RFC 5322 §3.2.3: a name with special characters needs quotes
+    matching(r'[^@<>\s,:;]+@[^@<>\s,:;]+|("[^"\\\n]*"|[^][@<>",:;\\\n]*) *<[^@<>\s]+@[^@<>\s]+>'),
+    'an e-mail address, such as "Example, Inc." <no-reply@example.com>',
 )
 SECRETS = each(matching(".{32,}")), "secrets of at least 32 characters, separated by commas"
 TOKEN = matching("([ -~]{16,})?"), "at least 16 ASCII characters long"

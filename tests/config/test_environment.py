@@ -35,7 +35,7 @@ BAD = {
     "ALLOWED_HOSTS": ["https://api.test", "api.test:443", "api.test/path", "[::1]:80", "a b"],
     "SECRET_KEY_FILE": ["/nowhere", "/"],
     "SECRET_KEY_FALLBACKS_FILE": ["/nowhere", "/"],
-    "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee"],
+    "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee", "Acme, Inc. <a@b.cc>"],
     "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
     "PASSKEYS_RP_ID": ["", "example.com", "host", "127.0.0.1"],
     "STAFF_SECOND_FACTOR": ["", "perhaps"],
