@@ -32,7 +32,7 @@ class NetworkLimits:
 
     def refresh(self) -> None:
         rows = NetworkLimit.objects.values_list("network", "limit")
-        found = [(ip_network(network), limit) for network, limit in rows]
+        found = [(ip_network(network, strict=False), limit) for network, limit in rows]
         self.rows = sorted(found, key=lambda row: -row[0].prefixlen)
 
     def keep_reading(self) -> None:
