@@ -404,11 +404,12 @@ def new_database(migrated_template):
 @contextlib.contextmanager
 def services(folder, new_database):
     """Makes services; each has its own database and, unless told otherwise, the shared Redis."""
-    made = []
+    made, databases = [], []
 
     def make(**environment):
         if "DATABASE_URL" not in environment:
-            environment["DATABASE_URL"] = new_database()
+            databases.append(new_database())
+            environment["DATABASE_URL"] = databases[-1]
         home = folder / f"service{len(made)}"
         home.mkdir()
         made.append(Service(home, **environment))
@@ -417,6 +418,8 @@ def services(folder, new_database):
     yield make
     for service in made:
         service.stop()
+    for url in databases:  # each takes 10 MB, and /tmp may be in memory
+        servers.POSTGRES.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
 
 @pytest.fixture
