@@ -59,6 +59,15 @@ def end_links(email: str) -> None:
             model._default_manager.filter(pk__in=list(free)).update(expires_at=timezone.now())
 
 
+def require_own_address(user: User, email: str) -> None:
+    """Raise EmailFromProvider if the user must use the company's provider, or would have to with
+    this address: whoever has it there could keep the account, which no link would give back."""
+    others = ("account_id", "role", "keeps_password", "has_second_factor")
+    moved = User(email=email, **{name: getattr(user, name) for name in others})
+    if user.must_use_provider or moved.must_use_provider:
+        raise EmailFromProvider
+
+
 def change_by_operator(user: User, email: str, actor: User | None) -> None:
     """Change the address at once, and notify both; `actor` is a superuser, or None for a command.
 
@@ -101,8 +110,7 @@ class EmailChange(UserLink):
     def request_link(cls, user: User, email: str) -> None:
         """Queue a link to the new address and a notice to the old one. The worker finds out
         whether the address is taken, so the answer does not depend on it."""
-        if user.must_use_provider:
-            raise EmailFromProvider
+        require_own_address(user, email)
         with transaction.atomic():
             version = user.token_version
             same = User.objects.filter(pk=user.pk, email=user.email, token_version=version)
@@ -154,8 +162,7 @@ class EmailChange(UserLink):
             self.use()
             if user.email != self.old_email or not user.is_active or self.is_outlived_by(user):
                 raise InvalidLink
-            if user.must_use_provider:
-                raise EmailFromProvider
+            require_own_address(user, self.email)
             set_email(user, self.email, user)
             trail.record(Kind.EMAIL_CHANGED, actor=user, old=self.old_email)
             undo = UndoEmailChange(user=user, email=self.old_email, new_email=self.email)

@@ -19,6 +19,7 @@ from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
+from signin.models import UnlockLink
 from tests.assistants.conftest import Person, request_of
 from tests.assistants.conftest import client as oauth_client  # noqa: F401
 from tests.conftest import API, PASSWORD, bearer, race
@@ -112,7 +113,8 @@ def test_password_links_are_shut(boss, bob):
     API().post("/password-changes", {"email": bob.email})
 
     assert error(answer) == (400, "invalid or expired token")
-    assert PasswordChange.for_mail(OutgoingMail.objects.get()) is None
+    for kind in (PasswordChange, UnlockLink):
+        assert kind.for_mail(OutgoingMail.objects.get()) is None
 
 
 def test_enrolment_token_is_shut(boss, bob):
@@ -153,6 +155,18 @@ def test_address_cannot_leave_the_domain(boss, bob, ada):
     body = {"token": UndoEmailChange.objects.get().token}
     assert error(API().post("/email-changes/undo", body)) == refused
     assert User.objects.get(pk=bob.pk).email == bob.email
+
+
+def test_nobody_moves_to_an_address_of_the_provider(boss, new_user):
+    """Whoever has it there would sign in as the user, and no undo link works for it."""
+    guest = new_user("guest@elsewhere.example", account=boss.account)
+    link = EmailChange.objects.create(user=guest, email="x@example.com", old_email=guest.email)
+    link.mail_was_sent(link.created_at)
+    body = {"email": link.email, "password": PASSWORD}
+
+    refused = (409, "your company manages your e-mail address")
+    assert error(bearer(guest).post("/auth/email-changes", body)) == refused
+    assert error(bearer(guest).post("/email-changes/redeem", {"token": link.token})) == refused
 
 
 def test_session_of_the_provider_stays_one_with_a_first_factor(boss, bob):
