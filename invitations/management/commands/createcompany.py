@@ -11,6 +11,7 @@ from django.db import transaction
 from accounts.models import Account, Role, User
 from audit import trail
 from audit.models import Kind
+from base.emails import canonical_email
 from invitations.models import Invitation
 
 
@@ -48,7 +49,7 @@ class Command(BaseCommand):
             account.save()
             trail.record(
                 Kind.COMPANY_CREATED,
-                subject=invitation.email,
+                subject=canonical_email(invitation.email),
                 account_id=account.pk,
                 name=account.name,
             )
