@@ -72,9 +72,9 @@ class UnlockLink(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
-        """A link for the address's active user; None for any other address."""
+        """A link for the address's active user, if they sign in here; None for others."""
         user = User.objects.filter(email=mail.email, is_active=True).first()
-        if user is None:
+        if user is None or user.must_use_provider:
             return None
         return cls.objects.create(
             user=user,
