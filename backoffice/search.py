@@ -8,15 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.models import Account, User, shorten_search
+from accounts.models import Account, User
 from backoffice.panels import format_minute
-from base.emails import canonical_email
+from base.emails import search_words
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
@@ -28,7 +27,7 @@ SHOWN = 10  # of each kind
 def search_context(request: HttpRequest) -> dict[str, Any]:
     """`q`, the `kinds` that the caller may view, and whether `nothing` was found; empty without a
     query."""
-    text = shorten_search(request.GET.get("q", ""))
+    text = " ".join(search_words(request.GET.get("q", "")))
     if not text:
         return {}
     kinds = [kind for model in SEARCHED if (kind := search_model(request, model, text))]
@@ -57,12 +56,8 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str,
 
 def with_address(rows: QuerySet[Any], text: str) -> list[Any]:
     """The rows with exactly this address; none if the text is not an address."""
-    if rows.model is Account:
-        return []
-    try:
-        return list(rows.filter(email=canonical_email(text))[:SHOWN])
-    except ValidationError:
-        return []
+    is_address = rows.model is not Account and "@" in text
+    return list(rows.filter(email=text)[:SHOWN]) if is_address else []
 
 
 def describe_mail(mail: OutgoingMail) -> str:

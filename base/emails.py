@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 from django.db import models
 
+MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
 MAX_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
 
 # Mails and pages put these into addresses to prevent links and line breaks: word joiner, zero-width
@@ -59,6 +60,21 @@ def new_email(value: str) -> str:
     return email
 
 
+def canonical_or_lower(value: str) -> str:
+    """The canonical form, or of what is no address its lower case, which matches no row."""
+    try:
+        return canonical_email(value)
+    except ValidationError:
+        return value.lower()
+
+
+def search_words(text: str) -> list[str]:
+    """The first words of a search text, each once, without NUL, which PostgreSQL refuses; addresses
+    in their canonical form, as they are stored."""
+    words = text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS]
+    return list(dict.fromkeys(canonical_or_lower(one) if "@" in one else one for one in words))
+
+
 class CanonicalEmailField(models.EmailField):
     """An EmailField that stores and looks up the canonical form, bulk operations included."""
 
@@ -66,12 +82,7 @@ class CanonicalEmailField(models.EmailField):
 
     def get_prep_value(self, value: str | None) -> str | None:
         value = super().get_prep_value(value)
-        if not value:
-            return value
-        try:
-            return canonical_email(value)
-        except ValidationError:
-            return value.lower()  # matches no row; constraints prevent storing it
+        return canonical_or_lower(value) if value else value  # constraints prevent storing others
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str | None:
         value = self.get_prep_value(getattr(model_instance, self.attname))

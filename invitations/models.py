@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import Account, Consultant, Role, User, shorten_search
+from accounts.models import Account, Consultant, Role, User
 from audit import trail
 from audit.models import Kind
-from base.emails import canonical_email
+from base.emails import canonical_email, search_words
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
@@ -62,7 +62,7 @@ class InvitationQuerySet(LinkQuerySet):
     def search(self, text: str) -> Self:
         """Invitations whose address contains each of the text's first words."""
         found = self
-        for word in dict.fromkeys(shorten_search(text).split()):
+        for word in search_words(text):
             found = found.filter(email__icontains=word)
         return found
 

@@ -8,7 +8,6 @@ from accounts.models.users import (
     User,
     UserQuerySet,
     next_token_version,
-    shorten_search,
     stopped_inviting,
 )
 
@@ -23,6 +22,5 @@ __all__ = [
     "User",
     "UserQuerySet",
     "next_token_version",
-    "shorten_search",
     "stopped_inviting",
 ]

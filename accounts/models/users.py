@@ -29,12 +29,11 @@ from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
-from base.emails import CanonicalEmailField, domain_of
+from base.emails import CanonicalEmailField, domain_of, search_words
 from base.secret_key import mac_of
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
-MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
 CONNECTION = {"claims", "first_address"}  # connection data in the detail of events
 
 # Sent in the transaction in which `user` loses the right to invite; `actor` is None for a command.
@@ -45,11 +44,6 @@ stopped_inviting = Signal()
 class Role(models.TextChoices):
     ADMIN = "admin", _("admin")
     MEMBER = "member", _("member")
-
-
-def shorten_search(text: str) -> str:
-    """The first words of a search text, without NUL, which PostgreSQL refuses."""
-    return " ".join(text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS])
 
 
 def present_version() -> int:
@@ -113,7 +107,7 @@ class UserQuerySet(models.QuerySet["User"]):
     def search(self, text: str) -> Self:
         """Users whose names or address contain each of the text's first words."""
         found = self
-        for word in dict.fromkeys(shorten_search(text).split()):
+        for word in search_words(text):
             found = found.filter(
                 Q(first_name__icontains=word)
                 | Q(last_name__icontains=word)

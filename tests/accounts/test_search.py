@@ -2,7 +2,7 @@
 
 import pytest
 
-from accounts.models import shorten_search
+from base.emails import search_words
 from tests.assistants.conftest import use
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,17 @@ MANY = " ".join(f"w{number}" for number in range(1900))
     ],
 )
 def test_text_is_cut(text, words):
-    assert shorten_search(text) == words
+    assert " ".join(search_words(text)) == words
+
+
+@pytest.mark.parametrize("typed", ["Karl@Müller.de", "\u2060karl@\u2060xn--mller-kva\u2060.de"])
+def test_address_is_found_as_typed_and_as_copied_from_our_mails(as_ada, ada, new_user, typed):
+    karl = new_user("karl@müller.de", account=ada.account)
+    as_ada.post("/invitations", {"email": "new.karl@müller.de"})
+
+    for path in ("/users", "/invitations"):
+        found = as_ada.get(path, data={"search": typed}).json()["items"]
+        assert [one["email"].endswith(karl.email) for one in found] == [True]
 
 
 @pytest.mark.parametrize("way", ["rest", "tool"])

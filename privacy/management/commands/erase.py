@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accounts.errors import LastAdmin
 from accounts.models import User
 from accounts.prompts import terminal_prompt
+from base.emails import canonical_or_lower
 from privacy.models import Erasure
 
 
@@ -22,7 +23,7 @@ class Command(BaseCommand):
             user = User.objects.get(email=options["email"])
             asked = f"Erase {user} ({user.role} of {user.account}) for good? Type the address: "
             with terminal_prompt():
-                if not options["yes"] and input(asked).strip().lower() != user.email:
+                if not options["yes"] and canonical_or_lower(input(asked)) != user.email:
                     raise CommandError("Nothing was erased.")
             erasure = Erasure.objects.erase_user(user, actor=None)
         except User.DoesNotExist:  # or no longer
