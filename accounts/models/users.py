@@ -418,6 +418,7 @@ class User(AbstractBaseUser, PermissionsMixin):
             state = ["role", "is_active", "keeps_password", "has_second_factor", "password"]
             self.refresh_from_db(fields=state)
             news, could_invite = self.changed_values(changes), self.may_invite
+            was_kept, was_admin = self.keeps_password, self.is_active and self.role == Role.ADMIN
             if not news:
                 actor.require_can_manage(self)
                 return {}, []
@@ -425,9 +426,9 @@ class User(AbstractBaseUser, PermissionsMixin):
             same = User.objects.filter(pk=self.pk).manageable_by(actor)
             if not same.update(**news, **ends):
                 raise PermissionDenied
-            if not User.objects.filter(account=self.account_id).active_admins().exists():
+            others = User.objects.filter(account=self.account_id).active_admins()
+            if was_admin and not others.exists():
                 raise LastAdmin
-            was_kept = self.keeps_password
             self.refresh_from_db(fields=[*news, *ends])
             self.check_way_back(was_kept)
             for name, value in news.items():

@@ -5,6 +5,7 @@ import json
 import pytest
 from django.core.management import call_command
 
+from accounts.models import User
 from audit.models import Record
 from tests.conftest import mailed, mailed_token
 from tests.invitations.conftest import PERSON
@@ -22,6 +23,7 @@ def test_first_admin_is_invited_for_a_week_and_comes_in(capsys, api):
     assert (user["role"], user["account_id"]) == ("admin", made["account_id"])
     steps = ["company.created", "invitation.created", "invitation.accepted"]
     assert list(Record.objects.order_by("id").values_list("kind", flat=True)) == steps
+    assert set(Record.objects.values_list("subject", flat=True)) == {user["email"]}
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,10 @@ def test_member_of_a_company_without_users_is_told_of_no_admin_account(db):
     call_command("invite", "Engines", "bob@example.com")
 
     assert "You've been invited to join “Engines”." in mailed().body
+
+
+def test_member_of_a_company_without_an_admin_is_no_last_admin(ada, bob):
+    User.objects.filter(pk=ada.pk).update(role="member")
+
+    news, _ = bob.update_role_or_active(User.objects.create_superuser("op@x.ee"), is_active=False)
+    assert news == {"is_active": False}
