@@ -123,7 +123,9 @@ def renew_hash(user: User | None, password: str) -> None:
     """Replace a hash with old parameters, unless the password was changed meanwhile."""
     if user is not None:
         same = User.objects.filter(pk=user.pk, password=user.password)
-        same.update(password=make_password(password))
+        encoded = make_password(password)
+        if same.update(password=encoded):
+            user.password = encoded
 
 
 def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> None:
