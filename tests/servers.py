@@ -139,6 +139,7 @@ class PostgresServer:
 
     def start(self):
         options = {"fsync": "off", "max_connections": 300, "unix_socket_directories": ""}
+        options["max_wal_size"] = "128MB"  # /tmp may be in memory
         command = [str(self.programs / "postgres"), "-D", str(self.data), "-p", str(self.port)]
         command += [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         with (FOLDER / f"{self.data.name}.log").open("ab") as log:
