@@ -60,8 +60,9 @@ def check_lockout(user: User, panel: Panel) -> Finding | None:
     lockout = panel.get("lockout")
     if not lockout or not lockout.is_locked():
         return None
-    until, count = format_minute(lockout.locked_until), lockout.failures
-    words = f"Locked until {until}, after {count} failed attempts. Unlock the address, or wait."
+    until = format_minute(lockout.locked_until) + (" on a known device" if lockout.device else "")
+    words = f"Locked until {until}, after {lockout.failures} failed attempts. "
+    words += "Unlock the address, or wait."
     return Finding("bad", words, "unlock")
 
 

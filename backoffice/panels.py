@@ -6,8 +6,7 @@ Each part is read only for viewers with the permission to view its table.
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
-from django.utils import timezone
+from django.db.models import F, Q, QuerySet
 
 from accounts.models import Account, User
 from assistants.models import Grant
@@ -32,13 +31,11 @@ def format_minute(at: datetime | None) -> str:
 
 
 def of_user(user: User, viewer: User) -> dict[str, Any]:
-    panel: dict[str, Any] = {
-        "now": timezone.now(),
-        "company": viewer.has_perm("accounts.view_account"),
-        "factors": Factors.objects.filter(user=user).first(),
-    }
+    panel: dict[str, Any] = {"company": viewer.has_perm("accounts.view_account")}
+    panel["factors"] = Factors.objects.filter(user=user).first()
     if viewer.has_perm("throttling.view_lockout"):
-        panel["lockout"] = Lockout.objects.filter(email=user.email, device="").first()
+        longest = F("locked_until").desc(nulls_last=True)  # of unknown and known devices
+        panel["lockout"] = Lockout.objects.filter(email=user.email).order_by(longest).first()
     if viewer.has_perm("audit.view_record"):
         events = Record.objects.filter(subject=user.email, kind__in=SIGN_INS)
         panel["sign_ins"] = events[:SHOWN]
