@@ -11,6 +11,7 @@ from invitations.models import Invitation, Status
 from mail.budget import HOUR, MailBudget, budget_key
 from mail.links import EmailedLink
 from mail.outbox import State
+from signin.factors.models import MOST_WRONG_CODES
 
 Panel = dict[str, Any]  # panels.of_user: only the parts that the viewer may see
 
@@ -26,8 +27,8 @@ def diagnose_user(user: User, panel: Panel) -> Finding:
 
     Reads at most four tables besides the panel.
     """
-    account = (check_active, check_provider, check_lockout, check_mail_limit)
-    for check in (*account, check_last_mail, check_last_link, check_invitations):
+    account = (check_active, check_provider, check_lockout, check_password, check_wrong_codes)
+    for check in (*account, check_mail_limit, check_last_mail, check_last_link, check_invitations):
         if found := check(user, panel):
             return found
     last = user.last_sign_in_at
@@ -64,6 +65,23 @@ def check_lockout(user: User, panel: Panel) -> Finding | None:
     words = f"Locked until {until}, after {lockout.failures} failed attempts. "
     words += "Unlock the address, or wait."
     return Finding("bad", words, "unlock")
+
+
+def check_password(user: User, panel: Panel) -> Finding | None:
+    """For users whom a provider created that is no longer active."""
+    providers = Connection.objects.filter(account=user.account_id, active=True)
+    if user.has_usable_password() or providers.exists():
+        return None
+    return Finding("bad", "Has no password. Send a link to set one.", "send_password_link")
+
+
+def check_wrong_codes(user: User, panel: Panel) -> Finding | None:
+    factors = panel["factors"]
+    if not factors or not factors.totp_id or factors.wrong_codes < MOST_WRONG_CODES:
+        return None
+    words = f"Authenticator app blocked after {MOST_WRONG_CODES} wrong codes. "
+    words += "Signing in with a passkey or a recovery code unblocks it."
+    return Finding("bad", words, "reset_factors")
 
 
 def check_mail_limit(user: User, panel: Panel) -> Finding | None:

@@ -9,6 +9,7 @@ from accounts.models import Account, Role, User
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
+from signin.factors.models import Factors
 from tests.throttling.test_lockout import fail
 from throttling.models import Lockout
 
@@ -26,10 +27,18 @@ def deactivated(user):
     User.objects.filter(pk=user.pk).update(is_active=False)
 
 
+def without_password(user):
+    User.objects.filter(pk=user.pk).update(password="!")
+
+
 def locked(user):
     fail(4, user.email)
     for _ in range(5):
         Lockout.objects.record_failure(user.email, "a known device")
+
+
+def blocked(user):
+    Factors.objects.create(user=user, totp_id=user.pk, wrong_codes=100)
 
 
 def asked_too_often(user):
@@ -59,6 +68,8 @@ def invited_elsewhere(user):
 WRONG = [
     (deactivated, "bad", "Deactivated: can't sign in"),
     (locked, "bad", " on a known device, after 5 failed attempts. Unlock the address"),
+    (without_password, "bad", "Has no password. Send a link to set one."),
+    (blocked, "bad", "Authenticator app blocked after 100 wrong codes."),
     (asked_too_often, "wait", "6 password change mails requested, 5 an hour allowed."),
     (refused, "bad", "(SMTPRecipientsRefused 550). Check the address."),
     (expired, "wait", "The last password link expired unused on"),
