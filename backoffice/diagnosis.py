@@ -139,12 +139,14 @@ def diagnose_invitation(invitation: Invitation) -> Finding:
         return Finding("good", f"Accepted on {format_minute(invitation.used_at)}.")
     if status == Status.REVOKED:
         return Finding("wait", f"Revoked on {format_minute(invitation.revoked_at)}.")
+    if User.objects.filter(email=invitation.email).exists():
+        return Finding("wait", "Can't be accepted: the address already belongs to a user.")
     ends = format_minute(invitation.expires_at)
     if status == Status.EXPIRED:
         return Finding("wait", f"Expired unused on {ends}. Send it again.", "resend")
     if invitation.mail == "refused":
         words = "The mail could not be delivered. Check the address, and send it again."
         return Finding("bad", words, "resend")
-    if invitation.mail == "waiting":
-        return Finding("wait", f"The mail has not been sent yet. The link works until {ends}.")
-    return Finding("good", f"Sent, but not accepted yet. The link works until {ends}.")
+    waits = invitation.mail == "waiting"
+    words = "The mail has not been sent yet" if waits else "Sent, but not accepted yet"
+    return Finding("wait" if waits else "good", f"{words}. The link works until {ends}.")

@@ -187,9 +187,10 @@ def test_erasure_says_first_what_goes(operator, bob):
         ({"used_at": timezone.now()}, "Accepted on", set()),
         ({"revoked_at": timezone.now()}, "Revoked on", set()),
         ({"expires_at": timezone.now()}, "Expired unused on", {"resend", "revoke"}),
+        ({"email": "bob@example.com"}, "already belongs to a user", {"resend", "revoke"}),
     ],
 )
-def test_page_of_an_invitation_says_how_it_stands(operator, ada, change, words, offered):
+def test_page_of_an_invitation_says_how_it_stands(operator, ada, bob, change, words, offered):
     invitation = Invitation.objects.invite(ada, "charles@example.com")
     Invitation.objects.filter(pk=invitation.pk).update(**change)
     answer = operator.get(f"/admin/invitations/invitation/{invitation.pk}/change/")
