@@ -55,6 +55,9 @@ def test_locks_shows_addresses_of_failed_attempts(guessed, capsys):
 
     assert text.splitlines()[1] == "    5 from 203.0.113.7"
     assert (line["email"], line["sources"], line["refusals"]) == (guessed, {"203.0.113.7": 5}, 0)
+    Lockout.objects.update(locked_until="2026-01-01T00:00Z")
+    call_command("locks", "--all")
+    assert f"{guessed}: 5 failures, not locked" in capsys.readouterr().out
 
 
 def test_admin_site_shows_addresses_of_failed_attempts(guessed, operator):

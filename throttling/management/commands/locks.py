@@ -33,6 +33,7 @@ class Command(BaseCommand):
                 "email": lockout.email,
                 "known_device": bool(lockout.device),
                 "failures": lockout.failures,
+                "locked": lockout.is_locked(),
                 "locked_until": until,
                 "refusals": lockout.refusals,
                 "sources": lockout.failure_sources(),
@@ -42,7 +43,7 @@ class Command(BaseCommand):
 
 def as_text(row: dict[str, Any]) -> str:
     who = f"{row['email']} (a known device)" if row["known_device"] else row["email"]
-    state = f"locked until {row['locked_until']}" if row["locked_until"] else "not locked"
+    state = f"locked until {row['locked_until']}" if row["locked"] else "not locked"
     lines = [f"{who}: {row['failures']} failures, {state}, refused {row['refusals']} times"]
     lines += [f"    {times} from {source or '-'}" for source, times in row["sources"].items()]
     return "\n".join(lines)
