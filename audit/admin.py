@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import json
 import re
 from typing import cast
 
@@ -21,7 +22,8 @@ FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 def quote_formula(value: object) -> str:
     """The value as a spreadsheet shows it: what begins like a formula is quoted, also after a
     semicolon or a tab, at which some spreadsheets split."""
-    return FORMULA.sub("'", "" if value is None else str(value))
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+    return FORMULA.sub("'", "" if text is None else str(text))
 
 
 @admin.register(Record)

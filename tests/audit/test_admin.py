@@ -39,7 +39,7 @@ def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
 
 
 def test_export_is_csv_without_formulas(operator):
-    trail.record(Kind.LOGIN_FAILED, subject="=cmd()@example.com")
+    trail.record(Kind.LOGIN_FAILED, subject="=cmd()@example.com", reason="ü", admitted=False)
     trail.record(Kind.LOGIN_FAILED, subject="a;=1+1")
     trail.record(Kind.LOGIN_FAILED, subject="b\t=1+1")
     chosen = [record.pk for record in Record.objects.all()]
@@ -49,6 +49,7 @@ def test_export_is_csv_without_formulas(operator):
     assert answer.headers["Content-Type"] == "text/csv"
     assert answer.content.startswith(b"\xef\xbb\xbfat,")  # by which Excel knows UTF-8
     assert "'=cmd()@example.com" in lines[3]
+    assert lines[3].endswith(',"{""reason"": ""ü"", ""admitted"": false}"')
     assert "a;'=1+1" in lines[2]
     assert "\t=1+1" not in lines[1]
     assert Record.objects.filter(kind="audit.exported").exists()
