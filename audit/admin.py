@@ -4,10 +4,12 @@ import codecs
 import csv
 import json
 import re
+from contextlib import suppress
 from typing import cast
+from uuid import UUID
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from audit import trail
@@ -34,11 +36,22 @@ class RecordAdmin(ReadOnlyAdmin):
     # Addresses are canonical, so that a prefix is found by its index.
     search_fields = ["subject__startswith", "actor_email__startswith", "address__startswith"]
     search_help_text = (
-        "The beginning of an e-mail address (of the actor or the person affected) or of a client "
-        "address (IPv6: of its /64 network)."
+        "The beginning of an e-mail address (of the actor or the person affected), a name or a "
+        "client address (IPv6: of its /64 network), or a company's ID."
     )
     ordering = ["-at", "-id"]
     actions = ["export"]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Record], search_term: str
+    ) -> tuple[QuerySet[Record], bool]:
+        """Also by the beginning of a name as it is typed, and by a company's or subject's ID."""
+        found, repeats = super().get_search_results(request, queryset, search_term)
+        if text := search_term.strip():
+            found |= queryset.filter(subject__startswith=text)
+        with suppress(ValueError):
+            found |= queryset.filter(Q(account_id=UUID(text)) | Q(subject_id=UUID(text)))
+        return found, repeats
 
     @admin.display(description="kind", ordering="kind")
     def kind_label(self, record: Record) -> str:

@@ -4,6 +4,7 @@ This app imports every other one, since its pages show lockouts, sign-ins, conne
 invitations and password links.
 """
 
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -35,6 +36,7 @@ class AccountAdmin(PanelAdmin):
     search_fields = ["name"]
     readonly_fields = ["created_at", "is_operators"]
     change_form_template = "backoffice/company.html"
+    history_key = attrgetter("pk")
     erasure_counts = staticmethod(panels.erasure_of_account)
 
     def panel_facts(self, request: HttpRequest, row: Account) -> dict[str, Any]:
@@ -231,6 +233,7 @@ class ConsultantAdmin(ReachAdmin):
     list_select_related = ["account", "user", "manager"]
     search_fields = ["name", "user__email"]
     autocomplete_fields = ["account", "user", "manager"]
+    history_key = attrgetter("pk")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["account"] if obj else []

@@ -63,6 +63,7 @@ class OfficeAdmin(admin.ModelAdmin):
     heading = ""  # of the list, where the model's name won't do
     # Actions that ask for confirmation, and their consequences in words.
     asks_first: ClassVar[dict[str, str]] = {}
+    history_key: Callable[[Any], object] = str  # finds a row's events in the audit log
 
     def list_title(self) -> str:
         return self.heading or capfirst(str(self.opts.verbose_name_plural))
@@ -154,7 +155,7 @@ class OfficeAdmin(admin.ModelAdmin):
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
             raise PermissionDenied
-        about = urlencode({"q": str(row)})
+        about = urlencode({"q": self.history_key(row)})
         return redirect(f"{reverse('admin:audit_record_changelist')}?{about}")
 
 

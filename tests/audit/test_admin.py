@@ -2,6 +2,7 @@
 
 import pytest
 
+from accounts.models import Consultant
 from audit import trail
 from audit.models import Kind, Record
 from base.origin import Origin
@@ -36,6 +37,21 @@ def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
     assert len(shown("?q=203.0.113.7")) == 1
     assert len(shown(f"?at__gte={today}T00:00Z")) == 2
     assert shown("?at__lt=2001-01-01T00:00Z") == []
+
+
+def test_history_survives_a_new_name(operator, as_ada, ada):
+    grace = Consultant.objects.create(account=ada.account, name="Grace")
+    operator.post(f"/admin/accounts/consultant/{grace.pk}/change/", {"name": "Grace Hopper"})
+    operator.post(f"/admin/accounts/account/{ada.account_id}/change/", {"name": "Engines"})
+    as_ada.patch("/account", {"name": "Difference Engines"})
+    trail.record(Kind.KEY_PUBLISHED, subject="rnB7oh7N")
+
+    def count(url, **query):
+        return operator.get(url, query, follow=True).context["cl"].result_count
+
+    assert count(f"/admin/accounts/consultant/{grace.pk}/history/") == 1
+    assert count(f"/admin/accounts/account/{ada.account_id}/history/") == 3
+    assert [count(LIST, q=text) for text in ("Grace Hop", "Engines", "rnB7o")] == [1, 1, 1]
 
 
 def test_export_is_csv_without_formulas(operator):
