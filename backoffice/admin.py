@@ -238,14 +238,19 @@ class ConsultantAdmin(ReachAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["account"] if obj else []
 
+    def formfield_for_dbfield(self, *args: Any, **options: Any) -> Any:
+        return super().formfield_for_dbfield(*args, **options, show_hidden_initial=True)
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_delete_permission(request, obj)
         return allowed and acting_user(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """`has_change_permission` checked the stored profile; this checks the new one."""
+        """Save only the fields that differ from what the page showed, such as not the user who has
+        accepted an invitation since. `has_change_permission` checked the stored profile; this
+        checks the new one."""
         acting_user(request).require_can_manage(obj)
-        super().save_model(request, obj, form, change)
+        obj.save(update_fields=form.changed_data if change else None)
 
 
 admin.site.unregister(Group)  # `manage.py roles` makes them

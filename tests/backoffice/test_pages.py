@@ -111,6 +111,16 @@ def test_consultant_is_of_the_company_s_own_people(operator, ada, bob, eve):
     assert (consultant.user, consultant.manager) == (bob, ada)
 
 
+def test_consultant_s_page_keeps_the_user_who_was_linked_meanwhile(operator, ada, bob):
+    consultant = Consultant.objects.create(account=ada.account, manager=ada, name="Bb")
+    url = f"/admin/accounts/consultant/{consultant.pk}/change/"
+    shown = re.findall(r'name="(initial-\w+)"(?: value="([^"]*)")?', text(operator, url))
+    Consultant.objects.update(user=bob)
+    operator.post(url, dict(shown) | {"name": "Bob", "user": "", "manager": ""})
+
+    assert Consultant.objects.values_list("name", "user", "manager").get() == ("Bob", bob.pk, None)
+
+
 def test_index_shows_what_needs_a_hand(operator, locked, bob):
     trail.record(Kind.LOGIN_FAILED, subject="charles@example.com")
     OutgoingMail.objects.create(
