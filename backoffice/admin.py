@@ -178,15 +178,10 @@ class UserAdmin(PanelAdmin):
 
         self.apply_to_each(request, queryset, unlock_address, "{} can sign in again.")
 
-    def has_reset_permission(self, request: HttpRequest) -> bool:
-        return acting_user(request).is_superuser
-
-    @admin.action(description="Remove second factors", permissions=["reset"])
+    @admin.action(description="Remove second factors", permissions=["superuser"])
     def reset_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Other users' only: operators remove their own on the account page."""
-        others = queryset.exclude(pk=acting_user(request).pk)
         message = "Removed the second factors of {}."
-        self.apply_to_each(request, others, Factors.objects.reset, message)
+        self.apply_to_each(request, queryset, Factors.objects.reset, message)
 
     @admin.action(description="Make admin", permissions=["change"])
     def make_admin(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

@@ -7,7 +7,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from accounts.models import Connection
-from backoffice.pages import acting_user
 from base.admin import ReadOnlyAdmin
 
 
@@ -33,13 +32,10 @@ class ConnectionAdmin(ReadOnlyAdmin):
     def heading_of(self, row: Connection) -> str:
         return str(row.account)
 
-    def has_stop_permission(self, request: HttpRequest) -> bool:
-        return acting_user(request).is_superuser
-
-    @admin.action(description="Switch off", permissions=["stop"])
+    @admin.action(description="Switch off", permissions=["superuser"])
     def stop(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
         self.apply_to_each(request, queryset, Connection.stop, "Switched off: {}.")
 
-    @admin.action(description="Allow again", permissions=["stop"])
+    @admin.action(description="Allow again", permissions=["superuser"])
     def allow(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
         self.apply_to_each(request, queryset, Connection.allow, "Allowed again: {}.")

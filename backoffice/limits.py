@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 
-from backoffice.pages import ReachAdmin, acting_user
+from backoffice.pages import ReachAdmin
 from throttling.models import NetworkLimit
 
 TIERS = {  # the calls of each
@@ -23,15 +23,10 @@ class NetworkLimitAdmin(ReachAdmin):
     heading = "Limits"
     list_display = ["network", "limit"]
     change_list_template = "backoffice/limits.html"
+    has_add_permission = has_delete_permission = ReachAdmin.has_superuser_permission
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         limits = [(words, getattr(settings, f"RATE_LIMIT_{tier}")) for tier, words in TIERS.items()]
         context = {"limits": limits, "networks": settings.RATE_LIMIT_CREDENTIAL_NETWORKS}
         context["window"] = settings.RATE_LIMIT_WINDOW_SECONDS
         return super().changelist_view(request, context | (extra_context or {}))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return acting_user(request).is_superuser
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return acting_user(request).is_superuser

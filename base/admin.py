@@ -86,6 +86,9 @@ class OfficeAdmin(admin.ModelAdmin):
             offered |= {f"{one}__{look}" for look in looks} if named else {one.parameter_name}
         return lookup in offered and "\0" not in value
 
+    def has_superuser_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return request.user.is_superuser
+
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
