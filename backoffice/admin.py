@@ -37,10 +37,8 @@ class AccountAdmin(PanelAdmin):
     readonly_fields = ["created_at", "is_operators"]
     change_form_template = "backoffice/company.html"
     history_key = attrgetter("pk")
+    panel_facts = staticmethod(panels.of_account)
     erasure_counts = staticmethod(panels.erasure_of_account)
-
-    def panel_facts(self, request: HttpRequest, row: Account) -> dict[str, Any]:
-        return panels.of_account(row, acting_user(request))
 
     def may_erase(self, request: HttpRequest, row: Account) -> bool:
         return acting_user(request).is_superuser and not row.is_operators
@@ -92,8 +90,8 @@ class UserAdmin(PanelAdmin):
     def heading_of(self, row: User) -> str:
         return row.get_full_name() or row.email
 
-    def panel_facts(self, request: HttpRequest, row: User) -> dict[str, Any]:
-        panel = panels.of_user(row, acting_user(request))
+    def panel_facts(self, row: User, viewer: User) -> dict[str, Any]:
+        panel = panels.of_user(row, viewer)
         return panel | {"finding": diagnose_user(row, panel)}
 
     def may_erase(self, request: HttpRequest, row: User) -> bool:

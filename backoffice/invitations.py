@@ -65,9 +65,9 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     def heading_of(self, row: Invitation) -> str:
         return f"Invitation to {row.email}"
 
-    def panel_facts(self, request: HttpRequest, row: Invitation) -> dict[str, Any]:
+    def panel_facts(self, row: Invitation, viewer: User) -> dict[str, Any]:
         mails = OutgoingMail.objects.filter(link_id=row.pk).order_by("-created_at")
-        may_view = request.user.has_perm("mail.view_outgoingmail")
+        may_view = viewer.has_perm("mail.view_outgoingmail")
         return {"finding": diagnose_invitation(row), "mail": mails.first() if may_view else None}
 
     def actions_without_effect(self, request: HttpRequest, row: Invitation) -> set[str]:

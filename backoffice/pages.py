@@ -61,10 +61,8 @@ class PanelAdmin(ReachAdmin):
     """
 
     erasure_counts: Callable[[Any], dict[str, str]]  # of what an erasure deletes
-
-    def panel_facts(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """The template's context about the row; `finding`, if present, is a diagnosis.Finding."""
-        raise NotImplementedError
+    # The template's context about the row, for a viewer; `finding` is a diagnosis.Finding, if any.
+    panel_facts: Callable[[Any, User], dict[str, Any]]
 
     def actions_without_effect(self, request: HttpRequest, row: Any) -> set[str]:
         """The actions that would change nothing."""
@@ -94,7 +92,7 @@ class PanelAdmin(ReachAdmin):
             chosen = self.get_queryset(request).filter(pk=row.pk)
             asked = action[0](self, request, chosen) if action else None
             return asked or redirect(request.path)
-        panel = self.panel_facts(request, row)
+        panel = self.panel_facts(row, acting_user(request))
         offered = self.offered_actions(request, row)
         wanted = panel["finding"].action if "finding" in panel else ""
         context = (extra_context or {}) | {
