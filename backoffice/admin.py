@@ -106,13 +106,10 @@ class UserAdmin(PanelAdmin):
         useless |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
         if row == request.user:
             useless |= {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
-        if not row.has_second_factor:
-            useless.add("reset_factors")
-        if row.is_only_admin:
-            useless |= {"make_member", "deactivate"}
-        if not Lockout.objects.filter(email=row.email).exists():
-            useless.add("unlock")
-        return useless
+        useless |= set() if row.has_second_factor else {"reset_factors"}
+        useless |= {"make_member", "deactivate"} if row.is_only_admin else set()
+        is_counted = Lockout.objects.filter(email=row.email).exists()
+        return useless if is_counted else useless | {"unlock"}
 
     def name(self, user: User) -> str:
         return user.get_full_name()
@@ -123,10 +120,8 @@ class UserAdmin(PanelAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Shows groups and permissions of staff only."""
-        fields = list(super().get_fields(request, obj))
-        if obj is not None and not obj.is_staff:
-            fields = [name for name in fields if name not in {"groups", "user_permissions"}]
-        return fields
+        hidden = set() if obj is None or obj.is_staff else {"groups", "user_permissions"}
+        return [name for name in super().get_fields(request, obj) if name not in hidden]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Only a superuser changes privileges, and never their own."""

@@ -42,8 +42,7 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str,
         return None
     words = text.lower()  # addresses are in lower case; names match in any
     found, _ = site.get_search_results(request, site.get_queryset(request), words)
-    joined: Any = site.list_select_related or []
-    rows = found.select_related(*joined)
+    rows = found.select_related(*(site.list_select_related or []))
     shown = with_address(rows, text) or rows[:SHOWN]
     page, describe = f"admin:{model._meta.app_label}_{model._meta.model_name}", SEARCHED[model]
     listed = [
