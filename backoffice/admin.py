@@ -104,6 +104,7 @@ class UserAdmin(PanelAdmin):
     def actions_without_effect(self, request: HttpRequest, row: User) -> set[str]:
         useless = {"make_admin" if row.role == Role.ADMIN else "make_member"}
         useless |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
+        useless |= {"send_password_link"} if row.must_use_provider else set()
         if row == request.user:
             useless |= {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
         useless |= set() if row.has_second_factor else {"reset_factors"}
@@ -157,6 +158,8 @@ class UserAdmin(PanelAdmin):
         def send_link(user: User, actor: User) -> None:
             if not user.is_active:
                 raise APIException("deactivated users can't use a password link")
+            if user.must_use_provider:
+                raise APIException("the user signs in at the company's provider")
             PasswordChange.objects.mail_to(user, actor)
 
         self.apply_to_each(request, queryset, send_link, "A password link is on its way to {}.")

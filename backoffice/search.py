@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -43,7 +42,8 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str,
     words = text.lower()  # addresses are in lower case; names match in any
     found, _ = site.get_search_results(request, site.get_queryset(request), words)
     rows = found.select_related(*(site.list_select_related or []))
-    shown = with_address(rows, text) or rows[:SHOWN]
+    is_address = model is not Account and "@" in text
+    shown = (is_address and rows.filter(email=text)[:SHOWN]) or rows[:SHOWN]
     page, describe = f"admin:{model._meta.app_label}_{model._meta.model_name}", SEARCHED[model]
     listed = [
         (reverse(f"{page}_change", args=[row.pk]), getattr(row, "email", None) or str(row), state)
@@ -51,12 +51,6 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str,
     ]
     everything = f"{reverse(f'{page}_changelist')}?{urlencode({'q': words})}"
     return {"title": site.list_title(), "rows": listed, "everything": everything}
-
-
-def with_address(rows: QuerySet[Any], text: str) -> list[Any]:
-    """The rows with exactly this address; none if the text is not an address."""
-    is_address = rows.model is not Account and "@" in text
-    return list(rows.filter(email=text)[:SHOWN]) if is_address else []
 
 
 def describe_mail(mail: OutgoingMail) -> str:

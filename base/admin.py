@@ -18,8 +18,9 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from rest_framework.exceptions import APIException
 
+from base.emails import search_words
+
 MOST_COUNTED = 10_000  # rows; counting a million of them would take longer than showing a hundred
-MOST_WORDS = 10  # of a search; each is looked for in several columns of each row
 SHOWN = 10  # rows listed on a confirmation page
 # Form values that a confirmation page sends again: the action, and its rows.
 REPEATED = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
@@ -92,10 +93,9 @@ class OfficeAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Search for the first ten words, in lower case as addresses are, also for autocompletion;
-        PostgreSQL takes no NUL."""
-        words = search_term.replace("\0", " ").lower().split()[:MOST_WORDS]
-        return super().get_search_results(request, queryset, " ".join(words))
+        """Search in lower case, as addresses are; also for autocompletion."""
+        words = " ".join(search_words(search_term)).lower()
+        return super().get_search_results(request, queryset, words)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {}  # Django would look up any row that the query string names

@@ -9,6 +9,7 @@ from django.utils import timezone
 from accounts.models import Connection, Identity, User
 from audit.models import Record
 from config.metrics import state_of_database
+from passwords.models import PasswordChange
 from tests.conftest import bearer
 from tests.sso.test_connection import error, keep_password, notices, patch, put
 
@@ -40,6 +41,17 @@ def test_operators_switch_a_connection_off_and_allow_it_again(operator, ada, con
     assert patch(ada, active=True).json()["active"] is True
     kinds = Record.objects.filter(kind__startswith="sso.").order_by("pk")
     assert [event.kind for event in kinds] == ["sso.stopped", "sso.allowed", "sso.changed"]
+
+
+def test_support_mails_no_link_that_would_be_refused(operator, ada, bob, connection):
+    keep_password(ada)
+    Connection.objects.update(required=True)
+    chosen = {"action": "send_password_link", "_selected_action": [str(bob.pk)], "post": "yes"}
+
+    page = operator.post("/admin/accounts/user/", chosen, follow=True).content.decode()
+
+    assert "signs in at the company" in page
+    assert not PasswordChange.objects.exists()
 
 
 def test_command_lists_them_and_does_the_same(capsys, connection):
