@@ -61,11 +61,7 @@ def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims
         audience=audience,
         leeway=settings.JWT_LEEWAY_SECONDS,
         # Clocks differ, so an `iat` in the future is no error; `exp` and `auth_time` bound the age.
-        options={
-            "require": ["iss", *INTEGERS, *STRINGS],
-            "strict_aud": True,
-            "verify_iat": False,
-        },
+        options={"require": ["iss", *INTEGERS, *STRINGS], "strict_aud": True, "verify_iat": False},
     )
     if (  # PyJWT accepts these, and we never write them
         not all(type(claims[name]) is int and 0 <= claims[name] < 2**63 for name in INTEGERS)

@@ -55,13 +55,7 @@ MOMENT = "ISO 8601."
 TOOLS = {
     tool.name: tool
     for tool in [
-        Tool(
-            "whoami",
-            "Who am I?",
-            MeView,
-            "GET /auth/me",
-            "The user you act for.",
-        ),
+        Tool("whoami", "Who am I?", MeView, "GET /auth/me", "The user you act for."),
         Tool(
             "update_profile",
             "Change my name or language",
@@ -120,10 +114,7 @@ TOOLS = {
             InvitationsView,
             "POST /invitations",
             f"Mails an invitation. If one is already open, use resend_invitation. {ASK}",
-            about={
-                "role": "member by default.",
-                "consultant_id": "A consultant profile to link.",
-            },
+            about={"role": "member by default.", "consultant_id": "A consultant profile to link."},
             open_world=True,
             without=frozenset({"language"}),
         ),

@@ -21,12 +21,7 @@ from base.origin import Origin, current
 from metrics import series
 from signin.cookies import drop_untrusted_cookies
 from throttling.errors import RateLimited, TooManyAttempts
-from throttling.views import (
-    CredentialThrottle,
-    PublicThrottle,
-    add_limit_headers,
-    client_address,
-)
+from throttling.views import CredentialThrottle, PublicThrottle, add_limit_headers, client_address
 
 logger = logging.getLogger("access")
 

@@ -42,10 +42,7 @@ ERROR = {
         "fields": BY_FIELD | {"description": "With `invalid request`: messages by field."},
         "codes": BY_FIELD | {"description": "The codes of `fields`, the same in any language."},
         "methods": STRINGS | {"description": "With `second factor required`."},
-        "cause": {
-            "enum": [cause.value for cause in Cause],
-            "description": "With `wrong code`.",
-        },
+        "cause": {"enum": [cause.value for cause in Cause], "description": "With `wrong code`."},
         "enrolment": {"type": "string", "description": "With `second factor must be set up`."},
         "company": {"type": "string", "description": "With `sign in with your company's account`."},
     },

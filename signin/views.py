@@ -100,9 +100,7 @@ class RefreshView(CredentialView):
         auth=[{"refreshCookie": []}, {}],  # type: ignore[list-item]
         request=RefreshSerializer,
         responses={200: AuthResponse, 401: Raises(InvalidRefreshToken)},
-        parameters=[
-            sets_cookie("`service_refresh`, when the token came from it.", 200, 401),
-        ],
+        parameters=[sets_cookie("`service_refresh`, when the token came from it.", 200, 401)],
     )
     def post(self, request: Request) -> Response:
         cookie = request.COOKIES.get(NAME)
