@@ -11,7 +11,6 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import connection
 from django_redis import get_redis_connection
-from redis import Redis
 
 from keys.models import SigningKey
 from signin import login
@@ -163,13 +162,6 @@ def store(settings):
     yield server
     server.process.send_signal(signal.SIGCONT)
     server.stop()
-
-
-@pytest.fixture
-def redis_of_store(store):
-    """A client of the store that this test alone uses."""
-    with Redis(port=store.port) as client:
-        yield client
 
 
 @pytest.fixture

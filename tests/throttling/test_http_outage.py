@@ -1,23 +1,13 @@
 """Redis goes away and comes back under running processes; only operators notice."""
 
-import pytest
-
 from tests.requests import ask
-from tests.servers import RedisServer, wait_until
+from tests.servers import wait_until
 from tests.throttling.conftest import at_once, limits, message
 
 ORDINARY = message("GET", "/nope"), message("GET", "/auth/me")
 LOG_IN = message("POST", "/auth/login", {})
 LOST, FOUND = "Redis is unavailable", "Redis is available again"
 FULL = {"x-ratelimit-limit": "1000", "x-ratelimit-remaining": "1000", "x-ratelimit-reset": "60"}
-
-
-@pytest.fixture
-def own_store():
-    """A redis-server that the test may stop."""
-    server = RedisServer()
-    yield server
-    server.stop()
 
 
 def call_until_logged(service, line):
@@ -73,19 +63,19 @@ def assert_found_again(service):
     assert (service.log.count(LOST), service.log.count(FOUND)) == (2, 2)
 
 
-def test_limiter_survives_a_killed_redis_and_reconnects(new_service, own_store):
+def test_limiter_survives_a_killed_redis_and_reconnects(new_service, store):
     """Under two processes; a share is four log-ins."""
     service = new_service(
-        REDIS_URL=own_store.url,
+        REDIS_URL=store.url,
         WEB_CONCURRENCY="2",
         RATE_LIMIT_PUBLIC="1000",
         RATE_LIMIT_AUTHENTICATED="1000",
         RATE_LIMIT_CREDENTIAL="8",
     ).start()
     wait_until(lambda: limits(ask(service.url, "GET", "/nope")) != FULL, 20)
-    own_store.stop()
+    store.stop()
 
     call_until_logged(service, LOST)
     assert_serves_without_store(service)
-    own_store.start()
+    store.start()
     assert_found_again(service)

@@ -139,12 +139,12 @@ def test_host_that_answers_nothing_costs_a_wait(settings):
     ],
     ids=["out of memory", "read-only"],
 )
-def test_redis_that_cannot_write_is_unavailable(store, redis_of_store, clock, break_it, mend_it):
-    break_it(redis_of_store)
+def test_redis_that_cannot_write_is_unavailable(store, clock, break_it, mend_it):
+    break_it(store.client)
     assert ordinary() == FULL
     assert limiter.store_state() == "fallback"
 
-    mend_it(redis_of_store)
+    mend_it(store.client)
     clock.now += 0.5
 
     assert ordinary().remaining == 299

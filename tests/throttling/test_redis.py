@@ -5,8 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.conftest import commands
-from tests.servers import RedisServer
-from tests.throttling.conftest import use_store
 from throttling.limiter import Decision, limiter
 
 KEY = "throttle:credential:203.0.113.9"
@@ -66,16 +64,11 @@ def test_new_connection_sends_nothing_else(redis):
     assert commands() - before == 1
 
 
-def test_script_that_the_server_forgot_is_loaded_again(settings):
-    server = RedisServer()
-    use_store(settings, server.url)
-    try:
-        with ThreadPoolExecutor(8) as threads:
-            decisions = list(threads.map(lambda _: count(), range(40)))
-        server.client.script_flush()
-        assert count().limit == 10
-        assert int(server.client.get("throttle:credential:203.0.113.9")) == 41
-    finally:
-        server.stop()
+def test_script_that_the_server_forgot_is_loaded_again(store):
+    with ThreadPoolExecutor(8) as threads:
+        decisions = list(threads.map(lambda _: count(), range(40)))
+    store.client.script_flush()
 
+    assert count().limit == 10
+    assert int(store.client.get(KEY)) == 41
     assert sum(decision.allowed for decision in decisions) == 10
