@@ -13,10 +13,10 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from mcp.shared.exceptions import MCPError
 
+from tests.assistants.conftest import REDIRECT, hidden
 from tests.conftest import PASSWORD, Service
 
 EMAIL = "ada@example.com"
-CALLBACK = "http://127.0.0.1:3030/callback"
 LOGIN = {"email": EMAIL, "password": PASSWORD}
 ERAS = ["legacy", "auto", "2026-07-28"]
 
@@ -62,19 +62,15 @@ class Person:
         self.visits += 1
         async with httpx.AsyncClient() as browser:
             page = await browser.get(address)
-            page = await browser.post(address, data=fields(page) | LOGIN)
+            page = await browser.post(address, data=hidden(page) | LOGIN)
             action = re.search(r'action="([^"]+)"', page.text)[1].replace("&amp;", "&")
             target = str(page.url.join(action))
-            answer = await browser.post(target, data=fields(page) | {"decision": "allow"})
+            answer = await browser.post(target, data=hidden(page) | {"decision": "allow"})
             self.answer = answer.headers["Location"]
 
     async def come_back(self):
         query = {name: values[0] for name, values in parse_qs(urlsplit(self.answer).query).items()}
         return AuthorizationCodeResult(**query)
-
-
-def fields(page):
-    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.text))
 
 
 def run(service, era, act, **options):
@@ -121,7 +117,7 @@ def test_client_is_told_of_an_unknown_tool(service, era):
 
 
 def door_of(service, person, memory):
-    metadata = OAuthClientMetadata(client_name="Testbench", redirect_uris=[CALLBACK])
+    metadata = OAuthClientMetadata(client_name="Testbench", redirect_uris=[REDIRECT])
     url = f"{service.url}/mcp"
     return OAuthClientProvider(url, metadata, memory, person.open, person.come_back)
 

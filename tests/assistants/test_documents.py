@@ -18,6 +18,7 @@ from tests.assistants.conftest import (
     Person,
     answered,
     form,
+    let_in,
     redeem,
     refresh,
     request_of,
@@ -222,9 +223,7 @@ def test_failed_fetch_of_a_document_is_not_cached(server):
 def test_known_client_stays_known_to_its_grants_while_its_server_is_away(
     api, ada, server, time_machine
 ):
-    person = Person(query(server))
-    person.sign_in(ada.email)
-    code = answered(person.decide("allow"))["code"]
+    code = let_in(Client(redirect_uris=[REDIRECT]), ada, client_id=server.url)
     client = Client.objects.get()
     tokens = redeem(api, client, code, client_id=server.url).json()
     server.serve(500)
