@@ -7,20 +7,12 @@ from invitations.models import Invitation
 from tests.assistants.conftest import send
 from tests.authority.acts import CUSTOMERS, NOBODY, PEOPLE, Act
 
-
-def its_id(row):
-    return str(row.pk)
-
-
-def its_invitation(account):
-    return str(Invitation.objects.get(account=account).pk)
-
-
-def its_domain(account):
-    return str(Domain.objects.get(account=account).pk)
-
-
-IDS = {"user_id": its_id, "invitation_id": its_invitation, "domain_id": its_domain}
+# The row that an id names.
+ROWS = {
+    "user_id": lambda user: user,
+    "invitation_id": lambda account: Invitation.objects.get(account=account),
+    "domain_id": lambda account: Domain.objects.get(account=account),
+}
 
 
 def call(operation, body=None, **more):
@@ -28,7 +20,7 @@ def call(operation, body=None, **more):
     method, path = operation.split()
 
     def do(api, actor, target):
-        named = re.sub("{(.+)}", lambda found: IDS[found[1]](target), path)
+        named = re.sub("{(.+)}", lambda found: str(ROWS[found[1]](target).pk), path)
         return api.call(method.lower(), named, body)
 
     return Act(operation, do, **more)
@@ -38,7 +30,7 @@ def tool(name, *ids, given=(), **more):
     """A tool, with the ids and what else it is given."""
 
     def do(api, actor, target):
-        arguments = dict(given) | {argument: IDS[argument](target) for argument in ids}
+        arguments = dict(given) | {name: str(ROWS[name](target).pk) for name in ids}
         return send(api, "tools/call", name=name, arguments=arguments)
 
     return Act(name, do, **more)

@@ -49,12 +49,6 @@ def actor_of(world, kind, permissions=()):
     return user
 
 
-def target_of(world, act, name):
-    return world["companies" if act.targets == CUSTOMERS else "people"].get(
-        name, world["companies"].get(name)
-    )
-
-
 TABLES = [Account, User, Consultant, Lockout, Grant, Invitation, OutgoingMail, PasswordChange]
 TABLES += [Connection, Domain, NetworkLimit, Group]
 TABLES += [User.user_permissions.through, User.groups.through]
@@ -109,7 +103,9 @@ def wrong(act, world, way, actor, expected, *, is_open=True):
     names = [name for name in act.targets if name != "self" or act.before.get("is_active", True)]
     if not is_open:
         names = names[:1]
-    targets = {name: target_of(world, act, name) for name in names}
+    companies = world["companies"]
+    known = companies if act.targets == CUSTOMERS else companies | world["people"]
+    targets = {name: known[name] for name in names}
     refused = [target for name, target in targets.items() if not expected(act, name)]
     found = []
     if refused and changed(act, way, actor, refused):
