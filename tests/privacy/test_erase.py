@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import logging
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
@@ -34,8 +33,7 @@ from tests.conftest import API, PASSWORD, bearer, query
 from tests.invitations.conftest import PERSON, accept
 from tests.privacy.conftest import EMAIL, NAMES, finish, unchanged
 from tests.servers import wait_until
-from tests.signin.factors.authenticator import Authenticator
-from tests.signin.factors.conftest import PROOF
+from tests.signin.factors.conftest import begin_passkey
 
 pytestmark = pytest.mark.django_db
 LEFT = "the last admin cannot be removed"
@@ -77,11 +75,6 @@ def without_others_invitation(text):
     )
 
 
-def change_address(user, email):
-    link = EmailChange.objects.create(user=user, old_email=user.email, email=email)
-    link.redeem(user)
-
-
 def test_person_who_is_invited_again_can_come_back(zeb, as_ada):
     Erasure.objects.erase_user(zeb, actor=None)
     as_ada.post("/invitations", {"email": EMAIL})
@@ -92,7 +85,8 @@ def test_person_who_is_invited_again_can_come_back(zeb, as_ada):
 
 
 def test_former_addresses_go_too(zeb, new_user):
-    change_address(zeb, "second@example.net")
+    link = EmailChange.objects.create(user=zeb, old_email=EMAIL, email="second@example.net")
+    link.redeem(zeb)
     call_command("changeemail", "second@example.net", "third@example.net")
     call_command("changeemail", "third@example.net", "fourth@example.net")
     Worker().work_round()
@@ -146,16 +140,12 @@ def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine,
     assert found(zeb, dump()) == []
 
 
-def test_nothing_is_logged_afterwards(traces, ada):
-    lines = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(TextFormatter().format(record))
-    logging.getLogger().addHandler(handler)
+def test_nothing_is_logged_afterwards(traces, ada, caplog):
     Erasure.objects.erase_user(traces, actor=None)
     finish()
     bearer(ada).get("/users")
-    logging.getLogger().removeHandler(handler)
 
+    lines = [TextFormatter().format(record) for record in caplog.records]
     assert lines
     assert found(traces, "\n".join(lines)) == []
 
@@ -501,9 +491,7 @@ def refresh(user, number):
 
 def add_factor(user, number):
     api = bearer(user)
-    options = api.post("/auth/factors/passkeys/options", PROOF).json()
-    body = {"credential": Authenticator().register(options)}
-    return partial(api.post, "/auth/factors/passkeys", body)
+    return partial(api.post, "/auth/factors/passkeys", begin_passkey(api))
 
 
 def posted(path, **body):

@@ -3,7 +3,6 @@
 import json
 import signal
 import tracemalloc
-from functools import partial
 
 import pytest
 from django.db import connection
@@ -13,7 +12,7 @@ from accounts.models import User
 from audit.models import Kind, Record
 from privacy.export import MOST_EVENTS, export_user
 from privacy.models import Erasure
-from tests.conftest import bearer, query
+from tests.conftest import bearer
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.django_db
@@ -83,20 +82,15 @@ def test_older_events_follow_by_cursor(bob):
 def test_erasure_finds_events_by_index(bob, eve):
     fill(eve)
     fill(bob, 6_000)
+    changed = 0
     with CaptureQueriesContext(connection) as asked:
-        changed = erase_in_batches(bob)
+        Erasure.objects.erase_user(bob, actor=None)
+        while count := Erasure.objects.process_backlog():
+            assert count <= 1000
+            changed += count
 
     assert changed == 4_000
     assert events_without_index(asked) == []
-
-
-def erase_in_batches(user):
-    Erasure.objects.erase_user(user, actor=None)
-    total = 0
-    while count := Erasure.objects.process_backlog():
-        assert count <= 1000
-        total += count
-    return total
 
 
 def test_large_company_is_deleted_in_one_pass(ada):
@@ -138,16 +132,13 @@ def kill_halfway(service, left, until):
     worker.send_signal(signal.SIGKILL)
     worker.wait()
     assert left() > 0
-    query(
-        service.environment["DATABASE_URL"],
-        "UPDATE privacy_erasure SET erased_at = now() - interval '1 hour'",
-    )
+    service.query("UPDATE privacy_erasure SET erased_at = now() - interval '1 hour'")
     service.manage("runworker", "--once")
     assert left() == 0
 
 
 def test_worker_that_is_killed_is_resumed(service):
-    ask = partial(query, service.environment["DATABASE_URL"])
+    ask = service.query
     ask(FILL, 90_000, "z@example.net")  # a third are the user's own
     service.manage("shell", "-c", ERASE)
 
@@ -162,7 +153,7 @@ def test_worker_that_is_killed_is_resumed(service):
 
 
 def test_deletion_of_a_company_that_is_killed_is_resumed(service):
-    ask = partial(query, service.environment["DATABASE_URL"])
+    ask = service.query
     service.manage("shell", "-c", DELETE)
 
     def left():
