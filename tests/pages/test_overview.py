@@ -1,26 +1,21 @@
 """GET /pages/overview: a company in figures."""
 
 import re
-from datetime import timedelta
 
 from django.utils import timezone
 
 from accounts.models import User
 from audit.models import Kind
 from invitations.models import Invitation
+from tests.accounts.test_sign_ins import signed_in
 
 PATH = "/pages/overview"
 
 
-def sign_in(user, days):
-    at = timezone.now() - timedelta(days=days)
-    User.objects.filter(pk=user.pk).update(last_sign_in_at=at)
-
-
 def test_figures_cover_the_own_company_only(as_ada, ada, bob, eve, new_user):
     new_user(account=ada.account)
-    sign_in(ada, 89)
-    sign_in(bob, 91)
+    signed_in(ada, 89)
+    signed_in(bob, 91)
     User.objects.filter(pk=ada.pk).update(has_second_factor=True)
     Invitation.objects.invite(ada, "charles@example.com")
     Invitation.objects.invite(eve, "other@example.com")
