@@ -1,35 +1,27 @@
 """`manage.py factors`, and the back office's button."""
 
-import io
-
 import pytest
-from django.core.management import call_command
 
 from audit.models import Kind, Record
 from metrics import series
+from tests.accounts.test_commands import run
 from tests.conftest import mailed
 from tests.signin.factors.conftest import code, log_in, with_app, wrong_code
 
 pytestmark = pytest.mark.django_db
 
 
-def said(*words, **options):
-    out = io.StringIO()
-    call_command(*words, stdout=out, **options)
-    return out.getvalue()
-
-
-def test_command_shows_factors(ada):
-    assert said("factors", ada.email) == "ada@example.com has no second factor.\n"
+def test_command_shows_factors(capsys, ada):
+    assert run(capsys, "factors", ada.email) == "ada@example.com has no second factor.\n"
     with_app(ada)
 
-    assert said("factors", ada.email) == "totp, never used\nrecovery codes left: 10\n"
+    assert run(capsys, "factors", ada.email) == "totp, never used\nrecovery codes left: 10\n"
 
 
-def test_command_removes_factors(ada, as_ada, api):
+def test_command_removes_factors(capsys, ada, as_ada, api):
     with_app(ada)
 
-    assert said("factors", ada.email, "--remove").endswith("Removed.\n")
+    assert run(capsys, "factors", ada.email, "--remove").endswith("Removed.\n")
 
     assert log_in(api, ada)[0] == 200
     assert as_ada.get("/auth/me").status_code == 401

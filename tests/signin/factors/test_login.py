@@ -28,18 +28,6 @@ def test_password_alone_suffices_for_who_has_none(api, ada):
     assert (status, amr_of(body)) == (200, [["pwd"], ["pwd"]])
 
 
-def test_code_signs_in(api, ada, codes):
-    status, body = log_in(api, ada, code=code())
-
-    assert (status, amr_of(body)) == (200, [["pwd", "otp", "mfa"]] * 2)
-    assert api.cookies["service_refresh"].value == body["refresh_token"]
-
-
-@pytest.mark.parametrize("steps", [-1, 1])
-def test_steps_beside_the_present_one_count(api, ada, codes, steps):
-    assert log_in(api, ada, code=code(steps))[0] == 200
-
-
 @pytest.mark.parametrize(
     ("steps", "cause"),
     [(-22, "wrong_code"), (-18, "old_code"), (-3, "old_code"), (3, "wrong_code")],

@@ -68,16 +68,9 @@ def forged(**falsified):
     return make
 
 
-def with_response(**parts):
-    def make(api, key):
-        made = key.sign(challenge(api))
-        return made | {"response": made["response"] | parts}
-
-    return make
-
-
-def unsigned_challenge(api, key):
-    return key.sign({"publicKey": {"challenge": b64(bytes(72))}})
+def deep_json(api, key):
+    made = key.sign(challenge(api))
+    return made | {"response": made["response"] | {"clientDataJSON": b64(b"[" * 20_000)}}
 
 
 def challenge_to_add(api, key):
@@ -97,10 +90,10 @@ FORGERIES = {
     "somebody else's handle": forged(handle=bytes(16)),
     "no handle": forged(handle=b""),
     "unknown credential": forged(credential_id=b"x" * 32),
-    "no challenge of ours": unsigned_challenge,
+    "no challenge of ours": lambda api, key: key.sign({"publicKey": {"challenge": b64(bytes(72))}}),
     "challenge to add with": challenge_to_add,
     "bad signature": bad_signature,
-    "deep JSON": with_response(clientDataJSON=b64(b"[" * 20_000)),
+    "deep JSON": deep_json,
     "empty": lambda api, key: {},
     "long id": lambda api, key: key.sign(challenge(api)) | {"id": "x" * 9000, "rawId": "x" * 9000},
 }
