@@ -11,17 +11,14 @@ from invitations.models import Invitation
 from mail.errors import InvalidLink
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.conftest import API, PASSWORD, bearer, race
+from tests.conftest import API, bearer, race
 from tests.passwords.conftest import NEW, new_token, redeem
+from tests.signin.factors.conftest import log_in
 from tests.throttling.test_lockout import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 DEAD = {"error": "invalid or expired token"}
-
-
-def login(api, user, password):
-    return api.post("/auth/login", {"email": user.email, "password": password}).status_code
 
 
 def test_signs_in_and_sets_the_cookie(api, bob, token):
@@ -39,13 +36,13 @@ def test_signs_in_and_sets_the_cookie(api, bob, token):
 def test_new_password_works_and_the_old_one_does_not(api, bob, token):
     redeem(api, token)
 
-    assert login(api, bob, PASSWORD) == 401
-    assert login(api, bob, NEW) == 200
+    assert log_in(api, bob)[0] == 401
+    assert log_in(api, bob, NEW)[0] == 200
 
 
 def test_every_earlier_session_ends(api, bob, token):
     as_bob, tab = bearer(bob), API()
-    login(tab, bob, PASSWORD)
+    log_in(tab, bob)
 
     redeem(api, token)
 
@@ -136,7 +133,7 @@ def test_user_without_a_password_gets_one(api, new_user):
     user = new_user(password="!")
 
     assert redeem(api, new_token(user)).status_code == 200
-    assert login(api, user, NEW) == 200
+    assert log_in(api, user, NEW)[0] == 200
 
 
 @pytest.mark.django_db(transaction=True)
@@ -147,5 +144,5 @@ def test_ten_clients_that_race_come_to_one_password(api, bob, token):
 
     statuses = [answer.status_code for answer in answers]
     assert sorted(statuses) == [200] + [400] * 9
-    assert login(api, bob, f"password number {statuses.index(200)}") == 200
+    assert log_in(api, bob, f"password number {statuses.index(200)}")[0] == 200
     assert User.objects.get(pk=bob.pk).token_version > 1
