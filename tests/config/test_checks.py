@@ -60,10 +60,6 @@ def found():
     return [str(message.id) for message in spoken]
 
 
-def test_checks_are_silent_in_production():
-    assert found() == []
-
-
 @pytest.mark.parametrize(
     ("setting", "value", "expected"),
     [
@@ -72,6 +68,7 @@ def test_checks_are_silent_in_production():
         ("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend", "accounts.W005"),
         ("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend", "accounts.W005"),
         ("ALLOWED_HOSTS", ["*"], "accounts.W006"),
+        ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "accounts.W006 accounts.W012"),
         ("STAFF_SECOND_FACTOR", False, "accounts.W010"),
         ("PASSWORD_REJECT_COMMON", False, "accounts.W011"),
         ("PASSKEYS_RP_ID", "example.com", "accounts.E003"),
@@ -105,19 +102,13 @@ def test_check_reports_unsafe_settings(settings, setting, value, expected):
     settings.WEB_CONCURRENCY = 2
     setattr(settings, setting, value)
 
-    assert found() == [expected]
+    assert sorted(found()) == expected.split()
 
 
 def test_service_by_plain_http(settings):
     settings.SERVICE_URL = settings.JWT_ISSUER = "http://api.consulting.test"
 
     assert found() == ["accounts.W008"]
-
-
-def test_hosts_of_this_machine_alone(settings):
-    settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
-
-    assert sorted(found()) == ["accounts.W006", "accounts.W012"]
 
 
 @pytest.mark.parametrize("name", ["PGPASSFILE", "DATA_DIR"])

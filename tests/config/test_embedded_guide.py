@@ -86,8 +86,7 @@ def test_copy_is_restored(embedded, tmp_path):
     before = embedded.log_in().json()
     Shells(servers.POSTGRES, tmp_path).run(COPY)
     embedded.manage("createcompany", "Engines", "ada@example.com")
-    embedded.server.terminate()
-    embedded.server.wait(20)
+    embedded.stop()
 
     (copy,) = tmp_path.glob("db-*.sqlite3")
     Shells(servers.POSTGRES, tmp_path).run(block("embedded-database", "## Restore"), copy=str(copy))
@@ -103,8 +102,7 @@ def test_it_moves_to_postgresql(embedded, shells, tmp_path):
     embedded.start()
     before = embedded.log_in().json()
     embedded.manage("createcompany", "Engines", "ada@example.com")
-    embedded.server.terminate()
-    embedded.server.wait(20)
+    embedded.stop()
     there = Shells(shells.server, tmp_path, "moved")
     there.as_postgres("createdb --owner consulting moved")
 

@@ -5,7 +5,6 @@ import logging
 import re
 import sys
 from io import StringIO
-from pathlib import Path
 
 import pytest
 
@@ -137,12 +136,12 @@ def test_gunicorn_repeats_no_request():
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
-def test_running_service_logs_no_secret(new_service, log_format, tmp_path):
+def test_running_service_logs_no_secret(new_service, log_format):
     """A walk with its mistakes: secrets in the wrong places, and what no HTTP is."""
-    service = new_service(LOG_FORMAT=log_format, EMAIL_URL=f"filemail:///{tmp_path}/mails").start()
+    service = new_service(LOG_FORMAT=log_format).start()
     ask(service.url, "POST", "/auth/signup", {"email": "ada@example.com"})
     service.manage("runworker", "--once")
-    [mail] = Path(tmp_path, "mails").iterdir()
+    [mail] = (service.folder / "mails").iterdir()
     link = re.search(r"#token=(\S{64})", mail.read_text())[1]
     person = {"token": link, "account_name": "A", "first_name": "Ada", "last_name": "L"}
     done = ask(service.url, "POST", "/auth/register", person | {"password": PASSWORD}).json()
