@@ -24,10 +24,8 @@ def private_key(kind):
     """Keys of one run, since an RSA key takes long to make."""
     if kind.startswith("RSA"):
         return rsa.generate_private_key(public_exponent=65537, key_size=int(kind[3:7]))
-    return ec.generate_private_key(ec.SECP256R1()) if kind == "EC" else ed25519_key()
-
-
-def ed25519_key():
+    if kind == "EC":
+        return ec.generate_private_key(ec.SECP256R1())
     return ed25519.Ed25519PrivateKey.generate()
 
 
