@@ -237,7 +237,6 @@ def new_site(new_service, browser):
 def serve(service):
     """Start a service that writes its mails into its folder."""
     (service.folder / "mails").mkdir()
-    service.environment["EMAIL_URL"] = f"filemail:///{service.folder}/mails"
     service.start()
     service.spawn("manage.py", "runworker")
     return service

@@ -4,7 +4,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from tests.assistants.conftest import CHALLENGE
+from assistants.models import Client
+from tests.assistants.conftest import request_of
 from tests.browser.conftest import heading
 from tests.browser.test_arrival import KEY
 from tests.browser.test_pages import look, see
@@ -20,15 +21,8 @@ def address(site, callback=CALLBACK):
     """Where an assistant that has just registered sends the browser."""
     metadata = {"client_name": "Claudia", "redirect_uris": [callback]}
     client = ask(site.service.url, "POST", "/oauth/register", metadata).json()
-    query = {
-        "response_type": "code",
-        "client_id": client["client_id"],
-        "redirect_uri": callback,
-        "code_challenge": CHALLENGE.decode(),
-        "code_challenge_method": "S256",
-        "resource": f"{site.service.url}/mcp",
-        "state": "of the client",
-    }
+    own = {"client_id": client["client_id"], "resource": f"{site.service.url}/mcp"}
+    query = request_of(Client(redirect_uris=[callback]), state="of the client", **own)
     return f"/oauth/authorize?{urlencode(query)}"
 
 

@@ -18,7 +18,6 @@ from tests.browser.conftest import (
 from tests.browser.rows import LONG
 from tests.browser.test_pages import BROKEN, look
 from tests.conftest import PASSWORD
-from tests.requests import ask
 
 pytestmark = pytest.mark.browser
 
@@ -34,12 +33,6 @@ def focused(page):
 def make_bob_admin(page):
     act(page, "Bob Boole", "Make admin", asks="Make Bob Boole an admin?")
     says(page, "Bob Boole is now an admin.")
-
-
-def log_bob_in(site):
-    """Somewhere else, without a page."""
-    bob = {"email": "bob@example.com", "password": PASSWORD}
-    assert ask(site.service.url, "POST", "/auth/login", bob).status == 200
 
 
 def add_carl(page):
@@ -225,7 +218,7 @@ def test_colleague_is_mailed_a_password_link(people):
 
 
 def test_activity_is_filtered_by_person_and_group(people):
-    log_bob_in(people.site)
+    people.site.service.bearer("bob@example.com")  # logs in, without a page
     open_tab(people, "activity")
     people.get_by_label("Person", exact=True).fill("boole")
     people.keyboard.press("Enter")
@@ -257,7 +250,7 @@ def test_activity_of_a_day_is_saved_with_a_new_device_in_its_sign_in(people):
 def test_activity_wants_a_choice_among_several(people):
     """Of two Booles neither is taken silently, and a name that nobody has leaves no rows."""
     people.site.add_person("Carl Boole")
-    log_bob_in(people.site)
+    people.site.service.bearer("bob@example.com")  # logs in, without a page
     open_tab(people, "activity")
     people.locator("#events tr").first.wait_for()
     field = people.get_by_label("Person", exact=True)

@@ -6,7 +6,6 @@ import pytest
 from tests.browser.conftest import SCREENSHOTS, fill, invite, says, settled
 from tests.browser.test_back_office import operator
 from tests.conftest import PASSWORD
-from tests.requests import ask
 
 pytestmark = pytest.mark.browser
 
@@ -56,8 +55,7 @@ def test_back_office(site_of_ada):
     site = site_of_ada
     site.service.manage("shell", "--no-imports", "-c", MAKE_COMPANY % PASSWORD)
     for name in ("grace", "mary", "charles"):
-        person = {"email": f"{name}@example.com", "password": PASSWORD}
-        assert ask(site.service.url, "POST", "/auth/login", person).status == 200
+        site.service.bearer(f"{name}@example.com")  # logs in
     site.guess("charles@example.com")
 
     take(operator(site, viewport=VIEW), "back-office")
