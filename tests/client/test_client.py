@@ -2,16 +2,14 @@
 
 import pytest
 
+from tests.browser.conftest import serve
 from tests.client.conftest import run
 
 pytestmark = pytest.mark.client
 
 
-def test_typed_client_makes_the_main_walk(new_service, tmp_path):
-    mails = tmp_path / "mails"
-    mails.mkdir()
-    service = new_service(EMAIL_URL=f"filemail:///{mails}").start()
-    service.spawn("manage.py", "runworker")
+def test_typed_client_makes_the_main_walk(new_service):
+    service = serve(new_service())
 
     assert run("npm", "run", "--silent", "make") == ""
-    assert run("node", "made/walk.js", service.url, str(mails)) == ""
+    assert run("node", "made/walk.js", service.url, str(service.folder / "mails")) == ""
