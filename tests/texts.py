@@ -9,10 +9,6 @@ import polib
 CATALOGS = {"Mails": "locale", "Pages": "pages/locale", "Connected apps": "assistants/locale"}
 
 
-def in_cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", "<br>")
-
-
 def forms(entry: polib.POEntry) -> list[str]:
     """A text, or its singular and plural."""
     return [entry.msgstr_plural[form] for form in sorted(entry.msgstr_plural)] or [entry.msgstr]
@@ -30,7 +26,8 @@ def write_catalog(folder: str) -> None:
             english, forms(entry), forms(translations) if translations else [], fillvalue=""
         )
         for row in texts:
-            sys.stdout.write(f"| {' | '.join(map(in_cell, row))} |\n")
+            cells = [text.replace("|", "\\|").replace("\n", "<br>") for text in row]
+            sys.stdout.write(f"| {' | '.join(cells)} |\n")
 
 
 if __name__ == "__main__":
