@@ -174,7 +174,6 @@ class PostgresServer:
 def stop_all():
     POSTGRES.stop()
     REDIS.stop()
-    shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 def make_user_of_postgresql():
@@ -190,6 +189,7 @@ def start(*, with_servers=True):
     """Start both for the whole run, and let the environment name them and nothing else."""
     global FOLDER, POSTGRES, REDIS  # noqa: PLW0603
     FOLDER = Path(tempfile.mkdtemp(prefix="consulting-tests-"))
+    atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)  # after `stop_all`
     os.environ["XDG_RUNTIME_DIR"] = str(FOLDER)
     for variable in [name for name in os.environ if name in SETTINGS_VARIABLES]:
         del os.environ[variable]
