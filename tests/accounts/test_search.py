@@ -25,13 +25,18 @@ def test_text_is_cut(text, words):
 
 
 @pytest.mark.parametrize("typed", ["Karl@Müller.de", "\u2060karl@\u2060xn--mller-kva\u2060.de"])
-def test_address_is_found_as_typed_and_as_copied_from_our_mails(as_ada, ada, new_user, typed):
+def test_address_is_found_as_typed_and_as_copied_from_our_mails(
+    as_ada, ada, new_user, operator, typed
+):
     karl = new_user("karl@müller.de", account=ada.account)
     as_ada.post("/invitations", {"email": "new.karl@müller.de"})
 
     for path in ("/users", "/invitations"):
         found = as_ada.get(path, data={"search": typed}).json()["items"]
         assert [one["email"].endswith(karl.email) for one in found] == [True]
+    assert use(as_ada, "list_users", search=typed)["structuredContent"]["total"] == 1
+    for path in ("/admin/", "/admin/accounts/user/", "/admin/invitations/invitation/"):
+        assert karl.email in operator.get(path, {"q": typed}).content.decode()
 
 
 @pytest.mark.parametrize("way", ["rest", "tool"])
