@@ -160,9 +160,9 @@ class ToolRequest(CountedRequest):
     def __init__(self, request: CountedRequest, query: QueryDict, body: JSON) -> None:
         plain = HttpRequest()
         plain.META, plain.GET = request.META, query
+        vars(plain)["rate_limit"] = request.rate_limit  # of the whole call
         super().__init__(plain)
         self.user, self.auth = request.user, request.auth
-        self.rate_limit = request.rate_limit  # of the whole call
         self.body_data = body
 
     @property

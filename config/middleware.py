@@ -21,7 +21,7 @@ from base.origin import Origin, current
 from metrics import series
 from signin.cookies import drop_untrusted_cookies
 from throttling.errors import RateLimited, TooManyAttempts
-from throttling.views import CredentialThrottle, PublicThrottle, add_limit_headers, client_address
+from throttling.views import CredentialThrottle, PublicThrottle, client_address
 
 logger = logging.getLogger("access")
 
@@ -61,10 +61,23 @@ class RequestMiddleware:
                 headers["Content-Length"] = str(len(response.content))  # keeps connections alive
             if headers.get("Content-Type", "").startswith("text/html"):
                 headers.setdefault("Content-Security-Policy", self.POLICY)
+            add_limit_headers(request, response)
             log_request(request, response, time.perf_counter() - started)
             return response
         finally:
             current.reset(token)
+
+
+def add_limit_headers(request: HttpRequest, response: HttpResponseBase) -> None:
+    """Add the headers of the caller's limit, if the request was counted and not refused."""
+    decision = getattr(request, "rate_limit", None)
+    if decision is None:
+        return
+    response.headers.setdefault("Cache-Control", "no-store")
+    if response.status_code != 429:
+        response.headers["x-ratelimit-limit"] = str(decision.limit)
+        response.headers["x-ratelimit-remaining"] = str(decision.remaining)
+        response.headers["x-ratelimit-reset"] = str(decision.reset)
 
 
 def log_request(request: HttpRequest, response: HttpResponseBase, seconds: float) -> None:
@@ -116,9 +129,3 @@ class CountingMiddleware(MiddlewareMixin):
         except (RateLimited, TooManyAttempts) as refusal:
             return too_many_attempts(request, refusal)
         return None
-
-    def process_response(
-        self, request: HttpRequest, response: HttpResponseBase
-    ) -> HttpResponseBase:
-        add_limit_headers(request, response)
-        return response

@@ -8,11 +8,9 @@ from typing import IO, Any, ClassVar
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
@@ -78,11 +76,11 @@ class TierThrottle(BaseThrottle):
     def allow_request(self, request: HttpRequest | Request, view: APIView | None = None) -> bool:
         """True, or raise `exceeded`.
 
-        The `limiter.Decision` stays on the request as `rate_limit`, with its tier as
-        `rate_limit_tier`. A request that has one is not counted again, except by the strict tier,
-        which counts every attempt at a credential.
+        The `limiter.Decision` stays on Django's request as `rate_limit`, for the answer's headers,
+        with its tier as `rate_limit_tier`. A request that has one is not counted again, except by
+        the strict tier, which counts every attempt at a credential.
         """
-        counted: Any = request
+        counted: Any = getattr(request, "_request", request)
         tier = getattr(counted, "rate_limit_tier", None)
         if tier is None or (self.strict and tier != self.tier):
             caller = self.caller_key(request, view)
@@ -166,8 +164,6 @@ class CountedView(JSONView):
     """An APIView that throttles before it negotiates, authenticates or parses.
 
     DRF's own `initial` throttles last, so invalid tokens and Accept headers would not be counted.
-    The outcome is kept on the request as `rate_limit` (a `throttling.limiter.Decision`); every
-    answer of the view carries its headers, except a 429.
     """
 
     throttle_classes: Sequence[type[TierThrottle]] = [PublicThrottle]
@@ -182,26 +178,8 @@ class CountedView(JSONView):
 
     def count_one_more(self, request: CountedRequest) -> None:
         """Count one more request, for an item of a list. Raises as `initial` does."""
-        request.rate_limit_tier = None
+        vars(request._request)["rate_limit_tier"] = None
         self.check_throttles(request)
-
-    def finalize_response(
-        self, request: Request, response: Response, *args: object, **kwargs: object
-    ) -> Response:
-        """Add the headers of the caller's limit to DRF's response."""
-        response = super().finalize_response(request, response, *args, **kwargs)
-        add_limit_headers(request, response)
-        response.headers.setdefault("Cache-Control", "no-store")
-        return response
-
-
-def add_limit_headers(request: HttpRequest | Request, response: HttpResponseBase) -> None:
-    """Add the headers of the caller's limit, if the request was counted and not refused."""
-    decision = getattr(request, "rate_limit", None)
-    if decision is not None and response.status_code != 429:
-        response.headers["x-ratelimit-limit"] = str(decision.limit)
-        response.headers["x-ratelimit-remaining"] = str(decision.remaining)
-        response.headers["x-ratelimit-reset"] = str(decision.reset)
 
 
 def check_body_size(request: Request) -> None:
