@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxLengthValidator, MinLengthValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.fields import get_error_detail
 
-from accounts.passwords import LONGEST, check_new_password
-from accounts.validators import validate_company_name, validate_name
+from accounts.validators import LONGEST_PASSWORD, validate_company_name, validate_name
 from base.emails import canonical_email
 
 # C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
@@ -24,12 +24,6 @@ class TextField(serializers.CharField):
     """A JSON string. DRF's own field would convert numbers and booleans."""
 
     default_error_messages = {"characters": "Control characters are not allowed."}
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        # DRF's own for NUL and surrogates would repeat what REFUSED_CHARACTERS finds.
-        lengths = MinLengthValidator, MaxLengthValidator
-        self.validators = [rule for rule in self.validators if isinstance(rule, lengths)]
 
     def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str):
@@ -60,34 +54,41 @@ class EmailField(TextField):
 class PasswordField(TextField):
     """A password as typed: spaces count. Its length is checked before it is hashed."""
 
+    shortest: int | None = None
+
     def __init__(self, **options: Any) -> None:
-        super().__init__(trim_whitespace=False, max_length=LONGEST, write_only=True, **options)
+        lengths: dict[str, Any] = {"min_length": self.shortest, "max_length": LONGEST_PASSWORD}
+        super().__init__(trim_whitespace=False, write_only=True, **lengths, **options)
 
 
 @extend_schema_field({"type": "string", "format": "password", "pattern": PLAIN})
 class NewPasswordField(PasswordField):
     """A new password, which AUTH_PASSWORD_VALIDATORS check."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(min_length=settings.PASSWORD_MIN_LENGTH, **options)
+    shortest = settings.PASSWORD_MIN_LENGTH
 
     def run_validators(self, value: Any) -> None:
         """Replaces DRF's length validators, which would repeat our messages."""
         check_new_password(value)
 
 
-class NameField(TextField):
-    """The name of a user or a company."""
+def check_new_password(password: str, user: object = None) -> None:
+    """Raise DRF's ValidationError for a password that may not be set for this user."""
+    try:
+        # Cut to what Length refuses: some rules take time by the square of the length.
+        validate_password(password[: LONGEST_PASSWORD + 1], user)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise serializers.ValidationError(get_error_detail(error)) from None
 
-    def __init__(self, max_length: int = 150, **options: Any) -> None:
-        super().__init__(max_length=max_length, **options)
-        self.validators.append(validate_name)
+
+class NameField(TextField):
+    """A name, which is mailed to others."""
+
+    default_validators = [validate_name]
 
 
 class CompanyNameField(NameField):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=200, **options)
-        self.validators.append(validate_company_name)
+    default_validators = [validate_name, validate_company_name]
 
 
 class OneOfField(TextField):

@@ -39,8 +39,8 @@ class SettingsSerializer(serializers.Serializer):
 class ProfileSerializer(serializers.Serializer):
     """What users may change about themselves; all fields are optional."""
 
-    first_name = NameField(required=False)
-    last_name = NameField(required=False)
+    first_name = NameField(max_length=150, required=False)
+    last_name = NameField(max_length=150, required=False)
     settings = SettingsSerializer(required=False)
 
 
@@ -61,7 +61,7 @@ class RoleOrActiveSerializer(serializers.Serializer):
 class AccountSerializer(serializers.Serializer):
     """What admins may change about their company; both fields are optional."""
 
-    name = CompanyNameField(required=False)
+    name = CompanyNameField(max_length=200, required=False)
     second_factor = OneOfField(SecondFactor.values, required=False)
 
 

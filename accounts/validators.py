@@ -1,17 +1,29 @@
-"""Rules for names."""
+"""Rules for names, and for new passwords (AUTH_PASSWORD_VALIDATORS), each with its code.
 
+The rules for passwords do not apply at sign-in. The contract: interface §8.
+"""
+
+import logging
+import re
 import unicodedata
+from typing import Any
 
+from django.conf import settings
+from django.contrib.auth.password_validation import CommonPasswordValidator
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy
 
-LONGEST = 200  # characters; a longer name is refused by its field
+from accounts.breaches import is_breached
+
+logger = logging.getLogger(__name__)
+PRODUCT = "Consulting management"
+LONGEST_NAME, LONGEST_PASSWORD = 200, 256  # characters; fields refuse a longer name
 
 
 def validate_name(name: str) -> None:
     """Refuses links, since names are mailed to strangers from our own domain."""
     # Cut, since NFKC takes quadratic time.
-    plain = unicodedata.normalize("NFKC", name[:LONGEST]).lower()
+    plain = unicodedata.normalize("NFKC", name[:LONGEST_NAME]).lower()
     if "://" in plain or "www." in plain:
         raise ValidationError(gettext_lazy("Names can't contain links."), code="link")
 
@@ -20,3 +32,69 @@ def validate_company_name(name: str) -> None:
     """Refuses the name of the operators' company."""
     if name.strip().casefold() == "operators":
         raise ValidationError(gettext_lazy("This name is taken by the operators."), code="reserved")
+
+
+class Length:
+    """At least PASSWORD_MIN_LENGTH characters; at most LONGEST_PASSWORD, which bounds the cost of a
+    hash."""
+
+    def validate(self, password: str, user: Any = None) -> None:
+        least = settings.PASSWORD_MIN_LENGTH
+        if len(password) < least:
+            text = f"This password is too short. It must contain at least {least} characters."
+            raise ValidationError(text, code="too_short")
+        if len(password) > LONGEST_PASSWORD:
+            text = f"Ensure this field has no more than {LONGEST_PASSWORD} characters."
+            raise ValidationError(text, code="max_length")
+
+
+class Common:
+    """Django's list of 20,000, in any compatibility form (NFKC)."""
+
+    code = "common"
+    message = "This password is too common."
+
+    def __init__(self) -> None:
+        self.known = CommonPasswordValidator()
+
+    def validate(self, password: str, user: Any = None) -> None:
+        try:
+            self.known.validate(unicodedata.normalize("NFKC", password))
+        except ValidationError:
+            raise ValidationError(self.message, code=self.code) from None
+
+
+class Personal:
+    """Names of the product, the company or the user, one word of them, or the local part of the
+    address: alone, or with digits and punctuation around it."""
+
+    code = "personal"
+    message = "This password is too close to your name, your e-mail address or a company's name."
+
+    def validate(self, password: str, user: Any = None) -> None:
+        names = [PRODUCT]
+        if user is not None:
+            names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]
+            names.append(getattr(getattr(user, "account", None), "name", ""))
+        words = {letters_of(word) for name in names for word in [name, *re.split(r"[\W_]+", name)]}
+        if letters_of(password) in words - {""}:
+            raise ValidationError(self.message, code=self.code)
+
+
+def letters_of(text: str) -> str:
+    """The letters of a word, without the digits and punctuation around them; digits alone stay."""
+    plain = unicodedata.normalize("NFKC", text).lower()
+    return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", plain) or re.sub(r"[\W_]", "", plain)
+
+
+class Breached:
+    code = "breached"
+    message = "This password has appeared in a data breach. Choose another one."
+
+    def validate(self, password: str, user: Any = None) -> None:
+        """If the file cannot be read, no password is refused."""
+        try:
+            if is_breached(password, settings.PASSWORD_BREACH_FILE):
+                raise ValidationError(self.message, code=self.code)
+        except OSError:
+            logger.exception("PASSWORD_BREACH_FILE cannot be read")

@@ -80,8 +80,8 @@ class InvitationFilterSerializer(serializers.Serializer):
 
 @example({"token": LINK} | ADA)
 class AcceptSerializer(TokenSerializer):
-    first_name = NameField()
-    last_name = NameField()
+    first_name = NameField(max_length=150)
+    last_name = NameField(max_length=150)
     password = NewPasswordField()
     language = OneOfField(
         LANGUAGES,

@@ -21,9 +21,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
+from accounts.fields import check_new_password
 from accounts.generics import CredentialView, Data, ProtectedView, validated_body
 from accounts.models import User
-from accounts.passwords import check_new_password
 from accounts.serializers import USER_SERIALIZER
 from audit import trail
 from audit.models import Kind

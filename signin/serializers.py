@@ -51,9 +51,9 @@ class TokenSerializer(serializers.Serializer):
 
 @example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
 class CompleteSignupSerializer(TokenSerializer):
-    account_name = CompanyNameField()
-    first_name = NameField()
-    last_name = NameField()
+    account_name = CompanyNameField(max_length=200)
+    first_name = NameField(max_length=150)
+    last_name = NameField(max_length=150)
     password = NewPasswordField()
 
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from accounts.breaches import is_breached
 from accounts.models import User
-from accounts.passwords import Breached, Common, Personal, TooShort
+from accounts.validators import Breached, Common, Personal
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from signin.models import SignupLink
@@ -20,9 +20,10 @@ from tests.requests import ask
 from tests.signin.conftest import PERSON
 
 pytestmark = pytest.mark.django_db
-KINDS = "TooShort", "TooLong", "Common", "Personal"
-RULES = [{"NAME": f"accounts.passwords.{kind}"} for kind in KINDS]
-CODES = {rule.message: rule.code for rule in (Common, Personal, Breached, TooShort())}
+KINDS = "Length", "Common", "Personal"
+RULES = [{"NAME": f"accounts.validators.{kind}"} for kind in KINDS]
+CODES = {rule.message: rule.code for rule in (Common, Personal, Breached)}
+CODES["This password is too short. It must contain at least 8 characters."] = "too_short"
 LEAKED = "swordfish of the seven seas"
 NEW = "cb1791@example.com"
 
@@ -156,7 +157,7 @@ def test_breached_password_is_refused(set_password, settings, tmp_path, lines, f
     path = tmp_path / "hashes"
     path.write_bytes("".join(form.format(line) for line in lines).encode())
     settings.PASSWORD_BREACH_FILE = str(path)
-    settings.AUTH_PASSWORD_VALIDATORS = [*RULES, {"NAME": "accounts.passwords.Breached"}]
+    settings.AUTH_PASSWORD_VALIDATORS = [*RULES, {"NAME": "accounts.validators.Breached"}]
 
     assert set_password(LEAKED) == ["breached"]
     assert set_password(f"{LEAKED}!") == []

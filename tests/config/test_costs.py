@@ -47,7 +47,7 @@ MARKS = "a" + "\u0301" * 15_000 + "\u0316" * 15_000
 DIGITS = "a" + "1" * 12_000 + "a"
 PERSON = {"token": "a", "first_name": "A", "last_name": "B", "password": PASSWORD}
 SIGN_UP = "/auth/complete-signup", PERSON | {"account_name": "A"}
-RULES = [f"accounts.passwords.{name}" for name in ("Common", "Personal")]
+RULES = [f"accounts.validators.{name}" for name in ("Common", "Personal")]
 
 
 def cpu_time():

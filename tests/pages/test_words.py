@@ -9,7 +9,7 @@ import pytest
 from django.utils import translation
 from django.utils.translation.template import templatize
 
-from accounts.passwords import Breached, Common, Personal
+from accounts.validators import Breached, Common, Personal
 from tests.texts import forms
 
 # The templates of each folder of catalogs; the first is the mails'.
