@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 
 from accounts.fields import OneOfField
-from accounts.generics import AdminView, validated_query
+from accounts.generics import AdminView
 from accounts.models import User
 from audit.models import Kind, Record
 from base.openapi import JSON, example
@@ -106,7 +106,7 @@ class EventsView(AdminView, ListAPIView):
         return self.request.user.hide_others(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[Record]:
-        wanted = validated_query(EventFilterSerializer, self.request)
+        wanted = self.validated_query(EventFilterSerializer)
         company = self.request.user.account_id
         records = Record.objects.filter(account_id=company)
         if user_id := wanted.pop("user_id", None):

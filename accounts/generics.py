@@ -1,10 +1,9 @@
-"""Base classes of all views: who may call, how calls are counted, and how requests are validated.
+"""Base classes of all views: who may call, and how calls are counted.
 
 The contract: interface §8.
 """
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist
@@ -12,23 +11,10 @@ from django.http import Http404
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 
 from accounts.models import Role, User
 from accounts.tokens import BearerAuthentication, bearer_token
 from throttling.views import AuthenticatedThrottle, CountedRequest, CountedView, CredentialThrottle
-
-Data = dict[str, Any]  # the validated data of a serializer
-
-
-def validated_body(serializer: type[Serializer], request: Request) -> Data:
-    """The request's body, validated. Raises ValidationError (400)."""
-    return dict(serializer().run_validation(request.data))
-
-
-def validated_query(serializer: type[Serializer], request: Request) -> Data:
-    """The URL's query, validated; of a repeated parameter the last one counts."""
-    return dict(serializer().run_validation(request.query_params.dict()))
 
 
 class SignedInRequest(CountedRequest):

@@ -16,15 +16,7 @@ from accounts.errors import (
     NotAdmin,
     OwnSecondFactorMissing,
 )
-from accounts.generics import (
-    AdminView,
-    Data,
-    IsAdmin,
-    ProtectedView,
-    SignedInRequest,
-    validated_body,
-    validated_query,
-)
+from accounts.generics import AdminView, IsAdmin, ProtectedView, SignedInRequest
 from accounts.models import User, UserQuerySet
 from accounts.serializers import (
     USER_SERIALIZER,
@@ -38,6 +30,7 @@ from accounts.serializers import (
     UserResponse,
 )
 from base.openapi import Raises
+from throttling.views import Data
 
 
 class MeView(ProtectedView):
@@ -54,7 +47,7 @@ class MeView(ProtectedView):
         responses={200: UserResponse},
     )
     def patch(self, request: SignedInRequest) -> Response:
-        data = validated_body(ProfileSerializer, request)
+        data = self.validated_body(ProfileSerializer)
         changes = data.pop("settings", {}) | data
         request.user.change_profile(**changes)
         return Response(USER_SERIALIZER.to_representation(request.user))
@@ -85,7 +78,7 @@ class AccountView(ProtectedView):
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
-        changes = validated_body(AccountSerializer, request)
+        changes = self.validated_body(AccountSerializer)
         account = request.user.account
         request.user.require_can_manage(account)
         with transaction.atomic():
@@ -109,7 +102,7 @@ class UsersView(AdminView, ListAPIView):
     serializer_class = CompanyUser
 
     def get_queryset(self) -> UserQuerySet:
-        wanted = validated_query(UserFilterSerializer, self.request)
+        wanted = self.validated_query(UserFilterSerializer)
         users: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
         if moment := wanted.pop("not_signed_in_since", None):
             users = users.not_signed_in_since(moment)
@@ -125,7 +118,7 @@ class UsersView(AdminView, ListAPIView):
         if not isinstance(page, QuerySet):
             return []
         users = User.objects.with_profile().filter(pk__in=page.values("pk"))
-        order = validated_query(UserFilterSerializer, self.request).get("sort", "name")
+        order = self.validated_query(UserFilterSerializer).get("sort", "name")
         return list(users.sorted_by(order))
 
 
@@ -146,7 +139,7 @@ class UserView(AdminView):
         responses={200: ChangedUser, 409: Raises(LastAdmin, LastWayBack, CannotKeepPassword)},
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
-        changes = validated_body(RoleOrActiveSerializer, request)
+        changes = self.validated_body(RoleOrActiveSerializer)
         user = self.get_colleague_or_404(user_id)
         _, revoked = user.update_role_or_active(request.user, **changes)
         extra: Data = {"revoked_invitations": revoked} if revoked else {}

@@ -8,8 +8,6 @@ from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.generics import validated_query
-
 
 class PageSerializer(serializers.Serializer):
     page = serializers.IntegerField(min_value=1, default=1)
@@ -24,9 +22,9 @@ class NumberedPagination(PageNumberPagination):
     page_query_description = "From 1; a page past the end has no items."
     page_size_query_description = "From 1; more than 100 counts as 100."
 
-    def paginate_queryset(self, queryset: QuerySet, request: Request, view: object = None) -> Any:
+    def paginate_queryset(self, queryset: QuerySet, request: Request, view: Any = None) -> Any:
         """The page as a lazy slice of the queryset."""
-        asked = validated_query(PageSerializer, request)
+        asked = view.validated_query(PageSerializer)
         page, size, total = asked["page"], min(asked["per_page"], 100), queryset.count()
         self.counts = {"page": page, "per_page": size, "total": total}
         return queryset[(page - 1) * size : min(page * size, total)]

@@ -6,7 +6,7 @@ from rest_framework.response import Response
 
 from accounts.errors import EmailFromProvider, EmailTaken
 from accounts.fields import EmailField
-from accounts.generics import CredentialView, ProtectedView, SignedInRequest, validated_body
+from accounts.generics import CredentialView, ProtectedView, SignedInRequest
 from base.emails import new_email
 from base.openapi import Raises, example
 from emailchanges.models import EmailChange, UndoEmailChange
@@ -59,7 +59,7 @@ class RedeemView(ProtectedView):
         },
     )
     def post(self, request: SignedInRequest) -> Response:
-        link = EmailChange.objects.find_by_token(validated_body(TokenSerializer, request)["token"])
+        link = EmailChange.objects.find_by_token(self.validated_body(TokenSerializer)["token"])
         link.redeem(request.user)
         return Response(status=204)
 
@@ -76,6 +76,6 @@ class UndoView(CredentialView):
         responses={204: None, 400: Raises(InvalidLink), 409: Raises(EmailFromProvider)},
     )
     def post(self, request: Request) -> Response:
-        token = validated_body(TokenSerializer, request)["token"]
+        token = self.validated_body(TokenSerializer)["token"]
         UndoEmailChange.objects.find_by_token(token).redeem()
         return Response(status=204)

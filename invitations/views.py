@@ -16,14 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailTaken, SignInAtProvider
-from accounts.generics import (
-    AdminView,
-    CredentialView,
-    Data,
-    SignedInRequest,
-    validated_body,
-    validated_query,
-)
+from accounts.generics import AdminView, CredentialView, SignedInRequest
 from accounts.models import User
 from base.emails import MAX_LENGTH
 from base.openapi import Raises
@@ -50,6 +43,7 @@ from signin.hashers import hash_slot
 from signin.login import hash_new_password, link_response
 from signin.serializers import COOKIE, AuthResponse
 from throttling.models import Lockout
+from throttling.views import Data
 
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 
@@ -72,7 +66,7 @@ class InvitationsView(AdminView, ListAPIView):
     )
     def post(self, request: SignedInRequest) -> Response:
         if "invitations" in request.data:
-            several = validated_body(InviteSeveralSerializer, request)["invitations"]
+            several = self.validated_body(InviteSeveralSerializer)["invitations"]
             items = [self.answer_item(request, one, first=n == 0) for n, one in enumerate(several)]
             return Response({"items": items})
         return Response(self.invite_one(request, request.data), 201)
@@ -103,7 +97,7 @@ class InvitationsView(AdminView, ListAPIView):
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
-        wanted = validated_query(InvitationFilterSerializer, self.request)
+        wanted = self.validated_query(InvitationFilterSerializer)
         invitations = Invitation.objects.filter(account=self.request.user.account_id)
         if "status" in wanted:
             invitations = invitations.in_status(wanted["status"])
@@ -165,7 +159,7 @@ class AcceptView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         language = language_of_browser(request)
-        data = validated_body(AcceptSerializer, request)
+        data = self.validated_body(AcceptSerializer)
         names = {name: data[name] for name in ("first_name", "last_name")}
         with hash_slot():
             link: Invitation = Invitation.objects.find_by_token(data["token"])

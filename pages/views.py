@@ -17,7 +17,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
-from accounts.generics import validated_body
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import EmailedLink
@@ -115,7 +114,7 @@ class LinkView(CountedView):
     schema = None
 
     def post(self, request: Request) -> Response:
-        data = validated_body(LinkSerializer, request)
+        data = self.validated_body(LinkSerializer)
         link = LINKS[data["page"]].objects.find_by_token(data["token"])
         company = link.account.name if isinstance(link, Invitation) else None
         account = link.old_email if isinstance(link, EmailChange) else None

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import NewPasswordField, TextField
-from accounts.generics import AdminView, CredentialView, SignedInRequest, validated_body
+from accounts.generics import AdminView, CredentialView, SignedInRequest
 from base.openapi import Raises, example
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
@@ -37,7 +37,7 @@ class PasswordChangesView(CredentialView):
         responses={200: Message},
     )
     def post(self, request: Request) -> Response:
-        email = validated_body(EmailSerializer, request)["email"]
+        email = self.validated_body(EmailSerializer)["email"]
         OutgoingMail.objects.request_mail(PasswordChange, email, get_language_from_request(request))
         return Response({"message": "If the address has a user, a link is on its way."})
 
@@ -75,7 +75,7 @@ class RedeemView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = validated_body(RedeemSerializer, request)
+        data = self.validated_body(RedeemSerializer)
         proof = Proof(data.get("code", ""), data.get("passkey"))
         with hash_slot():
             link: PasswordChange = PasswordChange.objects.find_by_token(data["token"])

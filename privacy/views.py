@@ -5,7 +5,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.response import Response
 
-from accounts.generics import ProtectedView, SignedInRequest, validated_query
+from accounts.generics import ProtectedView, SignedInRequest
 from accounts.models import User
 from privacy.export import export_user
 from throttling.views import CredentialThrottle
@@ -38,7 +38,7 @@ class DataView(ProtectedView):
         examples=[OpenApiExample("example", EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def get(self, request: SignedInRequest) -> Response:
-        before = validated_query(DataQuerySerializer, request).get("before")
+        before = self.validated_query(DataQuerySerializer).get("before")
         try:
             return Response(export_user(request.user, request.user, before))
         except User.DoesNotExist:  # erased meanwhile

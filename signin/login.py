@@ -22,7 +22,7 @@ from rest_framework.response import Response
 
 from accounts import tokens
 from accounts.fields import check_new_password
-from accounts.generics import CredentialView, Data, ProtectedView, validated_body
+from accounts.generics import CredentialView, ProtectedView
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
 from audit import trail
@@ -51,7 +51,7 @@ from signin.hashers import hash_slot
 from signin.models import UnlockLink
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
-from throttling.views import CredentialThrottle
+from throttling.views import CredentialThrottle, Data
 
 
 class LoginView(CredentialView):
@@ -65,7 +65,7 @@ class LoginView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        user, method = check_credentials(request, **validated_body(LoginSerializer, request))
+        user, method = check_credentials(request, **self.validated_body(LoginSerializer))
         return session_response(request, user, method)
 
 
@@ -230,7 +230,7 @@ class ProofView(ProtectedView):
         """Check the caller's password and factor as for a sign-in, lockout included; returns the
         rest of the body. Raises WrongPassword, SecondFactorRequired, WrongCode or
         TooManyAttempts."""
-        data = validated_body(serializer, self.request)
+        data = self.validated_body(serializer)
         shown = {name: data.pop(name) for name in ("password", "code", "passkey") if name in data}
         try:
             check_credentials(self.request, self.request.user.email, **shown, signs_in=False)

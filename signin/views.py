@@ -15,7 +15,7 @@ from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
 from accounts.errors import EmailTaken
-from accounts.generics import CredentialView, ProtectedView, SignedInRequest, validated_body
+from accounts.generics import CredentialView, ProtectedView, SignedInRequest
 from accounts.models import Account, User
 from base.openapi import Raises, sets_cookie
 from mail.errors import InvalidLink
@@ -55,7 +55,7 @@ class SignupView(CredentialView):
         responses={200: Message},
     )
     def post(self, request: Request) -> Response:
-        email = validated_body(NewEmailSerializer, request)["email"]
+        email = self.validated_body(NewEmailSerializer)["email"]
         OutgoingMail.objects.request_mail(SignupLink, email, get_language_from_request(request))
         return Response({"message": "If the address is available, a sign-up link is on its way."})
 
@@ -72,7 +72,7 @@ class CompleteSignupView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = validated_body(CompleteSignupSerializer, request)
+        data = self.validated_body(CompleteSignupSerializer)
         names = {name: data[name] for name in ("first_name", "last_name")}
         with hash_slot():
             link: SignupLink = SignupLink.objects.find_by_token(data["token"])
@@ -104,7 +104,7 @@ class RefreshView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         cookie = request.COOKIES.get(NAME)
-        encoded = cookie or validated_body(RefreshSerializer, request).get("refresh_token", "")
+        encoded = cookie or self.validated_body(RefreshSerializer).get("refresh_token", "")
         try:
             old = tokens.RefreshToken(encoded)
         except TokenError:
@@ -144,7 +144,7 @@ class UnlockView(CredentialView):
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
     )
     def post(self, request: Request) -> Response:
-        token = validated_body(TokenSerializer, request)["token"]
+        token = self.validated_body(TokenSerializer)["token"]
         link: UnlockLink = UnlockLink.objects.find_by_token(token)
         with transaction.atomic():
             user = link.redeem()

@@ -21,7 +21,7 @@ from accounts.errors import (
     TooManyDomains,
 )
 from accounts.fields import FlagField, TextField
-from accounts.generics import AdminView, SignedInRequest, validated_body
+from accounts.generics import AdminView, SignedInRequest
 from accounts.models import Connection, Domain
 from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
 from accounts.serializers import ADA_RESPONSE
@@ -227,7 +227,7 @@ class DomainsView(AdminView, ListAPIView):
         responses={201: DomainSerializer, 409: Raises(DomainListed, TooManyDomains)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        name = validated_body(NewDomainSerializer, request)["name"]
+        name = self.validated_body(NewDomainSerializer)["name"]
         return Response(DomainSerializer(Domain.objects.add(request.user, name)).data, 201)
 
 

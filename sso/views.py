@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import EmailField, TextField
-from accounts.generics import AdminView, CredentialView, SignedInRequest, validated_body
+from accounts.generics import AdminView, CredentialView, SignedInRequest
 from accounts.models import Connection, User
 from audit import trail
 from audit.models import Kind
@@ -88,7 +88,7 @@ class DiscoverView(CountedView):
         responses={200: DiscoverResponse},
     )
     def post(self, request: Request) -> Response:
-        data = validated_body(DiscoverSerializer, request)
+        data = self.validated_body(DiscoverSerializer)
         connection = Connection.objects.find_active(data["email"])
         if connection is None:
             return Response({"company": None, "url": None, "required": False})
@@ -225,7 +225,7 @@ class RedeemView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = validated_body(HandOverSerializer, request)
+        data = self.validated_body(HandOverSerializer)
         try:
             with transaction.atomic():
                 user = Code.unseal(data["code"]).redeem(data["verifier"])
@@ -249,7 +249,7 @@ class TestView(AdminView):
         responses={200: TestResponse, 404: Raises(NoConnection)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        data, user = validated_body(ChallengeSerializer, request), request.user
+        data, user = self.validated_body(ChallengeSerializer), request.user
         connection = str(Connection.objects.get(account=user.account_id).pk)
         ticket = Ticket(connection=connection, email=user.email, tester=str(user.pk), **data)
         return Response({"url": ticket.url})

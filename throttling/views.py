@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.request import Request
+from rest_framework.serializers import Serializer
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
@@ -18,6 +19,7 @@ from throttling.errors import LengthRequired, RateLimited, RequestTooLarge, TooM
 from throttling.limiter import Decision, limiter
 from throttling.networks import network_limits
 
+Data = dict[str, Any]  # the validated data of a serializer
 UNKNOWN = "unknown"  # a Unix socket has no peer address; such callers share one count
 LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has fewer
 
@@ -175,6 +177,14 @@ class CountedView(JSONView):
         check_body_size(request)
         self.perform_authentication(request)
         self.check_permissions(request)
+
+    def validated_body(self, serializer: type[Serializer]) -> Data:
+        """The request's body, validated. Raises ValidationError (400)."""
+        return dict(serializer().run_validation(self.request.data))
+
+    def validated_query(self, serializer: type[Serializer]) -> Data:
+        """The URL's query, validated; of a repeated parameter the last one counts."""
+        return dict(serializer().run_validation(self.request.query_params.dict()))
 
     def count_one_more(self, request: CountedRequest) -> None:
         """Count one more request, for an item of a list. Raises as `initial` does."""

@@ -18,13 +18,7 @@ from rest_framework.response import Response
 
 from accounts import tokens
 from accounts.errors import LastWayBack, OwnSecondFactorMissing
-from accounts.generics import (
-    AdminView,
-    CredentialView,
-    ProtectedView,
-    SignedInRequest,
-    validated_body,
-)
+from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest
 from accounts.models import User
 from audit import trail
 from audit.models import Kind
@@ -120,7 +114,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        passkey = take_passkey(validated_body(PasskeyLoginSerializer, request)["credential"])
+        passkey = take_passkey(self.validated_body(PasskeyLoginSerializer)["credential"])
         users = User.objects.with_profile().filter(pk=passkey.factors_id, is_active=True)
         user = users.filter(token_version=passkey.factors.user.token_version).first()
         if user is None or user.must_use_provider:  # or signed out everywhere meanwhile
@@ -190,7 +184,7 @@ class ConfirmView(AddFactorView):
         **schema_of_adding(200, WrongCode),
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = validated_body(ConfirmSerializer, request)
+        data = self.validated_body(ConfirmSerializer)
         secret = totp.pending_secret(request.user, data["id"])
         if secret is None:
             raise Http404
@@ -226,7 +220,7 @@ class NewPasskeyView(PasskeysOnly, AddFactorView):
         **schema_of_adding(201, WrongPasskey),
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = validated_body(NewPasskeySerializer, request)
+        data = self.validated_body(NewPasskeySerializer)
         made = new_passkey(request.user, data["credential"]) | {"name": data.get("name", "")}
         response = self.add_factor(lambda factors: factors.add_passkey(**made), Method.PASSKEY)
         response.status_code = 201
@@ -261,7 +255,7 @@ class FactorView(ProtectedView):
         responses={200: FactorResponse},
     )
     def patch(self, request: SignedInRequest, factor_id: UUID) -> Response:
-        name = validated_body(RenameSerializer, request)["name"]
+        name = self.validated_body(RenameSerializer)["name"]
         factors = get_object_or_404(Factors, user=request.user)
         return Response(FactorResponse(factors.rename_factor(factor_id, name)).data)
 
