@@ -77,14 +77,8 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     # digits, and 16 of those have 95 bits.
     salt_entropy = 95
 
-    def salt(self) -> str:
-        """Empty, since libsodium generates the salt."""
-        return ""
-
     def encode(self, password: str, salt: str) -> str:
-        """`argon2$argon2id$v=19$…`. With a given salt, Django's hasher computes it."""
-        if salt:
-            return super().encode(password, salt)
+        """`argon2$argon2id$v=19$…`. The salt isn't used, since libsodium generates its own."""
         hashed = argon2id.str(password.encode(), self.time_cost, self.memory_cost * 1024)
         return f"argon2{hashed.decode()}"
 

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from throttling.errors import LengthRequired, RateLimited, RequestTooLarge, TooManyAttempts
 from throttling.limiter import Decision, limiter
-from throttling.networks import network_limits
+from throttling.models import network_limits
 
 Data = dict[str, Any]  # the validated data of a serializer
 UNKNOWN = "unknown"  # a Unix socket has no peer address; such callers share one count

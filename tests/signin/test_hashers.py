@@ -34,13 +34,6 @@ def test_hash_has_the_form_of_django_and_a_new_salt():
     assert all(FORM.fullmatch(encoded) for encoded in hashes)
 
 
-def test_hasher_uses_a_given_salt():
-    encoded = OURS.encode("correct horse", "sixteen letters!")
-
-    assert encoded == OURS.encode("correct horse", "sixteen letters!")
-    assert OURS.verify("correct horse", encoded)
-
-
 @pytest.mark.parametrize(
     "change", [{"type": argon2.Type.I}, {"type": argon2.Type.D}, {"hash_len": 64}, {"version": 16}]
 )

@@ -10,8 +10,7 @@ from tests.conftest import query
 from tests.requests import ask
 from tests.servers import wait_until
 from tests.throttling.conftest import limits
-from throttling.models import NetworkLimit
-from throttling.networks import network_limits
+from throttling.models import NetworkLimit, network_limits
 
 NETWORKS = (
     "203.0.113.0/24=200, 203.0.113.128/25=50,203.0.113.200=3,"
