@@ -9,7 +9,6 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.fields import get_error_detail
 
 from accounts.validators import LONGEST_PASSWORD, validate_company_name, validate_name
 from base.emails import canonical_email
@@ -69,16 +68,8 @@ class NewPasswordField(PasswordField):
 
     def run_validators(self, value: Any) -> None:
         """Replaces DRF's length validators, which would repeat our messages."""
-        check_new_password(value)
-
-
-def check_new_password(password: str, user: object = None) -> None:
-    """Raise DRF's ValidationError for a password that may not be set for this user."""
-    try:
         # Cut to what Length refuses: some rules take time by the square of the length.
-        validate_password(password[: LONGEST_PASSWORD + 1], user)  # type: ignore[arg-type]
-    except ValidationError as error:
-        raise serializers.ValidationError(get_error_detail(error)) from None
+        validate_password(value[: LONGEST_PASSWORD + 1])
 
 
 class NameField(TextField):

@@ -12,16 +12,18 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import ValidationError
+from rest_framework import serializers
+from rest_framework.fields import get_error_detail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
-from accounts.fields import check_new_password
 from accounts.generics import CredentialView, ProtectedView
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
@@ -173,14 +175,14 @@ def check_factor(
 
 
 def hash_new_password(user: User, password: str, device: str = UNKNOWN_DEVICE) -> str:
-    """The hash of a new password for the user of an e-mailed link, who may not exist yet. Raises
-    TooManyAttempts while the address is locked, and ValidationError for a password that the user
-    may not have."""
+    """The hash of a new password, which NewPasswordField has taken, for the user of an e-mailed
+    link, who may not exist yet. Raises TooManyAttempts while the address is locked, and DRF's
+    ValidationError for a password that the user may not have."""
     Lockout.objects.require_unlocked(user.email, device)
     try:
-        check_new_password(password, user)
+        validate_password(password, user)
     except ValidationError as error:
-        raise ValidationError({"password": error.detail}) from None
+        raise serializers.ValidationError({"password": get_error_detail(error)}) from None
     return make_password(password)
 
 
