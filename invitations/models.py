@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from accounts.errors import SignInAtProvider
 from accounts.models import Account, Consultant, Role, User
 from audit import trail
 from audit.models import Kind
@@ -277,9 +276,9 @@ class Invitation(EmailedLink):
         """Use the link up and create the user, who signs in with it, in the caller's transaction.
         The fields are `first_name`, `last_name`, `language` and `password`, a hash.
 
-        Raises InvalidLink, also if the inviter may no longer invite, EmailTaken if the address
-        belongs to a user of another company, or SignInAtProvider. If the consultant has been linked
-        to another user meanwhile, the new user is created without a profile.
+        Raises InvalidLink, also if the inviter may no longer invite, or EmailTaken if the address
+        belongs to a user of another company. If the consultant has been linked to another user
+        meanwhile, the new user is created without a profile.
         """
         account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()
@@ -289,8 +288,6 @@ class Invitation(EmailedLink):
         user: User = User.objects.register_user(
             account=account, email=self.email, role=self.role, **fields
         )
-        if user.must_use_provider:
-            raise SignInAtProvider(account.name)
         if self.consultant_id:
             free = free_consultants(self.account_id, self.consultant_id)
             user.consultant_id = self.consultant_id if free.update(user=user) else None

@@ -164,6 +164,8 @@ class AcceptView(CredentialView):
         with hash_slot():
             link: Invitation = Invitation.objects.find_by_token(data["token"])
             person = User(email=link.email, account_id=link.account_id, **names)
+            if person.must_use_provider:
+                raise SignInAtProvider(link.account.name)
             password = hash_new_password(person, data["password"])
             with transaction.atomic():
                 language = data.get("language") or language or link.language

@@ -32,10 +32,11 @@ def test_user_of_the_company_is_linked_by_the_address(browser, ada, bob):
     assert Identity.objects.get().user == bob
 
 
-def test_invited_user_joins_in_the_role_of_the_invitation(browser, ada):
+@pytest.mark.parametrize("required", [False, True])
+def test_invited_user_joins_in_the_role_of_the_invitation(browser, ada, required):
     consultant = Consultant.objects.create(account=ada.account, name="Carl")
     invitation = Invitation.objects.invite(ada, NEW, Role.ADMIN, consultant.pk)
-    Connection.objects.update(creates_users=False)
+    Connection.objects.update(creates_users=False, required=required)
 
     user = browser.sign_in(email=NEW, given_name="Carl", family_name="Gauss").json()["user"]
 
