@@ -93,25 +93,30 @@ def log_request(request: HttpRequest, response: HttpResponseBase, seconds: float
         fields["trace_id"] = trace[1]
     user = getattr(request, "user", None)
     # Django's lazy user is used only if the view has already loaded it.
-    is_known = not isinstance(user, LazyObject) or request.session.accessed
+    is_known = not isinstance(user, LazyObject) or hasattr(request, "_cached_user")
     if is_known and user is not None and user.pk:
         fields["user"] = str(user.pk)
     logger.info("request", extra={"fields": fields})
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):
-    """Serves static files, compressed. Pages of another release ask for its paths: while hosts are
-    upgraded one by one, they get the present files, for a minute."""
+    """Serves static files, those of up to LARGEST bytes compressed: nobody counts these requests,
+    and larger files take long. Pages of another release ask for its paths: while hosts are upgraded
+    one by one, they get the present files, for a minute."""
 
     OTHERS = re.compile("^/static/([0-9a-f]{12}/)?")
+    LARGEST = 100_000
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         asked = request.path_info
         request.path_info = self.OTHERS.sub(settings.STATIC_URL, asked)
+        if tag := request.META.get("HTTP_IF_NONE_MATCH"):  # weak once it is compressed
+            request.META["HTTP_IF_NONE_MATCH"] = tag.removeprefix("W/")
         response: HttpResponseBase = super().__call__(request)
-        if asked != request.path_info and response.status_code in {200, 304}:
+        if asked != request.path_info and response.status_code in {200, 206, 304}:
             response.headers["Cache-Control"] = "max-age=60, public"
-        if request.path_info.startswith(settings.STATIC_URL) and response.status_code == 200:
+        is_file = request.path_info.startswith(settings.STATIC_URL) and response.status_code == 200
+        if is_file and int(response.headers["Content-Length"]) <= self.LARGEST:
             response = GZipMiddleware(self.get_response).process_response(request, response)
         return response
 

@@ -1,6 +1,7 @@
 """Every error answer is JSON with a string `error`, whoever makes it."""
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 
 from tests.conftest import API
@@ -135,6 +136,18 @@ def test_unexpected_error_is_500_counted_and_tells_nothing(api, monkeypatch, cap
     assert answer.json() == {"error": "internal error"}
     assert answer["x-ratelimit-limit"]
     assert "POST /auth/signup failed" in caplog.text
+
+
+def test_database_that_fails_during_the_back_offices_session_is_one_503(operator, monkeypatch):
+    def fail(session):
+        raise OperationalError
+
+    monkeypatch.setattr("django.contrib.sessions.backends.db.SessionStore.load", fail)
+    operator.raise_request_exception = False
+    answer = operator.get("/admin/")
+
+    assert answer.status_code == 503
+    assert answer.headers.keys() >= {"X-Request-ID", "x-ratelimit-limit", "Content-Security-Policy"}
 
 
 def test_errors_are_never_stored_by_caches(api):

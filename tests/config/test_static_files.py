@@ -34,14 +34,25 @@ def test_files_are_compressed_and_kept_for_good(service, folder, name):
     assert "Accept-Encoding" in answer.headers["Vary"]
     assert re.search(r"max-age=\d{8,}.*immutable", answer.headers["Cache-Control"])
     assert gzip.decompress(answer.body) == ask(service.url, "GET", f"{folder}{name}").body
+    tag = answer.headers["ETag"]
+    assert ask(service.url, "GET", f"{folder}{name}", If_None_Match=tag).status == 304
+
+
+def test_a_large_file_is_not_compressed_for_whoever_asks(service, folder):
+    name = "drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle.js"
+    answer = ask(service.url, "GET", f"{folder}{name}", Accept_Encoding="gzip")
+
+    assert (answer.status, answer.headers["Content-Length"]) == (200, str(len(answer.body)))
 
 
 @pytest.mark.parametrize("other", ["/static/0123456789ab/", "/static/"])
 def test_pages_of_another_release_find_the_files_for_a_minute(service, folder, other):
     answer = ask(service.url, "GET", f"{other}pages/pages.js")
+    part = ask(service.url, "GET", f"{other}pages/pages.js", Range="bytes=0-9")
 
-    assert answer.status == 200
-    assert answer.headers["Cache-Control"] == "max-age=60, public"
+    assert (answer.status, part.status) == (200, 206)
+    kept = [one.headers["Cache-Control"] for one in (answer, part)]
+    assert kept == ["max-age=60, public"] * 2
     assert answer.body == ask(service.url, "GET", f"{folder}pages/pages.js").body
     assert ask(service.url, "GET", f"{other}pages/missing.js").status == 404
 
