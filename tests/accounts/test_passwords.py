@@ -20,8 +20,6 @@ from tests.requests import ask
 from tests.signin.conftest import PERSON
 
 pytestmark = pytest.mark.django_db
-KINDS = "Length", "Common", "Personal"
-RULES = [{"NAME": f"accounts.validators.{kind}"} for kind in KINDS]
 CODES = {rule.message: rule.code for rule in (Common, Personal, Breached)}
 CODES["This password is too short. It must contain at least 8 characters."] = "too_short"
 LEAKED = "swordfish of the seven seas"
@@ -54,10 +52,9 @@ def redeem(ada, password):
 
 
 @pytest.fixture(params=["sign-up", "invitation", "redeem", "changepassword", "createsuperuser"])
-def set_password(request, ada, monkeypatch, settings):
+def set_password(request, ada, monkeypatch):
     """Sets a password in one way, for a person called Ada Lovelace or Charles Babbage; the codes
     of what is wrong with it."""
-    settings.AUTH_PASSWORD_VALIDATORS = RULES
 
     def at_a_prompt(password, command, *words, **options):
         monkeypatch.setattr("getpass.getpass", lambda *_, **__: password)
@@ -111,8 +108,7 @@ def test_every_way_refuses_the_same(set_password, password, codes):
         (redeem, ["Lovelace1815", "ada.lovelace", "adalovelace!", "analytical2026"]),
     ],
 )
-def test_names_of_ones_own_are_refused_and_the_link_still_works(ada, settings, way, refused):
-    settings.AUTH_PASSWORD_VALIDATORS = RULES
+def test_names_of_ones_own_are_refused_and_the_link_still_works(ada, way, refused):
     for password in refused:
         expected = [] if password == "cb1791cb" else ["personal"]
         if expected:
@@ -121,8 +117,7 @@ def test_names_of_ones_own_are_refused_and_the_link_still_works(ada, settings, w
     assert way(ada, "babbage loves lovelace") == []
 
 
-def test_unknown_link_learns_of_the_password_first(db, settings):
-    settings.AUTH_PASSWORD_VALIDATORS = RULES
+def test_unknown_link_learns_of_the_password_first(db):
     token = "x" * 64
 
     assert by_link("/password-changes/redeem", token, password="Password1") == ["common"]
@@ -130,9 +125,8 @@ def test_unknown_link_learns_of_the_password_first(db, settings):
     assert answer.json() == {"error": "invalid or expired token"}
 
 
-def test_log_in_takes_what_was_set_before(ada, settings):
+def test_log_in_takes_what_was_set_before(ada):
     User.objects.filter(pk=ada.pk).update(password=make_password("Password1"))
-    settings.AUTH_PASSWORD_VALIDATORS = RULES
     body = {"email": ada.email, "password": "Password1"}
 
     assert API().post("/auth/login", body).status_code == 200
@@ -157,7 +151,8 @@ def test_breached_password_is_refused(set_password, settings, tmp_path, lines, f
     path = tmp_path / "hashes"
     path.write_bytes("".join(form.format(line) for line in lines).encode())
     settings.PASSWORD_BREACH_FILE = str(path)
-    settings.AUTH_PASSWORD_VALIDATORS = [*RULES, {"NAME": "accounts.validators.Breached"}]
+    rules = settings.AUTH_PASSWORD_VALIDATORS
+    settings.AUTH_PASSWORD_VALIDATORS = [*rules, {"NAME": "accounts.validators.Breached"}]
 
     assert set_password(LEAKED) == ["breached"]
     assert set_password(f"{LEAKED}!") == []

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from config import environment
-from signin.models import SignupLink
 
 BAD = {
     "PORT": ["0", "65536", "http", "-1", "1.5", "", "9" * 5000],
@@ -142,17 +141,6 @@ def test_defaults_need_nothing(read, tmp_path):
     assert len(first["SECRET_KEY"]) >= 50
     assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
     assert read()["SECRET_KEY"] == first["SECRET_KEY"]
-
-
-def test_common_password_is_refused_by_default(db, read, settings, api):
-    settings.AUTH_PASSWORD_VALIDATORS = read()["AUTH_PASSWORD_VALIDATORS"]
-    link = SignupLink.objects.create(email="new@example.com")
-    names = {"first_name": "Charles", "last_name": "Babbage", "account_name": "Engines"}
-    body = {"token": link.token, "password": "password1"} | names
-
-    answer = api.post("/auth/complete-signup", body)
-
-    assert answer.json()["codes"] == {"password": ["common"]}
 
 
 def test_secret_may_stand_in_a_file(read, tmp_path):
