@@ -13,8 +13,8 @@ class HeartbeatManager(models.Manager["Heartbeat"]):
         self.update_or_create(name=name, defaults={"at": timezone.now()})
 
     def record_round(self) -> None:
-        """Record a round, at most every ten seconds."""
-        if self.time_since("round") >= timedelta(seconds=10):
+        """Record a round, at most every ten seconds; at once if the clock was set back."""
+        if not timedelta() <= self.time_since("round") < timedelta(seconds=10):
             self.record_done("round")
 
     def time_since(self, name: str) -> timedelta:
