@@ -57,11 +57,11 @@ class Provider(models.Model):
                 self.store(**openid.discover(self.metadata["issuer"]))
 
     def find_key(self, kid: str, algorithm: str) -> jwt.PyJWK:
-        """The key with this `kid`. For an unknown one the keys are read again, at most once in
-        BETWEEN_READINGS. Raises ProviderFailed."""
+        """The key with this `kid`. For an unknown one the metadata and keys are read again, once
+        in BETWEEN_READINGS at most. Raises ProviderFailed."""
         key = openid.find_key(self.keys, kid, algorithm)
         if key is None and self.claim(keys_read_at=timezone.now() - BETWEEN_READINGS):
-            self.store(keys=openid.read_keys(self.metadata))
+            self.store(**openid.discover(self.metadata["issuer"]))
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise ProviderFailed("unknown key")

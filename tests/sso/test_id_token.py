@@ -159,6 +159,7 @@ def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(
     assert browser.sign_in(email=ada.email).status_code == 200
     provider.keys = [jwk("RSA2048 of another", kid="k2")]
     provider.sign = lambda claims: signed(claims, kind="RSA2048 of another", kid="k2")
+    Provider.objects.update(metadata=Provider.objects.get().metadata | {"jwks_uri": "https://a/"})
 
     assert browser.sign_in(email=ada.email).status_code == 200  # soon after the set-up
     provider.sign = lambda claims: signed(claims, kid="k3")
