@@ -3,7 +3,7 @@
 With DEVICE_LOCKOUT each known device of an address has a record of its own, by the device's id.
 All other devices share the record whose device is ""."""
 
-import contextlib
+import logging
 import time
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -21,6 +21,7 @@ from audit.models import Kind, Record
 from base.batches import delete_in_batches
 from throttling.errors import TooManyAttempts
 
+logger = logging.getLogger(__name__)
 MOST_DEVICES = 20  # of one e-mail address that have a record at a time
 FORGOTTEN_AFTER = timedelta(hours=24)  # after the last failure
 READ_SECONDS = 10  # between two readings of the limits of networks
@@ -220,8 +221,12 @@ class NetworkLimits:
     def keep_reading(self) -> None:
         """Read the rows until the process ends, through outages of the database."""
         while True:
-            with contextlib.suppress(Error):  # an outage, which every request reports
+            try:
                 self.refresh()
+            except Error:  # an outage, which every request reports
+                pass
+            except Exception:
+                logger.exception("the limits of networks could not be read")
             close_old_connections()  # gives the connection back to the pool
             time.sleep(READ_SECONDS)
 

@@ -112,6 +112,15 @@ def test_wrong_rows_are_refused(boss, network, limit):
     assert not NetworkLimit.objects.exists()
 
 
+def test_wrong_row_by_psql_does_not_end_the_reading(db, monkeypatch, caplog):
+    NetworkLimit.objects.create(network="203.0.113", limit=5)
+    monkeypatch.setattr("throttling.models.time", None)  # it would sleep
+    with pytest.raises(AttributeError):
+        network_limits.keep_reading()
+
+    assert "the limits of networks could not be read" in caplog.text
+
+
 def test_a_network_has_one_row_however_it_is_written(boss):
     boss.post(ADD, {"network": "192.0.2.0/24", "limit": "20"})
     boss.post(ADD, {"network": "192.0.2.77/24", "limit": "30"})
