@@ -184,7 +184,7 @@ class Call:
         with closing(wrapped) as wire:
             # A server that sends a byte a second keeps within every timeout of a single read.
             left = deadline - time.monotonic()
-            watch = threading.Timer(left, socket.socket.shutdown, [wire, socket.SHUT_RDWR])
+            watch = threading.Timer(left, shut_down, [wire])
             watch.daemon = True
             watch.start()
             try:
@@ -228,6 +228,11 @@ class Call:
         else:
             kind = {"Content-Type": "application/x-www-form-urlencoded"}
             to_server.request("POST", target, urlencode(self.form), self.headers | kind)
+
+
+def shut_down(wire: socket.socket) -> None:
+    with suppress(OSError):  # it was closed at this moment
+        socket.socket.shutdown(wire, socket.SHUT_RDWR)
 
 
 def is_public(address: str) -> bool:
