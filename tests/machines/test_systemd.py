@@ -142,6 +142,8 @@ def test_backup_is_restored(site):
     in_backup, later = ADA | {"email": "bob@example.com"}, ADA | {"email": "eve@example.com"}
     browser = sign_up(site, in_backup)
     site.machine.run("systemctl start consulting-backup")
+    again = "cd /var/lib/consulting/backups; touch -d -20days consulting-1.dump; {}; ls".format
+    assert "consulting-1." not in site.machine.run(again("systemctl start consulting-backup"))
     sign_up(site, later)
     of_postgres, of_operator = blocks(section("operations", "Restore"))[:2]
     services = "consulting.socket consulting consulting-mail"
@@ -197,6 +199,7 @@ def test_everything_comes_back_after_a_reboot(site):
     wait_until(lambda: is_up(site))
     assert site.machine.run(f"systemctl is-active {UNITS}").split() == ["active"] * 7
     assert log_in(site.browser(), ADA).status_code == 200
+    assert site.machine.run("ls /run/consulting-web/consulting-metrics-*")  # no disk fills it
 
 
 def test_changed_database_password_fails_no_request(site):
