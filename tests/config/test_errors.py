@@ -1,5 +1,7 @@
 """Every error answer is JSON with a string `error`, whoever makes it."""
 
+from unittest.mock import Mock
+
 import pytest
 from django.db import OperationalError
 from django.test import Client
@@ -139,10 +141,8 @@ def test_unexpected_error_is_500_counted_and_tells_nothing(api, monkeypatch, cap
 
 
 def test_database_that_fails_during_the_back_offices_session_is_one_503(operator, monkeypatch):
-    def fail(session):
-        raise OperationalError
-
-    monkeypatch.setattr("django.contrib.sessions.backends.db.SessionStore.load", fail)
+    load = "django.contrib.sessions.backends.db.SessionStore.load"
+    monkeypatch.setattr(load, Mock(side_effect=OperationalError))
     operator.raise_request_exception = False
     answer = operator.get("/admin/")
 
