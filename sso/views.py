@@ -1,6 +1,5 @@
 """Signing in at a company's provider: from an address, through the browser, to a session."""
 
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -39,10 +38,9 @@ AN_URL = (
 class ChallengeField(TextField):
     """The SHA-256 of a verifier that the front-end keeps, in base64url (RFC 7636 §4.2)."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        shape, problem = "^[A-Za-z0-9_-]{43}$", "Must be a SHA-256 in base64url."
-        self.validators.append(RegexValidator(shape, problem, "challenge"))
+    default_validators = [
+        RegexValidator("^[A-Za-z0-9_-]{43}$", "Must be a SHA-256 in base64url.", "challenge")
+    ]
 
 
 @example({"challenge": A_CHALLENGE})
