@@ -11,8 +11,8 @@ from django.db import connections, models
 from django.utils import timezone
 
 from base.batches import delete_in_batches
-from base.origin import LONGEST_CLAIM
 
+LONGEST_CLAIM = 100  # characters of what a client says about itself
 PREFIX_OPCLASS = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 
 

@@ -4,6 +4,7 @@ Every text in a record is limited in length and made printable.
 """
 
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -11,11 +12,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from audit.models import Kind, Record
-from base.origin import LONGEST_TEXT, Origin, current, map_texts, printable_text
+from audit.models import LONGEST_CLAIM, Kind, Record
+from base.origin import Origin, current
 from metrics import series
 
 logger = logging.getLogger("audit")
+
+LONGEST_TEXT = 254  # characters of any text that is no claim
 
 
 class Subject(NamedTuple):
@@ -62,8 +65,9 @@ def record(
         account_id = account_id or about.account_id
         about = Subject(about.pk, about.email)
     origin = origin or current.get()
-    origin = replace(origin, claims={**origin.claims, **detail.pop("claims", {})}).for_storage()
-    claims = {"claims": origin.claims} if origin.claims else {}
+    claims = {**origin.claims, **detail.pop("claims", {})}
+    origin = storable_origin(replace(origin, claims=claims))
+    kept = {"claims": origin.claims} if origin.claims else {}
     bounded = partial(printable_text, longest=LONGEST_TEXT)  # callers validate; a last defence
     text = bounded(about.name)
     Record.objects.create(
@@ -77,10 +81,38 @@ def record(
         agent=origin.agent,
         request_id=origin.request_id,
         shell_user=origin.shell_user,
-        detail=map_texts(bounded, {**origin.through, **claims, **detail}),
+        detail=map_texts(bounded, {**origin.through, **kept, **detail}),
     )
     user = str(actor.pk) if actor else ""
     transaction.on_commit(partial(log_event, kind, user, text, origin))
+
+
+def storable_origin(origin: Origin) -> Origin:
+    """The origin with its texts limited in length and printable."""
+    bounded = partial(printable_text, longest=LONGEST_CLAIM)
+    claims = {name: bounded(text) for name, text in origin.claims.items() if text}
+    return replace(
+        origin,
+        agent=bounded(origin.agent),
+        shell_user=printable_text(origin.shell_user, 64),
+        claims=claims,
+    )
+
+
+def printable_text(text: str, longest: int) -> str:
+    """The text on one line of at most `longest` characters, without control characters."""
+    return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
+
+
+def map_texts(change: Callable[[str], str], value: Any) -> Any:
+    """The value of a JSON document, with every text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {name: map_texts(change, part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [map_texts(change, part) for part in value]
+    return value
 
 
 def log_event(kind: Kind, user: str, subject: str, origin: Origin) -> None:

@@ -3,30 +3,12 @@
 import getpass
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Self
-
-LONGEST_CLAIM, LONGEST_TEXT = 100, 254  # characters of a client's claim, and of any other text
-
-
-def printable_text(text: str, longest: int) -> str:
-    """The text on one line of at most `longest` characters, without control characters."""
-    return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
-
-
-def map_texts(change: Callable[[str], str], value: Any) -> Any:
-    """The value of a JSON document, with every text in it changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {name: map_texts(change, part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [map_texts(change, part) for part in value]
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +33,6 @@ class Origin:
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in stored.items() if name in known})
 
-    def for_storage(self) -> Self:
-        """The origin in the form in which it may be stored: LONGEST_CLAIM printable characters of
-        each claim at most."""
-        claims = {
-            name: printable_text(text, LONGEST_CLAIM) for name, text in self.claims.items() if text
-        }
-        return replace(self, agent=printable_text(self.agent, LONGEST_CLAIM), claims=claims)
-
 
 def network_of(address: str) -> str:
     """The network to name to people: the /24 of an IPv4 address; IPv6 is already a /64."""
@@ -70,8 +44,8 @@ def network_of(address: str) -> str:
 
 def command_origin() -> Origin:
     """The origin of work outside a request: `manage.py unlock`, without its arguments."""
-    program = printable_text(" ".join([Path(sys.argv[0]).name, *sys.argv[1:2]]), 60)
-    return Origin(agent=program, shell_user=printable_text(shell_user(), 64))
+    program = " ".join([Path(sys.argv[0]).name, *sys.argv[1:2]])
+    return Origin(agent=program, shell_user=shell_user())
 
 
 def shell_user() -> str:

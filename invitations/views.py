@@ -18,9 +18,9 @@ from rest_framework.response import Response
 from accounts.errors import EmailTaken, SignInAtProvider
 from accounts.generics import AdminView, CredentialView, SignedInRequest
 from accounts.models import User
+from audit.trail import printable_text
 from base.emails import MAX_LENGTH
 from base.openapi import Raises
-from base.origin import printable_text
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from base.origin import map_texts
+from audit.trail import map_texts
 from mail.words import harmless_name
 
 PREFIX = "notice."

@@ -92,7 +92,7 @@ class Queue(NamedTuple):
 
 def present_origin() -> dict[str, object]:
     """The origin of the current work, for JSON."""
-    return asdict(current.get().for_storage())
+    return asdict(trail.storable_origin(current.get()))
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):

@@ -18,8 +18,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from accounts.validators import validate_name
+from audit.trail import printable_text
 from base.emails import canonical_email
-from base.origin import printable_text
 from base.outgoing import CallFailed, Calls, parse_url
 from sso.errors import ProviderFailed, Refusal, Word
 
