@@ -90,11 +90,6 @@ class CanonicalEmailField(models.EmailField):
         return value
 
 
-def domain_of(email: str) -> str:
-    """The domain of a canonical address."""
-    return email.rpartition("@")[2]
-
-
 def mailbox_of(email: str) -> str:
     """A canonical address without its tag (RFC 5233): what comes before the `+`; one of Gmail's
     without dots."""

@@ -11,11 +11,6 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.encoding import force_bytes
 
 
-def secrets_to_try() -> list[str]:
-    """SECRET_KEY, which is used for everything new, and then its predecessors."""
-    return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-
-
 def mac_of(salt: str, text: str, secret: str | None = None) -> bytes:
     """32 bytes of HMAC-SHA256, with a key of its own for each salt. None means SECRET_KEY."""
     return salted_hmac(salt, text, secret, algorithm="sha256").digest()
@@ -23,7 +18,8 @@ def mac_of(salt: str, text: str, secret: str | None = None) -> bytes:
 
 def is_mac(given: bytes, salt: str, text: str) -> bool:
     """Whether this is the text's MAC under any of the secrets."""
-    macs = (mac_of(salt, text, secret) for secret in secrets_to_try())
+    secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    macs = (mac_of(salt, text, secret) for secret in secrets)
     return any(constant_time_compare(given, made) for made in macs)
 
 
@@ -31,6 +27,6 @@ def fernet_for(purpose: str) -> MultiFernet:
     """Encrypts with a key of its own for each purpose (RFC 5869); decrypts with any secret's."""
     keys = [
         HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))
-        for secret in secrets_to_try()
+        for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]  # the first encrypts
     ]
     return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])

@@ -5,7 +5,9 @@ import os
 import re
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from http import HTTPMethod
+from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -21,13 +23,15 @@ from base.origin import Origin, current
 from metrics import series
 from signin.cookies import drop_untrusted_cookies
 from throttling.errors import RateLimited, TooManyAttempts
-from throttling.views import CredentialThrottle, PublicThrottle, client_address
+from throttling.views import CredentialThrottle, PublicThrottle
 
 logger = logging.getLogger("access")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 # W3C Trace Context §3.2: version, trace id, parent id, flags.
 TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+UNKNOWN = "unknown"  # a Unix socket has no peer address; such callers share one count
+LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has fewer
 
 
 class RequestMiddleware:
@@ -61,23 +65,57 @@ class RequestMiddleware:
                 headers["Content-Length"] = str(len(response.content))  # keeps connections alive
             if headers.get("Content-Type", "").startswith("text/html"):
                 headers.setdefault("Content-Security-Policy", self.POLICY)
-            add_limit_headers(request, response)
+            if decision := getattr(request, "rate_limit", None):
+                headers.setdefault("Cache-Control", "no-store")
+                if response.status_code != 429:
+                    headers["x-ratelimit-limit"] = str(decision.limit)
+                    headers["x-ratelimit-remaining"] = str(decision.remaining)
+                    headers["x-ratelimit-reset"] = str(decision.reset)
             log_request(request, response, time.perf_counter() - started)
             return response
         finally:
             current.reset(token)
 
 
-def add_limit_headers(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Add the headers of the caller's limit, if the request was counted and not refused."""
-    decision = getattr(request, "rate_limit", None)
-    if decision is None:
-        return
-    response.headers.setdefault("Cache-Control", "no-store")
-    if response.status_code != 429:
-        response.headers["x-ratelimit-limit"] = str(decision.limit)
-        response.headers["x-ratelimit-remaining"] = str(decision.remaining)
-        response.headers["x-ratelimit-reset"] = str(decision.reset)
+def client_address(request: HttpRequest) -> str:
+    """The address to count by: an IPv4 address, an IPv6 /64 network, or `UNKNOWN`.
+
+    Behind n proxies it is the n-th entry of X-Forwarded-For from the right: each proxy appends its
+    peer, and everything further left is the client's own claim. Without such an entry the request
+    bypassed a proxy, and its peer counts.
+    """
+    headers, proxies = request.META, settings.TRUSTED_PROXY_COUNT
+    hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []
+    seen = hops[-proxies] if len(hops) >= proxies > 0 else ""
+    for text in (seen, headers.get("REMOTE_ADDR", "")):
+        address = canonical_address(text) if len(text) <= LONGEST else None  # caches no long one
+        if address:
+            return address
+    return UNKNOWN
+
+
+@lru_cache(maxsize=4096)
+def canonical_address(text: str) -> str | None:
+    """The canonical form of an address, or None if it is invalid. The address may have a port,
+    brackets and a zone (`[fe80::1%eth0]:443`).
+
+    IPv6 addresses are reduced to their /64, since a site gets at least that much (RFC 6177) and can
+    change the rest at will.
+    """
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(IPv6Network((address, 64), strict=False))
 
 
 def log_request(request: HttpRequest, response: HttpResponseBase, seconds: float) -> None:

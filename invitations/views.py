@@ -158,18 +158,18 @@ class AcceptView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        language = language_of_browser(request)
+        browser = language_of_browser(request)
         data = self.validated_body(AcceptSerializer)
-        names = {name: data[name] for name in ("first_name", "last_name")}
+        token, typed = data.pop("token"), data.pop("password")
         with hash_slot():
-            link: Invitation = Invitation.objects.find_by_token(data["token"])
-            person = User(email=link.email, account_id=link.account_id, **names)
+            link: Invitation = Invitation.objects.find_by_token(token)
+            data["language"] = data.get("language") or browser or link.language
+            person = User(email=link.email, account_id=link.account_id, **data)
             if person.must_use_provider:
                 raise SignInAtProvider(link.account.name)
-            password = hash_new_password(person, data["password"])
+            password = hash_new_password(person, typed)
             with transaction.atomic():
-                language = data.get("language") or language or link.language
-                user = link.accept(password=password, language=language, **names)
+                user = link.accept(password=password, **data)
                 Lockout.objects.clear(link.email)
         return link_response(request, user)
 

@@ -73,14 +73,14 @@ class CompleteSignupView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         data = self.validated_body(CompleteSignupSerializer)
-        names = {name: data[name] for name in ("first_name", "last_name")}
+        token, typed = data.pop("token"), data.pop("password")
+        company = Account(name=data.pop("account_name"))
         with hash_slot():
-            link: SignupLink = SignupLink.objects.find_by_token(data["token"])
-            company = Account(name=data["account_name"])
-            person = User(email=link.email, account=company, **names)
-            password = hash_new_password(person, data["password"])
+            link: SignupLink = SignupLink.objects.find_by_token(token)
+            person = User(email=link.email, account=company, **data)
+            password = hash_new_password(person, typed)
             with transaction.atomic():
-                user = link.redeem(company.name, password=password, **names)
+                user = link.redeem(company.name, password=password, **data)
                 Lockout.objects.clear(link.email)
         return link_response(request, user)
 

@@ -9,7 +9,6 @@ from accounts.errors import EmailTaken
 from accounts.models import Account, Connection, Domain, Identity, User
 from audit import trail
 from audit.models import Kind
-from base.emails import domain_of
 from invitations.models import Invitation
 from mail.errors import InvalidLink
 from sso.errors import Refusal, Word
@@ -39,7 +38,7 @@ def require_domain(connection: Connection, person: Person) -> None:
     Google Workspace."""
     proved = Domain.objects.filter(account=connection.account_id, proved_at__isnull=False)
     names = [*proved.values_list("name", flat=True)]
-    if domain_of(person.email) not in names:
+    if person.email.rpartition("@")[2] not in names:
         raise Refusal(Word.DOMAIN)
     if person.workspace is not None and person.workspace not in names:
         raise Refusal(Word.DOMAIN, "hd")

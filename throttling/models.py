@@ -42,7 +42,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
 
     def is_locked(self, email: str, device: str = "") -> bool:
         """Whether the address is locked now, for unknown devices or for this one."""
-        return self.locked().filter(email=email, device=device).exists()
+        now = timezone.now()
+        return self.filter(email=email, device=device, locked_until__gt=now).exists()
 
     def has_room(self, email: str, device: str) -> bool:
         """Whether the device may have its own record: an address has at most MOST_DEVICES. A device

@@ -25,7 +25,6 @@ from accounts.errors import (
 from accounts.models.companies import Account
 from audit import trail
 from audit.models import Kind
-from base.emails import domain_of
 from base.secret_key import fernet_for
 
 if TYPE_CHECKING:
@@ -124,7 +123,8 @@ class Domain(models.Model):
 class ConnectionQuerySet(models.QuerySet["Connection"]):
     def find_active(self, email: str) -> "Connection | None":
         """The active one of the company that has proved a canonical address's domain."""
-        proved = Domain.objects.filter(name=domain_of(email), proved_at__isnull=False)
+        domain = email.rpartition("@")[2]
+        proved = Domain.objects.filter(name=domain, proved_at__isnull=False)
         found = self.filter(active=True, account__domains__in=proved)
         return found.select_related("account").first()
 

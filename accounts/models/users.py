@@ -29,7 +29,7 @@ from accounts.validators import validate_name
 from audit import trail
 from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
-from base.emails import CanonicalEmailField, domain_of, search_words
+from base.emails import CanonicalEmailField, search_words
 from base.secret_key import mac_of
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
@@ -349,7 +349,8 @@ class User(AbstractBaseUser, PermissionsMixin):
         in a domain that it has proved, except admins who keep their password."""
         if self.is_way_back:
             return False
-        domains = Domain.objects.filter(account=self.account_id, name=domain_of(self.email))
+        domain = self.email.rpartition("@")[2]
+        domains = Domain.objects.filter(account=self.account_id, name=domain)
         return domains.filter(proved_at__isnull=False, account__connection__required=True).exists()
 
     @property

@@ -3,7 +3,7 @@
 import pytest
 from django.test import RequestFactory
 
-from throttling.views import UNKNOWN, client_address
+from config.middleware import UNKNOWN, client_address
 
 LONG = "9" * 10_240
 
