@@ -32,7 +32,7 @@ def when_ready(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     from keys.cache import signing_keys
-    from throttling.models import network_limits
+    from throttling.limiter import network_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the master ends its workers
     # A factory: from Python 3.12 on, `class` treats subclasses of QueueHandler in a way of its own.

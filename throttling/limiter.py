@@ -1,4 +1,5 @@
-"""Counting a caller's requests: in Redis, or in process while Redis is unavailable.
+"""Counting a caller's requests: in Redis, or in process while Redis is unavailable. Which limit the
+credential calls of a network have.
 
 A window is fixed and begins with its first request. In Redis, counting is one script, one key and
 one round trip. A failure of Redis never fails the request.
@@ -13,16 +14,19 @@ import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Literal
 
 from django.conf import settings
+from django.db import Error, close_old_connections
 from django_redis import get_redis_connection
 from redis import Redis
 from redis.cluster import ClusterNode, RedisCluster
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 from metrics import series
+from throttling.models import NetworkLimit
 
 logger = logging.getLogger("throttling")
 
@@ -31,6 +35,7 @@ RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
 # How long a request waits for a Cluster. Few threads, since each opens its own connections to every
 # node, and over TLS a new one takes about 50 ms of CPU.
 CLUSTER_SECONDS, CLUSTER_THREADS = 0.25, 2
+READ_SECONDS = 10  # between two readings of the limits of networks
 Count = tuple[int, float]  # requests in the window, this one included; seconds until it ends
 
 
@@ -215,7 +220,45 @@ class Limiter:
         return "ok"
 
 
+class NetworkLimits:
+    """A process's copy of the NetworkLimit rows, which come before RATE_LIMIT_CREDENTIAL_NETWORKS.
+    A thread of each serving process reads them (`keep_reading`), so that no request waits. While
+    the database is unavailable they stay as they are."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[IPv4Network | IPv6Network, int]] = []  # the longest prefix first
+
+    def find_limit(self, caller: str) -> int | None:
+        """The limit of the longest prefix that the caller's address is in."""
+        networks = self.rows + settings.RATE_LIMIT_CREDENTIAL_NETWORKS
+        if not networks:
+            return None
+        try:
+            address = ip_network(caller).network_address
+        except ValueError:  # not counted by an address
+            return None
+        return next((limit for network, limit in networks if address in network), None)
+
+    def refresh(self) -> None:
+        rows = NetworkLimit.objects.values_list("network", "limit")
+        found = [(ip_network(network, strict=False), limit) for network, limit in rows]
+        self.rows = sorted(found, key=lambda row: -row[0].prefixlen)
+
+    def keep_reading(self) -> None:
+        """Read the rows until the process ends, through outages of the database."""
+        while True:
+            try:
+                self.refresh()
+            except Error:  # an outage, which every request reports
+                pass
+            except Exception:
+                logger.exception("the limits of networks could not be read")
+            close_old_connections()  # gives the connection back to the pool
+            time.sleep(READ_SECONDS)
+
+
 limiter = Limiter()
+network_limits = NetworkLimits()
 
 # A child process must not inherit counts, or a lock that a thread held at the fork.
 os.register_at_fork(after_in_child=limiter.reset)

@@ -3,16 +3,14 @@
 With DEVICE_LOCKOUT each known device of an address has a record of its own, by the device's id.
 All other devices share the record whose device is ""."""
 
-import logging
-import time
 from datetime import datetime, timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
 from typing import NoReturn
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
-from django.db import Error, close_old_connections, connection, models, transaction
+from django.db import connection, models, transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
@@ -21,10 +19,8 @@ from audit.models import Kind, Record
 from base.batches import delete_in_batches
 from throttling.errors import TooManyAttempts
 
-logger = logging.getLogger(__name__)
 MOST_DEVICES = 20  # of one e-mail address that have a record at a time
 FORGOTTEN_AFTER = timedelta(hours=24)  # after the last failure
-READ_SECONDS = 10  # between two readings of the limits of networks
 
 
 def is_over(now: datetime) -> Q:
@@ -193,46 +189,6 @@ class NetworkLimit(models.Model):
         if network.version == 6 and network.prefixlen > 64:  # by which IPv6 callers are counted
             raise ValidationError({"network": "An IPv6 network must be a /64 or larger."})
         self.network = str(network)
-
-
-class NetworkLimits:
-    """A process's copy of the rows, which come before RATE_LIMIT_CREDENTIAL_NETWORKS. A thread of
-    each serving process reads them (`keep_reading`), so that no request waits. While the database
-    is unavailable they stay as they are."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[IPv4Network | IPv6Network, int]] = []  # the longest prefix first
-
-    def find_limit(self, caller: str) -> int | None:
-        """The limit of the longest prefix that the caller's address is in."""
-        networks = self.rows + settings.RATE_LIMIT_CREDENTIAL_NETWORKS
-        if not networks:
-            return None
-        try:
-            address = ip_network(caller).network_address
-        except ValueError:  # not counted by an address
-            return None
-        return next((limit for network, limit in networks if address in network), None)
-
-    def refresh(self) -> None:
-        rows = NetworkLimit.objects.values_list("network", "limit")
-        found = [(ip_network(network, strict=False), limit) for network, limit in rows]
-        self.rows = sorted(found, key=lambda row: -row[0].prefixlen)
-
-    def keep_reading(self) -> None:
-        """Read the rows until the process ends, through outages of the database."""
-        while True:
-            try:
-                self.refresh()
-            except Error:  # an outage, which every request reports
-                pass
-            except Exception:
-                logger.exception("the limits of networks could not be read")
-            close_old_connections()  # gives the connection back to the pool
-            time.sleep(READ_SECONDS)
-
-
-network_limits = NetworkLimits()
 
 
 # The count begins anew after FORGOTTEN_AFTER, and after a lock. That lock must be over, since the

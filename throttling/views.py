@@ -14,8 +14,7 @@ from rest_framework.views import APIView
 
 from base.origin import current
 from throttling.errors import LengthRequired, RateLimited, RequestTooLarge, TooManyAttempts
-from throttling.limiter import Decision, limiter
-from throttling.models import network_limits
+from throttling.limiter import Decision, limiter, network_limits
 
 Data = dict[str, Any]  # the validated data of a serializer
 

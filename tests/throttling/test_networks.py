@@ -10,7 +10,8 @@ from tests.conftest import query
 from tests.requests import ask
 from tests.servers import wait_until
 from tests.throttling.conftest import limits
-from throttling.models import NetworkLimit, network_limits
+from throttling.limiter import network_limits
+from throttling.models import NetworkLimit
 
 NETWORKS = (
     "203.0.113.0/24=200, 203.0.113.128/25=50,203.0.113.200=3,"
@@ -114,7 +115,7 @@ def test_wrong_rows_are_refused(boss, network, limit):
 
 def test_wrong_row_by_psql_does_not_end_the_reading(db, monkeypatch, caplog):
     NetworkLimit.objects.create(network="203.0.113", limit=5)
-    monkeypatch.setattr("throttling.models.time", None)  # it would sleep
+    monkeypatch.setattr("throttling.limiter.time", None)  # it would sleep
     with pytest.raises(AttributeError):
         network_limits.keep_reading()
 
