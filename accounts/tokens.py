@@ -21,6 +21,7 @@ from typing import Any
 import jwt
 from django.conf import settings
 from django.db import OperationalError
+from django.http.response import HttpResponseBase
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -39,6 +40,7 @@ ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as we wr
 PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link, and of tokens without one
 SSO = "sso"  # in the `amr` of a sign-in at the company's provider
 Claims = dict[str, Any]
+REFRESH_COOKIE = "service_refresh"
 REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
 
@@ -159,6 +161,20 @@ def issue_pair(
             "exp": min(token["exp"], auth_time + longest_session(amr)),
         }
     return pair
+
+
+def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -> None:
+    """Set the token as an HttpOnly cookie that lasts as many seconds; 0 clears it, with the same
+    attributes, or browsers would keep it."""
+    response.set_cookie(
+        REFRESH_COOKIE,
+        encoded,
+        max_age=seconds,
+        path="/auth",
+        secure=settings.COOKIE_SECURE,
+        httponly=True,
+        samesite=settings.COOKIE_SAMESITE,
+    )
 
 
 def may_go_on(user: User, token: simplejwt.Token) -> bool:

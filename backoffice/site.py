@@ -178,6 +178,7 @@ class Site(admin.AdminSite):
             page |= self.each_context(request) | {"wrong": isinstance(needed, WrongCode)}
             return render(request, "admin/second_factor.html", page)
         user = request.user
-        if request.method == "POST" and response.status_code == 302 and user.is_authenticated:
+        signed_in = request.method == "POST" and response.status_code == 302
+        if settings.DEVICE_LOCKOUT and signed_in and user.is_authenticated:
             remember_device(request, response, user)
         return response

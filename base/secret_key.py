@@ -7,20 +7,13 @@ from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
-from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.crypto import salted_hmac
 from django.utils.encoding import force_bytes
 
 
 def mac_of(salt: str, text: str, secret: str | None = None) -> bytes:
     """32 bytes of HMAC-SHA256, with a key of its own for each salt. None means SECRET_KEY."""
     return salted_hmac(salt, text, secret, algorithm="sha256").digest()
-
-
-def is_mac(given: bytes, salt: str, text: str) -> bool:
-    """Whether this is the text's MAC under any of the secrets."""
-    secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    macs = (mac_of(salt, text, secret) for secret in secrets)
-    return any(constant_time_compare(given, made) for made in macs)
 
 
 def fernet_for(purpose: str) -> MultiFernet:

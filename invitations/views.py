@@ -40,7 +40,7 @@ from invitations.serializers import (
 from mail.errors import InvalidLink
 from signin.errors import FactorMustBeSetUp
 from signin.hashers import hash_slot
-from signin.login import hash_new_password, link_response
+from signin.login import hash_new_password, session_response
 from signin.serializers import COOKIE, AuthResponse
 from throttling.models import Lockout
 from throttling.views import Data
@@ -171,7 +171,7 @@ class AcceptView(CredentialView):
             with transaction.atomic():
                 user = link.accept(password=password, **data)
                 Lockout.objects.clear(link.email)
-        return link_response(request, user)
+        return session_response(request, user)
 
 
 def language_of_browser(request: Request) -> str | None:

@@ -19,7 +19,7 @@ from signin.errors import FACTOR_ERRORS, SecondFactorRequired
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import ProofFields
 from signin.hashers import hash_slot
-from signin.login import check_factor, hash_new_password, link_response
+from signin.login import check_factor, hash_new_password, session_response
 from signin.serializers import ADA, COOKIE, LINK, AuthResponse, EmailSerializer, Message
 from throttling.models import Lockout
 
@@ -88,4 +88,4 @@ class RedeemView(CredentialView):
                 if user.has_second_factor and not has_factor:  # set up during the hash
                     raise SecondFactorRequired(methods=user.factors.method_names())
                 Lockout.objects.clear(link.email, device)
-        return link_response(request, user, method)
+        return session_response(request, user, method)

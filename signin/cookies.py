@@ -1,5 +1,4 @@
-"""Which cookies are trusted, and the refresh cookie. It must be set and cleared with the same
-attributes, or browsers keep it.
+"""Which cookies are trusted, and which are cleared.
 
 The contract: interface §5.
 """
@@ -12,7 +11,8 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-NAME = "service_refresh"
+from accounts.tokens import set_refresh_cookie
+
 LONGEST = 8190  # what gunicorn takes of one line
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
@@ -66,20 +66,7 @@ def own_origin(request: HttpRequest) -> str | None:
         return None
 
 
-def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -> None:
-    """Set the token as an HttpOnly cookie that lasts as many seconds."""
-    response.set_cookie(
-        NAME,
-        encoded,
-        max_age=seconds,
-        path="/auth",
-        secure=settings.COOKIE_SECURE,
-        httponly=True,
-        samesite=settings.COOKIE_SAMESITE,
-    )
-
-
 def clear_refresh_cookie(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Clear the cookie, unless the request comes from a foreign page."""
+    """Clear the refresh cookie, unless the request comes from a foreign page."""
     if not is_foreign(request):
         set_refresh_cookie(response, "", 0)

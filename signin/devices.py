@@ -102,10 +102,9 @@ def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
-    """Make the browser a known device, after a sign-in or by an e-mailed link. It gets a new
-    secret, since an attacker may have planted the one that it sends ("cookie tossing")."""
-    if not settings.DEVICE_LOCKOUT:
-        return
+    """With DEVICE_LOCKOUT, make the browser a known device, after a sign-in or by an e-mailed link.
+    It gets a new secret, since an attacker may have planted the one that it sends ("cookie
+    tossing")."""
     known, network = read_secrets(request), network_of(current.get().address)
     sign_in = {"used_at": timezone.now(), "network": network}
     if not known or not Device.objects.of_browser(user, known).update(**sign_in):

@@ -3,7 +3,7 @@
 REST, the consent page, the admin site and re-authentication call `check_credentials`. Neither the
 bytes, the headers nor the time of its refusals tell whether an address is registered. Calls that
 take an e-mailed link hash a new password by `hash_new_password`, within a `hash_slot` and before
-they use the link in a transaction, and answer with `link_response`.
+they use the link in a transaction. All answer with `session_response`.
 """
 
 import functools
@@ -32,7 +32,6 @@ from audit.models import Kind
 from base.openapi import Raises
 from mail.outbox import OutgoingMail
 from metrics import series
-from signin.cookies import set_refresh_cookie
 from signin.devices import UNKNOWN_DEVICE, device_of, remember_device
 from signin.errors import (
     FACTOR_ERRORS,
@@ -186,23 +185,22 @@ def hash_new_password(user: User, password: str, device: str = UNKNOWN_DEVICE) -
     return make_password(password)
 
 
-def link_response(request: Request, user: User, method: Method = Method.PASSWORD) -> Response:
-    """As `session_response`, for a user who has just used an e-mailed link. Raises
-    FactorMustBeSetUp if they lack the second factor that their company requires. The link is used
-    up even so: the set-up cannot sign anyone in unnoticed."""
-    if user.factor_required and not user.has_second_factor:
-        raise FactorMustBeSetUp(enrolment=enrolment_for(user))
-    return session_response(request, user, method)
-
-
 def session_response(
-    request: Request, user: User, method: Method, auth_time: int | None = None
+    request: Request, user: User, method: Method = Method.PASSWORD, auth_time: int | None = None
 ) -> Response:
-    """AuthResponse with the cookies, for a user who has just signed in, or at `auth_time`."""
+    """AuthResponse with the cookies, for a user who has just signed in, or at `auth_time`.
+
+    Raises FactorMustBeSetUp for a user who lacks the second factor that the company requires, and
+    did not sign in at its provider. An e-mailed link is used up even so: the set-up cannot sign
+    anyone in unnoticed.
+    """
+    if method is not Method.SSO and not user.has_second_factor and user.factor_required:
+        raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     request.user = user  # for the log line
     series.sign_ins.labels(method.value).inc()
     response = token_response(user, AMR[method], auth_time)
-    remember_device(request, response, user)
+    if settings.DEVICE_LOCKOUT:
+        remember_device(request, response, user)
     return response
 
 
@@ -215,7 +213,7 @@ def token_response(
     pair = {"access_token": str(access), "refresh_token": str(refresh), "token_type": "Bearer"}
     response = Response(pair | {"user": USER_SERIALIZER.to_representation(user)})
     if cookie:
-        set_refresh_cookie(response, pair["refresh_token"], refresh["exp"] - refresh["iat"])
+        tokens.set_refresh_cookie(response, pair["refresh_token"], refresh["exp"] - refresh["iat"])
     return response
 
 

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -20,12 +21,12 @@ from accounts.models import Account, User
 from base.openapi import Raises, sets_cookie
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
-from signin.cookies import NAME, clear_refresh_cookie
+from signin.cookies import clear_refresh_cookie
 from signin.devices import Device, device_of, remember_device
 from signin.errors import InvalidRefreshToken
 from signin.factors.proof import amr_still
 from signin.hashers import hash_slot
-from signin.login import hash_new_password, link_response, token_response
+from signin.login import hash_new_password, session_response, token_response
 from signin.models import SignupLink, UnlockLink
 from signin.serializers import (
     CLEARED,
@@ -82,7 +83,7 @@ class CompleteSignupView(CredentialView):
             with transaction.atomic():
                 user = link.redeem(company.name, password=password, **data)
                 Lockout.objects.clear(link.email)
-        return link_response(request, user)
+        return session_response(request, user)
 
 
 class RefreshView(CredentialView):
@@ -103,7 +104,7 @@ class RefreshView(CredentialView):
         parameters=[sets_cookie("`service_refresh`, when the token came from it.", 200, 401)],
     )
     def post(self, request: Request) -> Response:
-        cookie = request.COOKIES.get(NAME)
+        cookie = request.COOKIES.get(tokens.REFRESH_COOKIE)
         encoded = cookie or self.validated_body(RefreshSerializer).get("refresh_token", "")
         try:
             old = tokens.RefreshToken(encoded)
@@ -125,7 +126,7 @@ class RefreshView(CredentialView):
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
-        if response.status_code == 401 and NAME in self.request.COOKIES:
+        if response.status_code == 401 and tokens.REFRESH_COOKIE in self.request.COOKIES:
             clear_refresh_cookie(self.request, response)
         return response
 
@@ -149,7 +150,8 @@ class UnlockView(CredentialView):
         with transaction.atomic():
             user = link.redeem()
         response = Response(status=204)
-        remember_device(request, response, user)
+        if settings.DEVICE_LOCKOUT:
+            remember_device(request, response, user)
         return response
 
 

@@ -346,18 +346,12 @@ class User(AbstractBaseUser, PermissionsMixin):
     @cached_property
     def must_use_provider(self) -> bool:
         """Whether the company requires the user to sign in at its provider: all who have an address
-        in a domain that it has proved, except admins who keep their password."""
-        if self.is_way_back:
+        in a domain that it has proved, except admins who keep their password, and have a factor."""
+        if self.keeps_password and self.role == Role.ADMIN and self.has_second_factor:
             return False
         domain = self.email.rpartition("@")[2]
         domains = Domain.objects.filter(account=self.account_id, name=domain)
         return domains.filter(proved_at__isnull=False, account__connection__required=True).exists()
-
-    @property
-    def is_way_back(self) -> bool:
-        """Whether the user may sign in by password and second factor where others must use the
-        company's provider."""
-        return self.keeps_password and self.role == Role.ADMIN and self.has_second_factor
 
     def set_password(self, raw_password: str | None) -> None:
         """Set a new password, which ends all sessions."""
@@ -451,7 +445,9 @@ class User(AbstractBaseUser, PermissionsMixin):
         `keeps_password` before it. Raises LastWayBack or CannotKeepPassword."""
         if was_kept:
             Connection.objects.require_way_back(self.account_id)
-        elif self.keeps_password and not (self.is_way_back and self.has_usable_password()):
+        elif self.keeps_password and not (
+            self.role == Role.ADMIN and self.has_second_factor and self.has_usable_password()
+        ):
             raise CannotKeepPassword
 
     @property
