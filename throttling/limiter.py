@@ -32,9 +32,9 @@ logger = logging.getLogger("throttling")
 
 SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
 RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
-# How long a request waits for a Cluster. Few threads, since each opens its own connections to every
-# node, and over TLS a new one takes about 50 ms of CPU.
-CLUSTER_SECONDS, CLUSTER_THREADS = 0.25, 2
+# How long a request waits for a Cluster, or during an outage. Few threads, since each opens its own
+# connections to every node, and over TLS a new one takes about 50 ms of CPU.
+PATIENCE, THREADS = 0.25, 2
 READ_SECONDS = 10  # between two readings of the limits of networks
 Count = tuple[int, float]  # requests in the window, this one included; seconds until it ends
 
@@ -83,7 +83,7 @@ class Limiter:
         self.lock = threading.Lock()
         self.unavailable_until: float | None = None  # on the monotonic clock
         self.problem = ""  # the last failure
-        for name in ("client", "window_script", "cluster_threads"):
+        for name in ("client", "window_script", "threads"):
             self.__dict__.pop(name, None)
 
     @functools.cached_property
@@ -111,8 +111,8 @@ class Limiter:
         return self.client.register_script(SCRIPT)
 
     @functools.cached_property
-    def cluster_threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(CLUSTER_THREADS, "cluster")
+    def threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(THREADS, "redis")
 
     def count_request(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
         """Count a request of the caller in the tier; `limit` is in requests a window.
@@ -153,7 +153,8 @@ class Limiter:
             return None
         try:
             servers = settings.REDIS_SERVERS
-            run = self.run_in_time if servers and not servers["service"] else self.window_script
+            is_slow = retries or (servers and not servers["service"])
+            run = self.run_in_time if is_slow else self.window_script
             used, left = run(keys=[key], args=[milliseconds])
             counted = int(used), int(left) / 1000
         except Exception as error:  # whatever the error, the limiter must not fail the request
@@ -164,14 +165,15 @@ class Limiter:
         return counted
 
     def run_in_time(self, **options: Any) -> Any:
-        """Run the script on a Cluster, for CLUSTER_SECONDS at most, connecting included.
+        """Run the script for PATIENCE at most, connecting included.
 
-        When a node fails, redis-py asks all others in turn while it holds a lock. If the whole
-        Cluster hangs, requests would queue for many seconds.
+        When a node of a Cluster fails, redis-py asks all others in turn while it holds a lock: if
+        the whole Cluster hangs, requests would queue for many seconds. Any new connection resolves
+        a name, which no timeout of a socket bounds.
         """
-        answer = self.cluster_threads.submit(lambda: self.window_script(**options))
+        answer = self.threads.submit(lambda: self.window_script(**options))
         try:
-            return answer.result(timeout=CLUSTER_SECONDS)
+            return answer.result(timeout=PATIENCE)
         finally:
             answer.cancel()  # if it has not begun
 
@@ -193,7 +195,7 @@ class Limiter:
             self.unavailable_until = time.monotonic() + RETRY_SECONDS
             # redis-py's own message names every Sentinel with all its options.
             is_nameless = isinstance(error, MasterNotFoundError)
-            words = "no Sentinel names a master" if is_nameless else error
+            words = "no Sentinel names a master" if is_nameless else str(error) or "no answer"
             self.problem = f"{type(error).__name__}: {words}"
         client = self.__dict__.get("client")
         if isinstance(client, Redis):

@@ -131,6 +131,16 @@ def test_host_that_answers_nothing_costs_a_wait(settings):
             peer.close()
 
 
+def test_silent_name_server_holds_no_later_request(settings, monkeypatch, clock):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(2))
+    use_store(settings, "redis://redis.example/0")
+    assert seconds(ordinary) >= 2
+    clock.now += 0.5
+
+    assert seconds(ordinary) < 1
+    assert limiter.problem == "TimeoutError: no answer"
+
+
 @pytest.mark.parametrize(
     ("break_it", "mend_it"),
     [
