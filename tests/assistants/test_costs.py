@@ -13,9 +13,7 @@ LATE = ["mcp_types", "assistants.protocol", "assistants.tools"]
 def test_assistants_call_takes_two_queries_and_one_command(costs, assistant):
     send(assistant, "tools/list")
 
-    call = costs(lambda: send(assistant, "tools/call", name="whoami"))
-
-    assert call == (200, 2, 1)
+    assert costs(lambda: send(assistant, "tools/call", name="whoami")) == (200, 2, 1)
 
 
 def test_nothing_is_loaded_before_the_first_message():

@@ -84,6 +84,4 @@ def test_mail_is_tried_again(operator, ada):
 
 
 def test_whatever_can_be_changed_in_the_site_is_in_the_trail():
-    pages = admin.site._registry.values()
-
-    assert all(isinstance(page, OfficeAdmin) for page in pages)
+    assert all(isinstance(page, OfficeAdmin) for page in admin.site._registry.values())

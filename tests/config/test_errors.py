@@ -42,9 +42,7 @@ def test_unknown_path_is_a_page_for_a_person_in_a_browser(api):
     ],
 )
 def test_unknown_path_is_json_for_programs(api, method, headers):
-    answer = api.call(method, "/nope/at/all", headers=headers)
-
-    assert error_of(answer) == (404, "not found")
+    assert error_of(api.call(method, "/nope/at/all", headers=headers)) == (404, "not found")
 
 
 @pytest.mark.parametrize(
@@ -84,9 +82,7 @@ def test_lone_surrogates_are_refused(api):
 
 
 def test_missing_fields_are_all_named_and_unknown_ones_ignored(api):
-    answer = api.post("/auth/login", {"unknown": 1})
-
-    assert sorted(answer.json()["fields"]) == ["email", "password"]
+    assert sorted(api.post("/auth/login", {"unknown": 1}).json()["fields"]) == ["email", "password"]
 
 
 @pytest.mark.parametrize(

@@ -129,9 +129,7 @@ def test_ten_clients_that_race_come_to_one_user(api, invitation):
 def test_two_companies_that_race_for_one_person(api, ada, eve):
     calls = [partial(accept, api, Invitation.objects.invite(who, "c@x.org")) for who in (ada, eve)]
 
-    answers = race(*calls)
-
-    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    assert sorted(answer.status_code for answer in race(*calls)) == [200, 409]
 
 
 @pytest.mark.django_db(transaction=True)

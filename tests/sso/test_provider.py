@@ -181,6 +181,4 @@ def test_account_at_google_without_a_workspace_is_refused(connection):
 def test_provider_that_cannot_be_reached_ends_at_the_front_end(provider, connection, settings):
     Provider.objects.all().delete()
     settings.SSO_PRIVATE_ISSUERS = []
-    browser = Browser(provider)
-
-    assert browser.start() == "http://localhost:8000/sso#error=provider"
+    assert Browser(provider).start() == "http://localhost:8000/sso#error=provider"

@@ -72,9 +72,7 @@ def test_recovery_codes_that_are_used_up_are_not_asked_for(api, ada, codes):
 
 
 def test_recovery_code_of_another_user_is_refused(api, ada, bob, codes):
-    others = with_app(bob)
-
-    assert log_in(api, ada, code=others[0]) == WRONG_RECOVERY_CODE
+    assert log_in(api, ada, code=with_app(bob)[0]) == WRONG_RECOVERY_CODE
 
 
 def test_wrong_password_with_a_right_code_uses_nothing_up(api, ada, codes):
