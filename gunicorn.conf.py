@@ -31,6 +31,8 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
+    if settings.METRICS_TOKEN:  # somebody may have emptied /tmp
+        os.makedirs(os.environ["PROMETHEUS_MULTIPROC_DIR"], exist_ok=True)
     from keys.cache import signing_keys
     from throttling.limiter import network_limits
 

@@ -62,7 +62,7 @@ def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims
         issuer=settings.JWT_ISSUER,
         audience=audience,
         leeway=settings.JWT_LEEWAY_SECONDS,
-        # Clocks differ, so an `iat` in the future is no error; `exp` and `auth_time` bound the age.
+        # Clocks differ, so an `iat` in the future is no error; `decode` bounds it.
         options={"require": ["iss", *INTEGERS, *STRINGS], "strict_aud": True, "verify_iat": False},
     )
     if (  # PyJWT accepts these, and we never write them
@@ -123,8 +123,11 @@ class KeyRingBackend(TokenBackend):
             # Refresh tokens of 1.0.0 have the key's own kid and no `aud`.
             audience = self.audience if kid.startswith(self.prefix) else None
             claims = verified_claims(token, key, audience)
-            if time.time() >= claims["auth_time"] + longest_session(claims.get("amr", PASSWORD)):
+            now = time.time()
+            if now >= claims["auth_time"] + longest_session(claims.get("amr", PASSWORD)):
                 raise jwt.ExpiredSignatureError("too old")
+            if claims["iat"] > now + 86_400:
+                raise jwt.ImmatureSignatureError("of a clock that was a day ahead")
             return dict(claims)  # a copy: a Token changes it
         except (jwt.PyJWTError, UnicodeEncodeError) as error:
             raise TokenBackendError("invalid token") from error

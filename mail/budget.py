@@ -39,8 +39,11 @@ class MailBudgetManager(models.Manager["MailBudget"]):
             return int(cursor.fetchone()[0])
 
     def prune_expired(self) -> int:
-        """Delete counts that no window needs; returns their number."""
-        return delete_in_batches(self.filter(begun_at__lte=timezone.now() - DAY))
+        """Delete counts that no window needs; returns their number. Those that begin in more than a
+        day are left by a clock that was ahead."""
+        now = timezone.now()
+        self.filter(begun_at__gt=now + DAY).delete()
+        return delete_in_batches(self.filter(begun_at__lte=now - DAY))
 
 
 class MailBudget(models.Model):

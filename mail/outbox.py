@@ -42,6 +42,7 @@ LONGEST_PAUSE = timedelta(minutes=15)
 # whether those requested in between were sent, so whether their addresses are registered.
 SPREAD = timedelta(seconds=5)
 GIVE_UP_AFTER = timedelta(days=3)
+TRIES = 10  # before it is given up, however long no worker ran
 PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
 NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
 STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
@@ -197,9 +198,11 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def prune_expired(self) -> int:
         """Delete mails dropped a day ago, and mails that ended otherwise 30 days ago.
 
-        Dropped mails go sooner, since anyone can request them.
+        Dropped mails go sooner, since anyone can request them. What is due in more than a day was
+        put off by a clock that was ahead, and is due now.
         """
         now = timezone.now()
+        self.still_waiting().filter(due_at__gt=now + DAY).update(due_at=now)
         dropped = Q(state=State.DROPPED, created_at__lte=now - DAY)
         ended = Q(state__in=ENDS, created_at__lte=now - KEPT_FOR)
         return delete_in_batches(self.filter(dropped | ended))
@@ -379,11 +382,12 @@ class OutgoingMail(models.Model):
         trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
 
     def note_failure(self, error: Exception) -> None:
-        """Try again later. Give up after three days, or at once if the mailbox does not exist. Only
-        the error's type and code are kept, since a server's text may repeat the mail."""
+        """Try again later. Give up after three days and TRIES, or at once if the mailbox does not
+        exist. Only the error's type and code are kept, since a server's text may repeat the mail.
+        """
         now = timezone.now()
         attempts, problem = self.attempts, failure_summary(error)
-        late = now - self.created_at >= GIVE_UP_AFTER
+        late = attempts >= TRIES and now - self.created_at >= GIVE_UP_AFTER
         state = State.REFUSED if is_final(error) else State.FAILED if late else State(self.state)
         self.set_state(state, due_at=now + retry_pause(attempts), problem=problem)
         unexpected = None if isinstance(error, PROBLEMS) else error

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.apps import apps
 from django.core.mail import get_connection
@@ -59,6 +59,7 @@ class Worker:
         self.is_stopping = False
         self.refusals = 0  # consecutive failures of the mail server
         self.next_pruning = time.monotonic()
+        self.has_waited = False  # with the pruning that is due
 
     def stop(self, *_: object) -> None:
         """End after the current mail. A signal handler, which another signal may interrupt, so it
@@ -115,7 +116,12 @@ class Worker:
         return True
 
     def prune_hourly(self) -> None:
+        """Days after the last pruning, wait for another hour: the clock may be ahead, and what is
+        pruned is lost."""
         if time.monotonic() >= self.next_pruning:
             self.next_pruning = time.monotonic() + 3600
-            prune_all()
-            Heartbeat.objects.record_done("prune")
+            gap = Heartbeat.objects.time_since("prune")
+            self.has_waited = timedelta(days=2) < gap < timedelta.max and not self.has_waited
+            if not self.has_waited:
+                prune_all()
+                Heartbeat.objects.record_done("prune")

@@ -188,7 +188,7 @@ class Erasure(models.Model):
         who = (self.alias, self.pseudonym, self.ids)
         emails, others = without_users(self.emails), self.events_of_company()
         count = self.delete_of_company() or pseudonymise_batch(*who, emails, others)
-        if not count and self.erased_at <= timezone.now() - SETTLED:
+        if not count and not timedelta() <= timezone.now() - self.erased_at < SETTLED:
             forget_late_emails(emails)
             self.done_at, self.ids, self.emails = timezone.now(), [], []
             self.save()

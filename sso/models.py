@@ -74,7 +74,8 @@ class Provider(models.Model):
         vars(self).update(found)
 
     def claim(self, **before: Any) -> bool:
-        """Whether this request reads what was last read before that time; one UPDATE decides."""
-        ((name, then),) = before.items()
-        due = Provider.objects.filter(pk=self.pk, **{f"{name}__lte": then})
-        return bool(due.update(**{name: timezone.now()}))
+        """Whether this request reads what was last read before that time, or by a clock that was
+        ahead; one UPDATE decides."""
+        ((name, then),), now = before.items(), timezone.now()
+        due = Provider.objects.filter(pk=self.pk).exclude(**{f"{name}__range": (then, now)})
+        return bool(due.update(**{name: now}))

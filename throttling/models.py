@@ -120,8 +120,10 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return bool(records)
 
     def prune_expired(self) -> int:
-        """Delete records without a lock, and without a failure for 24 hours; their number."""
+        """Delete records without a lock, and without a failure for 24 hours; their number. Those
+        that failed in more than a day are left by a clock that was ahead."""
         now = timezone.now()
+        self.filter(failed_at__gt=now + FORGOTTEN_AFTER).delete()
         return delete_in_batches(self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER))
 
 

@@ -33,6 +33,11 @@ def is_accepted(encoded):
     return {200: True, 401: False}[answer.status_code]
 
 
+def test_token_of_a_clock_that_is_two_days_ahead_is_refused(ada):
+    ahead = int(time.time()) + 172_800
+    assert not is_accepted(sign(claims_of(ada, iat=ahead, auth_time=ahead, exp=ahead + 3600)))
+
+
 def test_claims_are_those_of_the_decisions(ada):
     access, refresh = tokens.issue_pair(ada)
 

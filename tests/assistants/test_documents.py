@@ -232,8 +232,7 @@ def test_known_client_stays_known_to_its_grants_while_its_server_is_away(
     assert page(server).status_code == 200
     assert page(server).status_code == 200
     assert server.asked[PATH] == 2  # and not again for five minutes
-    answer = refresh(api, client, tokens["refresh_token"], client_id=server.url)
-    assert answer.status_code == 200
+    assert refresh(api, client, tokens["refresh_token"], client_id=server.url).status_code == 200
 
 
 PRIVATE = """

@@ -66,9 +66,7 @@ def service(owner):
 
 
 def test_no_function_runs_with_the_rights_of_its_owner(owner):
-    definers = "SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace <> 11"
-
-    assert query(owner, definers) == []
+    assert query(owner, "SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace <> 11") == []
 
 
 def test_role_without_rights_reads_and_writes_nothing(owner):

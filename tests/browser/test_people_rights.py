@@ -19,9 +19,7 @@ def people(site_of_ada):
 
 
 def test_own_data_is_downloaded(page):
-    data = json.loads(download(page, "Download"))
-
-    assert data["profile"]["email"] == "ada@example.com"
+    assert json.loads(download(page, "Download"))["profile"]["email"] == "ada@example.com"
 
 
 def test_figures_take_no_focus_from_the_invitation_form(people):

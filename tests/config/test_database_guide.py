@@ -112,9 +112,7 @@ def test_tables_of_later_migrations_are_open_to_the_service(undone):
 
 @pytest.mark.parametrize("role", ["consulting", "postgres"])
 def test_check_warns_of_a_service_that_owns_its_tables(shells, role):
-    told = {"DATABASE_URL": shells.url(role)}
-
-    assert shells.can_rewrite_audit_log(**told)
+    assert shells.can_rewrite_audit_log(DATABASE_URL=shells.url(role))
 
 
 def test_unavailable_database_is_not_reported_as_missing_rights(shells):

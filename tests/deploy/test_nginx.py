@@ -92,9 +92,7 @@ def test_unknown_host_is_refused(nginx):
 def test_chunked_body_arrives_whole(nginx):
     whole = json.dumps(LOGIN).encode()
 
-    answer = nginx.ask("POST", "/auth/login", iter([whole[:9], whole[9:]]))
-
-    assert answer.status == 200
+    assert nginx.ask("POST", "/auth/login", iter([whole[:9], whole[9:]])).status == 200
 
 
 def test_call_that_waits_for_another_server_is_answered(nginx):

@@ -142,8 +142,9 @@ def test_backup_is_restored(site):
     in_backup, later = ADA | {"email": "bob@example.com"}, ADA | {"email": "eve@example.com"}
     browser = sign_up(site, in_backup)
     site.machine.run("systemctl start consulting-backup")
-    again = "cd /var/lib/consulting/backups; touch -d -20days consulting-1.dump; {}; ls".format
-    assert "consulting-1." not in site.machine.run(again("systemctl start consulting-backup"))
+    old = "cd /var/lib/consulting/backups; touch -d -20days $(seq -f consulting-1%02g.dump 15)"
+    kept = site.machine.run(f"{old}; systemctl start consulting-backup; ls").split()
+    assert sum("consulting-1" in name for name in kept) == 13  # with the present one 14
     sign_up(site, later)
     of_postgres, of_operator = blocks(section("operations", "Restore"))[:2]
     services = "consulting.socket consulting consulting-mail"

@@ -13,14 +13,16 @@ from django.db import connection
 from django.db.models.signals import post_save
 from django.utils import timezone
 
+from mail.budget import DAY, MailBudget
 from mail.heartbeat import Heartbeat
-from mail.outbox import LEASE, OutgoingMail, State, retry_pause
-from mail.worker import Worker
+from mail.outbox import LEASE, SPREAD, OutgoingMail, State, retry_pause
+from mail.worker import Worker, prune_all
 from signin.models import SignupLink
 from tests.conftest import close_connections, race
 from tests.mail.conftest import request
 from tests.requests import ask
 from tests.servers import wait_until
+from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -212,3 +214,25 @@ def test_worker_ends_at_once_on_sigterm(new_service):
     worker.terminate()
 
     assert worker.wait(60) == 0
+
+
+def test_clock_that_was_ahead_leaves_nothing_behind(db):
+    with time_machine.travel(timezone.now() + 90 * DAY):
+        request()
+        Lockout.objects.record_failure("ada@example.com")
+    prune_all()
+
+    assert OutgoingMail.objects.due(timezone.now() + SPREAD).count() == 1
+    assert not MailBudget.objects.exists()
+    assert not Lockout.objects.exists()
+
+
+def test_pruning_waits_an_hour_after_days_without_one(db):
+    Heartbeat.objects.create(name="prune", at=timezone.now() - 3 * DAY)
+    worker, days = Worker(), []
+    for _ in range(3):
+        worker.next_pruning = 0
+        worker.prune_hourly()
+        days.append(Heartbeat.objects.time_since("prune").days)
+
+    assert days == [3, 0, 0]

@@ -82,8 +82,7 @@ def test_connected_apps_end(boss, bob, oauth_client):  # noqa: F811
     grant = Grant.objects.create(user=bob, client=oauth_client, token_version=bob.token_version)
 
     assert not grant.is_live()
-    person = Person(request_of(oauth_client))
-    assert person.sign_in(bob.email).status_code == 401
+    assert Person(request_of(oauth_client)).sign_in(bob.email).status_code == 401
 
 
 def test_passkeys_are_shut(ada, new_user, connection):
@@ -276,8 +275,7 @@ def test_way_back_that_goes_while_the_provider_becomes_required(connection, ada,
     )
 
     assert sorted(answer.status_code for answer in answers) in ([200, 409], [200, 401])
-    required = Connection.objects.get().required
-    assert required is User.objects.ways_back().exists()
+    assert Connection.objects.get().required is User.objects.ways_back().exists()
 
 
 def test_operators_commands_keep_it_too(boss, ada):

@@ -133,7 +133,7 @@ def check_worker() -> Finding:
     if last == timedelta.max:
         return "degraded", "has never run"
     words = f"last round {last.total_seconds():.0f} s ago"
-    return ("degraded" if last > SILENT_AFTER else "ok"), words
+    return ("degraded" if abs(last) > SILENT_AFTER else "ok"), words
 
 
 def check_settings() -> Finding:

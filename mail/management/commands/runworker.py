@@ -27,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         if options["check"]:
-            if Heartbeat.objects.time_since("round") > SILENT_AFTER:
+            if abs(Heartbeat.objects.time_since("round")) > SILENT_AFTER:
                 raise CommandError("No worker has run for ten minutes.")
             return
         worker = Worker()
