@@ -331,8 +331,7 @@ def test_token_call_is_counted_by_grant(api, client, pair, bob):
 @pytest.mark.usefixtures("one_credential_call")
 @pytest.mark.parametrize("damage", [lambda token: token[:-1], lambda token: "x" + token, str.upper])
 def test_token_that_is_not_ours_is_counted_by_address(api, client, pair, damage):
-    token = damage(pair["refresh_token"])
-    assert refused(refresh(api, client, token)) == (400, "invalid_grant")
+    assert refused(refresh(api, client, damage(pair["refresh_token"]))) == (400, "invalid_grant")
 
     assert refused(redeem(api, client, "made up")) == (429, "temporarily_unavailable")
     assert refresh(api, client, pair["refresh_token"]).status_code == 200

@@ -108,8 +108,7 @@ def test_sessions_and_grants_end(ada, as_ada, as_eve, request):
     assert [it.get("/auth/me").status_code for it in (as_ada, as_eve)] == [401, 401]
     assert send(let_in, "tools/list").status_code == 401
     ended = Grant.objects.get(ended_at__isnull=False)
-    again = refresh(API(), ended.client, tokens["refresh_token"])
-    assert again.json()["error"] == "invalid_grant"
+    assert refresh(API(), ended.client, tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 
 def test_admin_sessions_end(operator, capsys):

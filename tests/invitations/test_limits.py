@@ -119,5 +119,4 @@ def test_strangers_sign_ups_suppress_no_invitation(as_ada, api):
     invite(as_ada)
     Worker().work_round()
 
-    mails = OutgoingMail.objects.filter(kind="invitations.invitation", state="sent")
-    assert mails.count() == 1
+    assert OutgoingMail.objects.filter(kind="invitations.invitation", state="sent").count() == 1

@@ -31,5 +31,4 @@ def test_everywhere_ends_every_session_of_the_user_alone(as_ada, ada, as_bob, ap
     assert as_ada.get("/auth/me").status_code == 401
     assert bearer(ada).get("/auth/me").status_code == 200
     assert as_bob.get("/auth/me").status_code == 200
-    body = {"refresh_token": login["refresh_token"]}
-    assert API().post("/auth/refresh", body).status_code == 401
+    assert API().post("/auth/refresh", {"refresh_token": login["refresh_token"]}).status_code == 401
