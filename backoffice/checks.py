@@ -15,17 +15,33 @@ from throttling.limiter import limiter
 
 @checks.register(checks.Tags.database, deploy=True)
 def audit_log_is_append_only(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Tries an UPDATE that matches no row: it needs the right to change them all."""
+    """Tries an UPDATE that matches no row: it needs the right to change them all. Who may make a
+    function in `public` could have the owner call it."""
     if connection.vendor != "postgresql":
         return []
     try:
-        with transaction.atomic():
-            Record.objects.filter(pk=0).update(kind="")
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT has_schema_privilege('public', 'CREATE')")
+            if cursor.fetchone() == (False,):
+                Record.objects.filter(pk=0).update(kind="")
     except Error:  # refused, as it should be; or unavailable, which `status` reports
         return []
-    hint = "Run deploy/rights.sql as the owner of the tables, and name the role in DATABASE_URL."
+    hint = "Run deploy/rights.sql as the owner of the tables, and name the role in DATABASE_URL. "
+    hint += "If PostgreSQL was 14 once: REVOKE CREATE ON SCHEMA public FROM PUBLIC."
     words = "The database role can change the audit log."
     return [checks.Warning(words, hint, id="backoffice.W001")]
+
+
+@checks.register(checks.Tags.database, deploy=True)
+def database_knows_letters(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+    if connection.vendor == "postgresql":
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT upper('ä') = 'Ä' AND upper('i') = 'I'")
+            if cursor.fetchone() != (True,):
+                words = "Searches miss names: the database's locale knows not all letters."
+                hint = "Restore a backup into a database of createdb --locale C.UTF-8."
+                return [checks.Warning(words, hint, id="backoffice.W004")]
+    return []
 
 
 @checks.register(checks.Tags.database, deploy=True)

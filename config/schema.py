@@ -55,7 +55,6 @@ COMMON = {
     "Unauthorized": ("401", ["missing or invalid token"]),
     "Forbidden": ("403", ["not permitted for your role"]),
     "NotFound": ("404", ["not found"]),
-    "LengthRequired": ("411", ["length required"]),
     "TooLarge": ("413", ["request too large"]),
     "UnsupportedMediaType": ("415", ["unsupported media type"]),
     "RateLimited": ("429", ["rate_limited"]),

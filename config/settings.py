@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from corsheaders.defaults import default_headers
+from psycopg import IsolationLevel
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -166,6 +167,8 @@ if DATABASE["ENGINE"] == "django.db.backends.postgresql":
         "keepalives_interval": 1,
         "application_name": "consulting",
         "target_session_attrs": "read-write",  # of several hosts, the one to write to
+        # Whatever the role's default: others fail where two count at once.
+        "isolation_level": IsolationLevel.READ_COMMITTED,
     } | DATABASE["OPTIONS"]
     # How long requests wait for a free connection and for an answer. A pooler in transaction mode
     # would pass these timeouts on to other clients.

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from io import BytesIO
 from typing import Any
 
 import django
@@ -19,8 +20,14 @@ CHARSET = re.compile(r";\s*charset[^;]*", re.IGNORECASE)
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Django's application, for UTF-8 only (RFC 8259 §8.1). Django would decode bodies and queries
-    with any codec that a Content-Type names, even `zlib`, or fail outside `config.errors`."""
+    with any codec that a Content-Type names, even `zlib`, or fail outside `config.errors`.
+
+    Django takes a body without a length for none, so chunks (RFC 9112 §7.1) get one here.
+    """
     environ["CONTENT_TYPE"] = CHARSET.sub("", environ.get("CONTENT_TYPE", ""))
+    if environ.pop("HTTP_TRANSFER_ENCODING", None):  # gunicorn decodes it
+        body = environ["wsgi.input"].read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+        environ |= {"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))}
     return django_application(environ, start_response)
 
 

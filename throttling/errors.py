@@ -29,10 +29,3 @@ class RequestTooLarge(APIException):
 
     status_code = 413
     default_detail = "request too large"
-
-
-class LengthRequired(APIException):
-    """The body is chunked, so its size isn't known before it is read."""
-
-    status_code = 411
-    default_detail = "length required"

@@ -13,7 +13,7 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from base.origin import current
-from throttling.errors import LengthRequired, RateLimited, RequestTooLarge, TooManyAttempts
+from throttling.errors import RateLimited, RequestTooLarge, TooManyAttempts
 from throttling.limiter import Decision, limiter, network_limits
 
 Data = dict[str, Any]  # the validated data of a serializer
@@ -147,8 +147,6 @@ class CountedView(JSONView):
 
 
 def check_body_size(request: Request) -> None:
-    """Raise RequestTooLarge, or LengthRequired for a chunked body, before a byte of it is read."""
-    if "HTTP_TRANSFER_ENCODING" in request.META:
-        raise LengthRequired
+    """Raise RequestTooLarge before a byte of the body is read."""
     if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         raise RequestTooLarge

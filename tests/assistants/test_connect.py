@@ -275,9 +275,7 @@ def test_access_token_lives_an_hour(assistant, time_machine):
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
 def test_client_revokes_its_grant(api, client, pair, assistant, kind):
-    answer = form(api, "/oauth/revoke", token=pair[kind], client_id=str(client.pk))
-
-    assert answer.status_code == 200
+    assert form(api, "/oauth/revoke", token=pair[kind], client_id=str(client.pk)).status_code == 200
     assert assistant.post("/mcp", {}).status_code == 401
     assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
 

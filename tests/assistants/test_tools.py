@@ -129,17 +129,13 @@ def test_what_is_no_id_is_told_where_ids_come_from(as_ada, tool, user_id):
 
 
 def test_user_is_signed_out(as_ada, as_bob, bob):
-    result = use(as_ada, "sign_out_user", user_id=str(bob.pk))
-
-    assert succeeded(result) == {}
+    assert succeeded(use(as_ada, "sign_out_user", user_id=str(bob.pk))) == {}
     assert as_bob.get("/auth/me").status_code == 401
     assert Record.objects.get(kind=Kind.LOGOUT_EVERYWHERE).detail["via"] == "mcp"
 
 
 def test_user_is_mailed_a_password_link(as_ada, bob):
-    result = use(as_ada, "send_password_mail", user_id=str(bob.pk))
-
-    assert succeeded(result) == {}
+    assert succeeded(use(as_ada, "send_password_mail", user_id=str(bob.pk))) == {}
     assert mailed().to == [bob.email]
     assert Record.objects.get(kind=Kind.PASSWORD_LINK_REQUESTED).actor_email == "ada@example.com"
 

@@ -56,9 +56,7 @@ def test_caps_lock_warning_is_shown(site):
 def test_unknown_address_is_a_page(site):
     page = site.person(locale="sv").new_page()
 
-    answer = page.goto("/nope/at/all")
-
-    assert answer.status == 404
+    assert page.goto("/nope/at/all").status == 404
     heading(page, "Sidan ")
     assert look(page, "nope") == []
     page.locator("main a.button").click()

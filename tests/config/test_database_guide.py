@@ -57,9 +57,7 @@ def test_backup_that_fails_leaves_the_older_ones_alone(undone):
     query(undone.owner, "REVOKE SELECT ON accounts_user FROM consulting_service")
     before = {path: path.stat() for path in dumps(undone)}
 
-    done = undone.as_operator("sh deploy/backup.sh", check=False)
-
-    assert done.returncode != 0
+    assert undone.as_operator("sh deploy/backup.sh", check=False).returncode != 0
     assert {path: path.stat() for path in dumps(undone)} == before
     assert not list(undone.folder.glob("backups/*.part"))
 
@@ -113,6 +111,14 @@ def test_tables_of_later_migrations_are_open_to_the_service(undone):
 @pytest.mark.parametrize("role", ["consulting", "postgres"])
 def test_check_warns_of_a_service_that_owns_its_tables(shells, role):
     assert shells.can_rewrite_audit_log(DATABASE_URL=shells.url(role))
+
+
+def test_check_warns_of_a_database_that_was_14_and_has_no_locale(shells):
+    shells.as_postgres("createdb --locale C --template template0 old")
+    shells.as_postgres("psql old -c 'GRANT CREATE ON SCHEMA public TO PUBLIC'")
+    url = f"{shells.service.rpartition('/')[0]}/old"
+    assert shells.can_rewrite_audit_log(DATABASE_URL=url)
+    assert "backoffice.W004" in shells.manage("check --deploy", DATABASE_URL=url).stderr
 
 
 def test_unavailable_database_is_not_reported_as_missing_rights(shells):

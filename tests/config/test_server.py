@@ -45,6 +45,12 @@ def test_charset_of_a_request_is_ignored(new_service):
         assert ask(service.url, "POST", "/oauth/token?x=1", b"grant_type=x_", **forms).status == 400
 
 
+def test_chunked_body_is_taken_up_to_the_limit(new_service):
+    service, whole = new_service().start(), json.dumps(LOG_IN).encode()
+    for body, status in [([whole[:9], whole[9:]], 401), ([b" " * 65_536, b" "], 413)]:
+        assert ask(service.url, "POST", "/auth/login", iter(body)).status == status
+
+
 def test_boundary_of_a_form_reaches_the_application(new_service):
     service = new_service().start()
     token = ask(service.url, "GET", "/admin/login/").headers["Set-Cookie"].split(";")[0]

@@ -26,9 +26,7 @@ def test_user_is_known_by_the_subject(browser, ada):
 
 
 def test_user_of_the_company_is_linked_by_the_address(browser, ada, bob):
-    answer = browser.sign_in(sub="2", email="Bob@EXAMPLE.com")
-
-    assert answer.json()["user"]["id"] == str(bob.pk)
+    assert browser.sign_in(sub="2", email="Bob@EXAMPLE.com").json()["user"]["id"] == str(bob.pk)
     assert Identity.objects.get().user == bob
 
 

@@ -38,7 +38,6 @@ def first(tier):
         (404, "public", ("get", "/nope", {})),
         (404, "public", ("head", "/nope", {})),
         (405, "credential", ("get", "/auth/login", {})),
-        (411, "credential", ("post", "/auth/login", {"headers": {"transfer-encoding": "chunked"}})),
         (413, "credential", ("post", "/auth/login", {"body": b" " * 65_537})),
         (415, "credential", ("post", "/auth/login", {"content_type": "text/plain", "body": b"x"})),
     ],

@@ -3,7 +3,7 @@
 import datetime
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from audit.models import Record
 from base import batches
@@ -103,6 +103,16 @@ def test_parallel_guesses_are_counted_one_by_one(earlier):
 
     assert sum(counted) == 5 - earlier
     assert Lockout.objects.is_locked(ADA)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_transactions_are_read_committed_whatever_the_role_says():
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_isolation TO serializable")
+        with transaction.atomic():
+            cursor.execute("SHOW transaction_isolation")
+            assert cursor.fetchone() == ("read committed",)
+    connection.close()
 
 
 @pytest.mark.django_db(transaction=True)

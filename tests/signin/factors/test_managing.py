@@ -205,9 +205,7 @@ def test_registration_of_another_person_or_to_sign_in_is_refused(as_ada, as_bob,
 
 
 def test_registration_is_good_once_and_a_credential_is_one_persons(as_ada, as_bob, key):
-    twin = begin_passkey(as_bob, key=key)
-
-    assert as_bob.post("/auth/factors/passkeys", twin).status_code == 403
+    assert as_bob.post("/auth/factors/passkeys", begin_passkey(as_bob, key=key)).status_code == 403
     assert not User.objects.get(email="bob@example.com").has_second_factor
 
 
