@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 from assistants.errors import InvalidGrant, OAuthError, TooManyTokenRequests
 from assistants.models import ACCESS_TOKEN, CODE, REFRESH_TOKEN, Client, Grant, read_token
 from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_metadata
-from throttling.views import CountedView, CredentialThrottle, check_body_size
+from throttling.views import CountedView, CredentialThrottle
 
 BASE = settings.SERVICE_URL
 RESOURCE = f"{BASE}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)
@@ -106,9 +106,11 @@ class GrantThrottle(CredentialThrottle):
 
 def grant_named(request: Request) -> str | None:
     """The id of the grant that the form's code or refresh token names; only its signature is
-    checked. This is the one body that is read before the request is counted: 64 KiB at most."""
+    checked. This body, and chunks (`config.wsgi`), are read before the request is counted: 64 KiB
+    at most."""
+    if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        return None
     try:
-        check_body_size(request)
         form = request.POST
     except (APIException, SuspiciousOperation):
         return None

@@ -128,7 +128,8 @@ class CountedView(JSONView):
         """DRF's steps, throttles first; also refuse unknown hosts and bodies that are too large."""
         self.check_throttles(request)
         request.get_host()  # raises DisallowedHost, which is a 400
-        check_body_size(request)
+        if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise RequestTooLarge
         self.perform_authentication(request)
         self.check_permissions(request)
 
@@ -144,9 +145,3 @@ class CountedView(JSONView):
         """Count one more request, for an item of a list. Raises as `initial` does."""
         vars(request._request)["rate_limit_tier"] = None
         self.check_throttles(request)
-
-
-def check_body_size(request: Request) -> None:
-    """Raise RequestTooLarge before a byte of the body is read."""
-    if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        raise RequestTooLarge
