@@ -17,7 +17,8 @@ workers = settings.WEB_CONCURRENCY
 worker_class = "gthread"
 threads = settings.WEB_THREADS
 preload_app = True  # settings and URLs are loaded once, and an error stops the start
-keepalive = 0  # a proxy that reuses a connection which is being closed does not repeat a POST
+# A proxy that reuses a connection which is being closed does not repeat a POST; browsers do.
+keepalive = 0 if settings.TRUSTED_PROXY_COUNT else 5
 limit_request_line = 8190  # nginx passes lines of up to 8 KB on
 graceful_timeout = 10
 logconfig_dict = settings.LOGGING

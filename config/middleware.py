@@ -62,7 +62,7 @@ class RequestMiddleware:
             headers = response.headers
             headers["X-Request-ID"] = origin.request_id
             if isinstance(response, HttpResponse) and "Content-Length" not in headers:
-                headers["Content-Length"] = str(len(response.content))  # or it goes out in chunks
+                headers["Content-Length"] = str(len(response.content))  # keeps connections alive
             if headers.get("Content-Type", "").startswith("text/html"):
                 headers.setdefault("Content-Security-Policy", self.POLICY)
             if decision := getattr(request, "rate_limit", None):
