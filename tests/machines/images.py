@@ -54,7 +54,7 @@ create_main_cluster = false
 X
 {INSTALL} postgresql
 RUN ln -s /usr/lib/postgresql/* /usr/lib/postgresql/here
-ENV PATH=/usr/lib/postgresql/here/bin:$PATH PGDATA=/var/lib/postgresql/data
+ENV LANG=C.UTF-8 PATH=/usr/lib/postgresql/here/bin:$PATH PGDATA=/var/lib/postgresql/data
 VOLUME /var/lib/postgresql
 COPY <<"X" /entrypoint.sh
 set -eu
