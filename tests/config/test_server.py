@@ -51,6 +51,12 @@ def test_chunked_body_is_taken_up_to_the_limit(new_service):
         assert ask(service.url, "POST", "/auth/login", iter(body)).status == status
 
 
+def test_proxy_gets_a_connection_for_each_request_and_a_browser_keeps_its_own(new_service):
+    for proxies, said in [("0", "keep-alive"), ("1", "close")]:
+        service = new_service(TRUSTED_PROXY_COUNT=proxies).start()
+        assert ask(service.url, "GET", "/health").headers["Connection"] == said
+
+
 def test_boundary_of_a_form_reaches_the_application(new_service):
     service = new_service().start()
     token = ask(service.url, "GET", "/admin/login/").headers["Set-Cookie"].split(";")[0]

@@ -121,9 +121,7 @@ def test_who_has_a_second_factor_shows_it(as_bob, bob):
     assert (wrong.status_code, wrong.json()["error"]) == (403, "wrong code")
     assert not OutgoingMail.objects.filter(email=NEW).exists()
 
-    right = as_bob.post("/auth/email-changes", body | {"code": recovery[0]})
-
-    assert right.status_code == 200
+    assert as_bob.post("/auth/email-changes", body | {"code": recovery[0]}).status_code == 200
     assert OutgoingMail.objects.filter(email=NEW).exists()
 
 

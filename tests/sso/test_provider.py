@@ -117,6 +117,12 @@ def test_metadata_are_read_again_once_a_day(browser, provider, ada, time_machine
     assert (provider.asked[PATH], provider.asked["/moved"]) == (1, 2)
 
 
+def test_metadata_that_a_clock_read_which_was_ahead_are_read_again(browser, provider, ada):
+    Provider.objects.update(metadata_read_at="2099-01-01T00:00:00Z")
+    assert browser.sign_in(email=ada.email).status_code == 200
+    assert provider.asked[PATH] == 1
+
+
 def test_metadata_stay_while_they_cannot_be_read(browser, provider, ada, time_machine):
     provider.says[PATH] = 500, {}, b""
     time_machine.move_to(time.time() + 86400 + 60)
