@@ -22,6 +22,7 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 from django.db import connection
 
 MOST_ADDRESSES = 4
+HEAD_BYTES = 16 * 1024  # of status line, headers and framing, beside a body
 PER_PARTY = 8  # calls to one party that run at a time, so that its slow servers stop no other
 UNICAST = ip_network("2000::/3")  # all of IPv6 that IANA has assigned; Python counts more
 # Metadata services of clouds: Azure's at a public address, Oracle's at a reserved one, which older
@@ -63,10 +64,27 @@ class Answer:
         return found
 
 
+class BoundedSocket(ssl.SSLSocket):
+    """A TLS connection that raises CallFailed once more than `bytes_left` were read from it.
+
+    `http.client` bounds neither headers, which it keeps several times, nor interim answers and
+    trailers.
+    """
+
+    bytes_left = 0
+
+    def recv_into(self, *args: Any, **options: Any) -> int:
+        size = super().recv_into(*args, **options)
+        self.bytes_left -= size
+        if self.bytes_left < 0:
+            raise CallFailed("too_large")
+        return size
+
+
 class Calls:
     """Calls for one purpose. Its threads limit how many run at a time; a thread that waits for a
-    slow name server outlives its request. A call takes `seconds` at most, its answer has
-    `most_bytes` at most."""
+    slow name server outlives its request. A call takes `seconds` at most, its answer has a body of
+    `most_bytes` at most, and of HEAD_BYTES more with its headers and framing."""
 
     def __init__(self, name: str, *, seconds: float, most_bytes: int, at_a_time: int = 16) -> None:
         self.seconds, self.most_bytes, self.at_a_time = seconds, most_bytes, at_a_time
@@ -179,9 +197,11 @@ class Call:
         """Raises CallFailed, OSError, ValueError or HTTPException if there is no whole answer."""
         host, port = str(self.parts.hostname), self.parts.port or 443
         context = ssl.create_default_context()
+        context.sslsocket_class = BoundedSocket
         plain = self.connect(host, port, deadline)
         wrapped = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
         with closing(wrapped) as wire:
+            vars(wire)["bytes_left"] = most_bytes + HEAD_BYTES
             # A server that sends a byte a second keeps within every timeout of a single read.
             left = deadline - time.monotonic()
             watch = threading.Timer(left, shut_down, [wire])

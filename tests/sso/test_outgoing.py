@@ -1,13 +1,15 @@
 """Calls to servers that users have named: who waits for whom, and what is refused."""
 
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from base.outgoing import PER_PARTY, CallFailed, Calls
+from base.outgoing import HEAD_BYTES, PER_PARTY, CallFailed, Calls
+from tests.certificates import SecureHandler, SecureServer
 from tests.servers import wait_until
 from tests.sso.provider import Provider
 
@@ -73,3 +75,56 @@ def test_unusable_address_has_a_reason(fetch, provider, monkeypatch, url, reason
 
     assert failing(fetch, url.format(port=provider.server_port)) == reason
     assert provider.asked.total() == 0
+
+
+LINE = b"X: " + b"a" * 60_000 + b"\r\n"
+OK, CHUNKED = b"HTTP/1.1 200 OK\r\n", b"Transfer-Encoding: chunked\r\n\r\n"
+LONG_ANSWERS = {
+    "status": [b"HTTP/1.1 200 " + LINE + b"Content-Length: 2\r\n\r\n{}"],
+    "headers": [OK, *[LINE] * 90, b"Content-Length: 2\r\n\r\n{}"],
+    "interim answers": [b"HTTP/1.1 100 Continue\r\nX: Y\r\n\r\n"] * 10_000,
+    "chunks' extensions": [OK, CHUNKED, *[b"1;" + LINE + b" \r\n"] * 900],
+    "trailers": [OK, CHUNKED, b"2\r\n{}\r\n0\r\n", *[LINE] * 900],
+}
+
+
+class RawHandler(SecureHandler):
+    """Sends the server's `pieces`, until the client hangs up."""
+
+    def do_GET(self):  # noqa: N802
+        for piece in self.server.pieces:
+            self.wfile.write(piece)
+
+
+@pytest.fixture
+def raw(provider):
+    """Another server with the same certificate."""
+    with SecureServer(Path(provider.authority).parent, RawHandler) as server:
+        yield server
+
+
+@pytest.mark.parametrize("part", LONG_ANSWERS)
+def test_answer_is_bounded_in_all_its_parts(fetch, raw, part):
+    raw.pieces = LONG_ANSWERS[part]
+
+    assert failing(fetch, raw.origin) == "too_large"
+
+
+def test_answer_within_its_bounds_is_read_whole(fetch, raw):
+    head = OK + b"X: " + b"a" * (HEAD_BYTES - 100) + b"\r\n"
+    raw.pieces = [head + b"Content-Length: 1000\r\n\r\n" + b" " * 1000]
+
+    assert fetch(raw.origin).body == b" " * 1000
+
+
+def test_long_headers_take_no_memory(fetch, raw):
+    """Of a whole company's calls at a time: they would take 200 MB."""
+    raw.pieces = LONG_ANSWERS["headers"]
+    tracemalloc.start()
+    with ThreadPoolExecutor(PER_PARTY) as pool:
+        tries = [pool.submit(failing, fetch, raw.origin) for _ in range(PER_PARTY)]
+        assert {one.result() for one in tries} == {"too_large"}
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 30_000_000
