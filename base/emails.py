@@ -2,9 +2,11 @@
 
 import re
 import unicodedata
+from email.errors import MessageError
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.core.mail.message import sanitize_address
 from django.core.validators import EmailValidator
 from django.db import models
 
@@ -53,11 +55,20 @@ def canonical_email(value: str) -> str:
 
 def new_email(value: str) -> str:
     """The canonical form of an address that no user has yet. Raises ValidationError also unless it
-    is MAILABLE; users whose address is not keep it."""
+    is MAILABLE and mailed as written; users whose address is not keep it."""
     email = canonical_email(value)
-    if not MAILABLE.fullmatch(email):
+    if not (MAILABLE.fullmatch(email) and is_mailed_as_written(email)):
         raise ValidationError(validate.message, code="invalid")
     return email
+
+
+def is_mailed_as_written(email: str) -> bool:
+    """Whether Django's mailer sends to this very address. It decodes encoded words (RFC 2047):
+    `=?x?q?victim?=@example.com` goes to `victim@example.com`."""
+    try:
+        return "=?" not in email and sanitize_address(email, "utf-8") == email
+    except (ValueError, IndexError, MessageError):
+        return False
 
 
 def canonical_or_lower(value: str) -> str:

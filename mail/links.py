@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from base.batches import delete_in_batches
-from base.emails import CanonicalEmailField
+from base.emails import CanonicalEmailField, is_mailed_as_written
 from base.secret_key import mac_of
 from mail.errors import InvalidLink
 
@@ -42,11 +42,14 @@ class LinkQuerySet(models.QuerySet[Any]):
         return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=then)))
 
     def find_by_token(self, token: str) -> Any:
-        """The live link of a token. Raises InvalidLink for any other token."""
+        """The live link of a token. Raises InvalidLink for any other token, and for a link whose
+        mail went to another address than the link's."""
         if not TOKEN.fullmatch(token):
             raise InvalidLink
         octets = base64.urlsafe_b64decode(token)
         link = self.live().filter(pk=UUID(bytes=octets[:16])).first()
+        if link and not is_mailed_as_written(link.email):
+            raise InvalidLink
         for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]:
             if link and constant_time_compare(octets[16:], link.mac_under(secret)):
                 return link

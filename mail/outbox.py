@@ -27,7 +27,7 @@ from django.utils import timezone
 from audit import trail
 from audit.models import PREFIX_OPCLASS, Kind
 from base.batches import delete_in_batches
-from base.emails import CanonicalEmailField, mailbox_of
+from base.emails import CanonicalEmailField, is_mailed_as_written, mailbox_of
 from base.origin import current
 from mail.budget import DAY, HOUR, MailBudget
 from mail.links import KEPT_FOR, EmailedLink
@@ -75,6 +75,7 @@ STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wai
 # Problems, as they are stored.
 NOTHING_TO_SEND = "nothing to send"
 LINK_IS_DEAD = "its link is no longer valid"
+WRONG_MAILBOX = "its address is another one to mail servers"
 MAILBOX_IS_FULL = "hourly limit of this mailbox reached"
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
@@ -305,6 +306,9 @@ class OutgoingMail(models.Model):
 
         Returns False if the mail server itself seems to have failed.
         """
+        if not is_mailed_as_written(self.email):  # queued by 2.1, or of a user from that time
+            self.set_state(State.REFUSED, problem=WRONG_MAILBOX)
+            return True
         state = self.state
         try:
             if state == State.REQUESTED:

@@ -2,6 +2,7 @@
 invited or a new one."""
 
 from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -9,9 +10,10 @@ from accounts.errors import EmailTaken
 from accounts.models import Account, Connection, Domain, Identity, User
 from audit import trail
 from audit.models import Kind
+from base.emails import new_email
 from invitations.models import Invitation
 from mail.errors import InvalidLink
-from sso.errors import Refusal, Word
+from sso.errors import ProviderFailed, Refusal, Word
 from sso.openid import Person
 
 
@@ -70,7 +72,12 @@ def link_user(connection: Connection, person: Person, language: str) -> User:
 
 
 def add_user(connection: Connection, person: Person, language: str) -> User:
-    """A user without a password: by an open invitation in its role, or else a member."""
+    """A user without a password: by an open invitation in its role, or else a member. Raises
+    Refusal, or ProviderFailed for an address that can't be mailed."""
+    try:
+        new_email(person.email)
+    except ValidationError:
+        raise ProviderFailed("e-mail address") from None
     fields = {
         "first_name": person.first_name,
         "last_name": person.last_name,

@@ -89,6 +89,15 @@ def test_address_outside_the_proved_domains_is_refused(browser, ada, new_user):
     assert browser.visit(sub="1", email="ada@example.net") == {"error": "domain"}
 
 
+@pytest.mark.parametrize("local", ["=?x?q?victim?=", "a%b", "a!b"])
+def test_address_that_cannot_be_mailed_makes_no_user(browser, ada, local):
+    email = f"{local}@example.com"
+    Invitation.objects.create_and_mail(Invitation(account=ada.account, email=email), None)
+
+    assert browser.visit(email=email) == {"error": "provider"}
+    assert not User.objects.filter(email=email).exists()
+
+
 REFUSED = {
     "another company's": lambda bob, eve: {"account": eve.account},
     "deactivated": lambda bob, eve: {"is_active": False},
