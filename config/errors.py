@@ -11,6 +11,7 @@ from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from base.paths import without_fragment
 from throttling.errors import RateLimited
 
 logger = logging.getLogger(__name__)
@@ -62,7 +63,8 @@ def exception_handler(exception: BaseException | None, context: dict[str, Any]) 
     elif status == 503:
         logger.error("request failed, database error: %s", exception)
     elif status == 500:
-        logger.error("%s %s failed", request.method, request.path, exc_info=exception)
+        path = without_fragment(request.path)
+        logger.error("%s %s failed", request.method, path, exc_info=exception)
     return Response(body, status, headers=headers)
 
 

@@ -1,7 +1,7 @@
 """Log lines for people (`text`) or machines (`json`): one event a line, with its request's id.
 
 Values besides the message go into `extra={"fields": {...}}`. Secrets are never logged: paths are
-logged without their query, and bodies and headers not at all.
+logged without query and fragment, and bodies and headers not at all.
 """
 
 import json
@@ -15,6 +15,7 @@ from typing import Any
 from pythonjsonlogger.json import JsonFormatter
 
 from base.origin import current
+from base.paths import without_fragment
 from metrics import series
 
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -55,10 +56,12 @@ class JSONFormatter(JsonFormatter):
 
 
 class WithoutRequestText(logging.Filter):
-    """Removes the text of bad requests and queries that gunicorn logs: they may hold secrets."""
+    """Removes what may hold secrets from gunicorn's messages: the text of bad requests, queries and
+    fragments."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = REQUEST_TEXT.sub(r"\1", record.getMessage()), ()
+        record.msg = without_fragment(REQUEST_TEXT.sub(r"\1", record.getMessage()))
+        record.args = ()
         return True
 
 

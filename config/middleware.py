@@ -20,6 +20,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from backoffice.site import too_many_attempts
 from base.origin import Origin, current
+from base.paths import FRAGMENT, without_fragment
 from metrics import series
 from signin.cookies import drop_untrusted_cookies
 from throttling.errors import RateLimited, TooManyAttempts
@@ -65,6 +66,8 @@ class RequestMiddleware:
                 headers["Content-Length"] = str(len(response.content))  # keeps connections alive
             if headers.get("Content-Type", "").startswith("text/html"):
                 headers.setdefault("Content-Security-Policy", self.POLICY)
+            if FRAGMENT.search(request.path):  # else the page's files would be asked for with it
+                headers["Referrer-Policy"] = "no-referrer"
             if decision := getattr(request, "rate_limit", None):
                 headers.setdefault("Cache-Control", "no-store")
                 if response.status_code != 429:
@@ -124,7 +127,8 @@ def log_request(request: HttpRequest, response: HttpResponseBase, seconds: float
     route = getattr(request.resolver_match, "route", None) or "unknown"
     method = request.method if request.method in HTTPMethod.__members__ else "other"
     series.requests.labels(route, method, str(response.status_code)).observe(seconds)
-    fields: dict[str, object] = {"method": request.method, "path": request.path}
+    fields: dict[str, object] = {"method": request.method}
+    fields["path"] = without_fragment(request.path)
     fields |= {"status": response.status_code, "ms": round(seconds * 1000, 1)}
     fields["address"] = current.get().address
     if trace := TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")):

@@ -5,6 +5,7 @@ from typing import Any
 import sentry_sdk
 
 from base.origin import current
+from base.paths import without_fragment
 
 KEPT = ["event_id", "timestamp", "level", "platform", "release", "server_name"]
 KEPT += ["logger", "exception", "logentry"]
@@ -27,5 +28,5 @@ def without_personal_data(event: dict[str, Any], hint: object) -> dict[str, Any]
     for exception in kept.get("exception", {}).get("values", []):
         exception["value"] = ""
     if "logentry" in kept:
-        kept["logentry"] = {"message": kept["logentry"]["message"]}
+        kept["logentry"] = {"message": without_fragment(kept["logentry"]["message"])}
     return kept | {"tags": {"request_id": current.get().request_id or "-"}}

@@ -264,6 +264,7 @@ LOGGING: dict[str, Any] = {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.request": {"level": "CRITICAL"},  # config.errors logs failures
         "django.security": {"level": "CRITICAL"},
+        "django.server": {"level": "CRITICAL"},  # runserver's lines hold queries and fragments
         "fido2": {"level": "WARNING"},  # otherwise it logs each used passkey
         "gunicorn.error": {"filters": ["without_request_text"], "propagate": True},
         "gunicorn.http.wsgi": {"level": "ERROR"},  # warns of each HEAD, whose body it drops

@@ -2,8 +2,10 @@
 calls of this module and `overview`."""
 
 import math
+import re
 from posixpath import normpath
 from typing import Any
+from urllib.parse import quote, unquote
 
 from django.conf import settings
 from django.http import HttpResponse, HttpResponseRedirect
@@ -17,6 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
+from base.paths import FRAGMENT_START
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import EmailedLink
@@ -95,6 +98,15 @@ class ChangePasswordView(PageView):
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
         return HttpResponseRedirect("/forgot-password")
+
+
+class EncodedFragmentView(PageView):
+    """GET of a page's path with an encoded fragment, such as `/unlock%23token=…`: redirects to the
+    page and its fragment, which the server needn't see."""
+
+    def get(self, request: Request, name: str = "", text: str = "") -> HttpResponse:
+        fragment = re.sub(f"^{FRAGMENT_START}", "", unquote(text))
+        return HttpResponseRedirect(f"/{name}#{quote(fragment, safe='=&')}")
 
 
 class LinkSerializer(serializers.Serializer):

@@ -39,6 +39,16 @@ def test_used_sign_up_link_leads_to_the_log_in_first(site):
     page.locator("main [name=password]:focus").wait_for()  # the address is known
 
 
+def test_link_whose_number_sign_a_mail_gateway_encoded_works(site_of_ada):
+    page = invited(site_of_ada, "grace@example.com")
+
+    page.goto(site_of_ada.mailed_link().replace("#", "%23"))
+
+    heading(page, "Join Operators")
+    fill(page, **PERSON)
+    heading(page, "Your account")
+
+
 def test_page_after_asking_says_what_to_do_when_no_mail_comes(site):
     page = site.tab("/signup", locale="sv")
 

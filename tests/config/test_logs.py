@@ -44,6 +44,18 @@ def test_log_in_is_logged_with_its_user_and_as_an_event(api, ada, caplog):
     assert requests_of(caplog)[0]["user"] == str(ada.pk)
 
 
+@pytest.mark.parametrize("encoded", ["%23", "%2523", "%252523"])
+@pytest.mark.parametrize(
+    "path", ["/unlock", "/sso", "/nowhere", "/auth/me", "/admin/x", "/static/x"]
+)
+def test_fragment_in_a_path_is_not_logged(api, caplog, path, encoded):
+    with caplog.at_level(logging.INFO):
+        api.get(f"{path}{encoded}token=secret", headers={"referer": f"/x{encoded}token=secret"})
+
+    assert requests_of(caplog)[0]["path"] == path
+    assert "secret" not in caplog.text
+
+
 @pytest.mark.parametrize("path", ["/health", "/nowhere", "/admin/", "/auth/me", "/static/x"])
 def test_every_answer_names_its_request(api, path):
     assert api.get(path)["X-Request-ID"] != api.get(path)["X-Request-ID"]
@@ -130,7 +142,8 @@ def test_line_is_written_in_the_background_with_its_request(monkeypatch):
 def test_gunicorn_repeats_no_request():
     bad = record("Invalid request from ip=1.2.3.4: GET /?token=secret")
     failed = record("Error handling request %s", "/x?token=secret")
-    for each in (bad, failed):
+    with_fragment = record("Error handling request %s", "/unlock%2523token=secret")
+    for each in (bad, failed, with_fragment):
         WithoutRequestText().filter(each)
         assert "secret" not in each.getMessage()
 
@@ -155,6 +168,10 @@ def test_running_service_logs_no_secret(new_service, log_format):
     ask(service.url, "GET", "/auth/me", authorization="Bearer " + access[:-3])
     ask(service.url, "G@T", f"/?{link}", **{f"{refresh} bad": "header"})
     ask(service.url, "HEAD", "/health")
+    for start in ("/unlock", "/sso", "/nowhere", "/?next="):
+        for encoded in ("#", "%23", "%2523"):
+            headers = {"Referer": f"{service.url}{start}{encoded}token={link}"}
+            ask(service.url, "GET", f"{start}{encoded}token={link}", **headers)
     service.stop()
     log = service.log
 

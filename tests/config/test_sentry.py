@@ -8,6 +8,7 @@ from threading import Thread
 
 import pytest
 
+from config.sentry import without_personal_data
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
 
@@ -58,3 +59,24 @@ def test_error_is_reported_without_personal_data(sentry, new_database, new_servi
     assert event["tags"] == {"request_id": "request-of-ada"}
     for personal in ("ada@example.com", PASSWORD, "next=secret", "203.0.113.77"):
         assert personal not in envelope
+
+
+def test_fragment_in_a_path_is_neither_reported_nor_logged(sentry, new_database, new_service):
+    dsn, bodies = sentry
+    url = new_database()
+    query(url, "DROP TABLE django_session")
+    service = new_service(DATABASE_URL=url, SENTRY_DSN=dsn).start()
+    path = "/admin/x%23token=secret"
+    answer = ask(service.url, "GET", path, Cookie=f"sessionid={'x' * 32}", Referer=path)
+    envelope = bodies.get(timeout=30)
+    service.stop()
+
+    assert (answer.status, "/admin/x failed" in service.log) == (500, True)
+    assert "secret" not in envelope
+    assert "secret" not in service.log
+
+
+def test_fragment_in_a_message_is_not_reported():
+    event = {"logentry": {"message": "Error handling request /sso%23code=secret"}}
+
+    assert "secret" not in str(without_personal_data(event, None))

@@ -76,6 +76,7 @@ class Nginx:
             f"/etc/letsencrypt/live/{HOST}/fullchain.pem": str(self.certificate),
             f"/etc/letsencrypt/live/{HOST}/privkey.pem": str(key),
             "/var/log/nginx/consulting.log": str(self.log_path),
+            "/var/log/nginx/error.log": str(folder / "error.log"),
         }
         for old, new in changes.items():
             assert old in site

@@ -88,6 +88,24 @@ def test_log_names_what_was_sent_without_its_query(lone_nginx):
     assert " TRACE /auth/%00 400 " in line
 
 
+def test_fragment_is_in_no_log(lone_nginx):
+    """While the service is away, nginx has the most to say."""
+    with (lone_nginx.folder / "maintenance").open("w"):
+        lone_nginx.ask("GET", "/unlock%23token=secret")
+    (lone_nginx.folder / "maintenance").unlink()
+    for encoded in ("#", "%23", "%2523", "%252523"):
+        for path in ("/unlock", "/sso", "/nowhere", "/metrics", "/auth/me?x=", "/%zz"):
+            target = f"{path}{encoded}token=secret"
+            send(lone_nginx, f"GET {target} HTTP/1.1\r\nReferer: https://{HOST}{target}\r\n{END}")
+            send(lone_nginx, f"POST {target} HTTP/1.1\r\nContent-Length: 70000\r\n{END}")
+    _, headers, _ = send(lone_nginx, f"GET/sso%23code=secret HTTP/1.1\r\n{END}")
+
+    wait_until(lambda: headers["x-request-id"] in lone_nginx.log_path.read_text())
+    assert " GET /unlock 503 " in lone_nginx.log_path.read_text()
+    for name in ("access.log", "error.log"):
+        assert "secret" not in (lone_nginx.folder / name).read_text()
+
+
 def test_plain_http_on_the_tls_port_is_answered_in_json(lone_nginx):
     with socket.create_connection(("127.0.0.1", lone_nginx.port), timeout=10) as connection:
         connection.sendall(f"GET /health HTTP/1.1\r\n{END}".encode())

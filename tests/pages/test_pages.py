@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from mail.links import EmailedLink
 from pages.urls import PAGE_NAMES
 from tests.requests import ask
 
@@ -38,6 +39,34 @@ def test_page_over_the_limit_is_a_page_that_names_the_wait(api, settings):
     assert "Too many requests" in response.content.decode()
     assert response["Retry-After"] in response.content.decode()
     assert response["x-ratelimit-remaining"] == "0"
+
+
+PAGES_WITH_FRAGMENT = [*(kind.page for kind in EmailedLink.models_by_label().values()), "sso"]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_FRAGMENT)
+@pytest.mark.parametrize(
+    "encoded", ["%23token=a-_b&x=1", "%2523token=a-_b&x=1", "%2523token%253Da-_b%2526x%253D1"]
+)
+def test_path_with_an_encoded_fragment_leads_to_the_page(api, page, encoded):
+    response = api.get(f"/{page}{encoded}?utm=1")
+
+    assert (response.status_code, response["Location"]) == (302, f"/{page}#token=a-_b&x=1")
+    assert (response["Cache-Control"], response["Referrer-Policy"]) == ("no-store", "no-referrer")
+    assert "x-ratelimit-remaining" in response.headers
+
+
+def test_no_encoded_fragment_leads_to_another_host_or_header(api):
+    for fragment in ("//evil.example", "%250d%250aSet-Cookie:a=b", "%23@evil.example"):
+        response = api.get(f"/login%23{fragment}")
+        assert response["Location"].startswith("/login#")
+        assert response.cookies.keys() == set()
+
+
+def test_page_of_an_unknown_path_tells_no_file_its_fragment(api):
+    response = api.get("/nowhere%23token=secret", headers={"accept": "text/html"})
+
+    assert (response.status_code, response["Referrer-Policy"]) == (404, "no-referrer")
 
 
 def test_post_to_a_page_is_405_and_a_page(api):
