@@ -9,6 +9,7 @@ import math
 import re
 import uuid
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from django.conf import settings
@@ -52,10 +53,13 @@ class AuthorizationRequest:
     state: str | None
 
     @classmethod
-    def from_query(cls, query: QueryDict) -> Self:
+    def from_request(cls, request: Request) -> Self:
         """Raises OAuthError for a request that cannot be granted. The page shows it, since sending
-        it to a client, which anyone can register, would be an open redirect (RFC 9700 §4.11.2)."""
-        client = Client.objects.find_or_fetch(query.get("client_id", ""))
+        it to a client, which anyone can register, would be an open redirect (RFC 9700 §4.11.2).
+        Raises TooManyAttempts, too: a document that must be fetched counts as a credential call."""
+        query = request.query_params
+        count_fetch = partial(CredentialThrottle().allow_request, request)
+        client = Client.objects.find_or_fetch(query.get("client_id", ""), count_fetch)
         redirect_uri = query.get("redirect_uri", "")
         if not redirects.is_registered(redirect_uri, client.redirect_uris):
             raise OAuthError("invalid_redirect_uri", "The client has not registered it.")
@@ -126,7 +130,7 @@ class AuthorizeView(CountedView):
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 
     def get(self, request: Request) -> HttpResponse:
-        asked = AuthorizationRequest.from_query(request.query_params)
+        asked = AuthorizationRequest.from_request(request)
         return self.render_page("sign-in", asked=asked)
 
     def post(self, request: Request) -> HttpResponse:
@@ -134,7 +138,7 @@ class AuthorizeView(CountedView):
             SessionAuthentication().enforce_csrf(request)
         except PermissionDenied:
             raise OAuthError(*EXPIRED) from None
-        asked = AuthorizationRequest.from_query(request.query_params)
+        asked = AuthorizationRequest.from_request(request)
         if "step" in request.query_params:
             return self.allow_or_deny(asked, request.POST)
         return self.sign_in(asked, request)

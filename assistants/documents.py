@@ -3,16 +3,22 @@
 The URL is untrusted: `base.outgoing` fetches it, 5 KB at most, within 2 s.
 """
 
+import math
 import re
+import time
 from datetime import timedelta
+from typing import Any
 
-from assistants import redirects
+from assistants import redirects, registration
 from assistants.errors import UnusableMetadata
 from base.outgoing import CallFailed, Calls
 
 LONGEST_URL = 500
 SHORTEST, LONGEST = timedelta(minutes=5), timedelta(days=1)  # how long a document is kept
+FAILURE_SECONDS = 60  # for which a URL without a usable document is not fetched again
+MOST_FAILURES = 1000  # URLs that a process remembers
 calls = Calls("metadata", seconds=2, most_bytes=5 * 1024)
+failures: dict[str, float] = {}  # time.monotonic() of the latest failure, by URL
 
 
 def is_url(client_id: str) -> bool:
@@ -25,13 +31,23 @@ def is_url(client_id: str) -> bool:
     return len(client_id) <= LONGEST_URL and not {".", ".."} & set(segments)
 
 
-def fetch_document(url: str) -> tuple[dict[str, object], timedelta]:
-    """The document at a URL that `is_url`, and how long to keep it. Raises UnusableMetadata."""
+def has_failed(url: str) -> bool:
+    """Whether this process has found no usable document at the URL within FAILURE_SECONDS."""
+    return time.monotonic() - failures.get(url, -math.inf) < FAILURE_SECONDS
+
+
+def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
+    """The fields of the client whose document is at a URL that `is_url`, and how long to keep them.
+    Raises UnusableMetadata, which is remembered, unless too many other calls were running."""
     try:
         answer = calls.fetch(url)
-        document = answer.document()
-    except CallFailed:
+        described = registration.read_document(url, answer.document())
+    except (CallFailed, UnusableMetadata) as error:
+        if not (isinstance(error, CallFailed) and error.reason == "busy"):
+            if len(failures) >= MOST_FAILURES:
+                failures.clear()
+            failures[url] = time.monotonic()
         raise UnusableMetadata from None
     max_age = re.search(r"\bmax-age=([0-9]{1,9})", answer.headers.get("Cache-Control", "").lower())
     lifetime = timedelta(seconds=int(max_age[1]) if max_age else 0)
-    return document, min(max(lifetime, SHORTEST), LONGEST)
+    return described, min(max(lifetime, SHORTEST), LONGEST)

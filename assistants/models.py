@@ -3,6 +3,7 @@
 import re
 import time
 import uuid
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Self
 
@@ -45,18 +46,21 @@ class ClientQuerySet(models.QuerySet["Client"]):
         except (ValueError, Client.DoesNotExist):
             raise InvalidClient from None
 
-    def find_or_fetch(self, client_id: str) -> "Client":
+    def find_or_fetch(self, client_id: str, count_fetch: Callable[[], object]) -> "Client":
         """As `find_by_client_id`. A metadata document that is no longer fresh is fetched again; if
-        that fails, its last version counts. Raises UnusableMetadata if it was never fetched."""
+        that fails, its last version counts. Raises UnusableMetadata if it was never fetched, and
+        what `count_fetch` raises, which is called before a document is fetched."""
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
             return self.find_by_client_id(client_id)
         same, now = self.filter(url=client_id), timezone.now()
         known = same.filter(fresh_until__gt=now).first()
         if known is not None:
             return known
+        if documents.has_failed(client_id):
+            raise UnusableMetadata
+        count_fetch()
         try:
-            document, lifetime = documents.fetch_document(client_id)
-            described = registration.read_document(client_id, document)
+            described, lifetime = documents.fetch_client(client_id)
         except UnusableMetadata:
             if same.update(fresh_until=now + documents.SHORTEST):
                 return same.get()

@@ -5,12 +5,15 @@ import ssl
 import threading
 import time
 from collections import Counter
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+
+from base import outgoing
 
 
 def self_signed(folder, host):
@@ -30,6 +33,12 @@ def self_signed(folder, host):
     secret = key.private_bytes(pem, pkcs8, serialization.NoEncryption())
     (folder / "key.pem").write_bytes(secret)
     return folder / "cert.pem", folder / "key.pem"
+
+
+def trust(authority, monkeypatch):
+    """Let calls of this process trust the authority alone, from now on until the test ends."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    monkeypatch.setattr(outgoing, "tls_context", cache(outgoing.tls_context.__wrapped__))
 
 
 class SecureServer(ThreadingHTTPServer):

@@ -24,7 +24,7 @@ from tests.assistants.conftest import (
     request_of,
     send,
 )
-from tests.certificates import SecureHandler, SecureServer
+from tests.certificates import SecureHandler, SecureServer, trust
 from tests.conftest import API
 from tests.servers import wait_until
 
@@ -62,9 +62,10 @@ def server(running, monkeypatch):
     def is_public_here(address):
         return address in {"127.0.0.1", "::1"} or is_public(address)
 
-    monkeypatch.setenv("SSL_CERT_FILE", running.authority)
+    trust(running.authority, monkeypatch)
     monkeypatch.setattr(outgoing, "is_public", is_public_here)
     monkeypatch.setattr(socket, "create_connection", connect_to_server)
+    documents.failures.clear()
     running.forget()
     running.serve()
     return running
@@ -212,11 +213,39 @@ def test_document_is_kept_as_its_headers_say_within_bounds(server, time_machine,
     assert server.asked[PATH] == 2
 
 
-def test_failed_fetch_of_a_document_is_not_cached(server):
-    server.serve(500)
+def test_failure_is_remembered_for_a_while(server, monkeypatch):
+    server.serve(client_name="")
     assert page(server).status_code == 400
     server.serve()
 
+    assert page(server).status_code == 400
+    assert server.asked[PATH] == 1
+    monkeypatch.setattr(documents, "FAILURE_SECONDS", 0)
+    assert page(server).status_code == 200
+
+
+def test_failures_of_a_bounded_number_are_remembered(server, monkeypatch):
+    monkeypatch.setattr(documents, "MOST_FAILURES", 2)
+    server.serve(404)
+
+    for name in "abc":
+        page(server, client_id=f"https://localhost/{name}")
+    assert len(documents.failures) <= 2
+
+
+def test_fetching_counts_as_a_credential_call(server, settings):
+    settings.RATE_LIMIT_CREDENTIAL = 2
+    assert page(server).status_code == 200
+    assert page(server).status_code == 200  # it is stored by now
+    server.serve(404)
+    elsewhere = query(server, client_id="https://localhost/elsewhere.json")
+    assert [Person(elsewhere).page.status_code for _ in range(3)] == [400, 400, 400]
+
+    limited = page(server, client_id="https://localhost/third.json")
+    assert limited.status_code == 429
+    assert limited["Retry-After"]
+    assert "x-ratelimit-remaining" not in limited.headers
+    assert server.asked.total() == 2
     assert page(server).status_code == 200
 
 
@@ -302,7 +331,8 @@ def test_slow_name_server_holds_nothing_up_beyond_two_seconds(server, monkeypatc
     began = time.monotonic()
     with monkeypatch.context() as patch:
         patch.setattr(socket, "getaddrinfo", slow)
-        assert [page(server).status_code for _ in range(2)] == [400, 400]
+        pages = [page(server, client_id=f"{server.url}?{number}") for number in range(2)]
+        assert [page.status_code for page in pages] == [400, 400]
 
     assert time.monotonic() - began < 20
     assert page(server).status_code == 200

@@ -10,6 +10,7 @@ from accounts.models import Connection, Domain
 from sso import openid
 from sso.models import Provider as Stored
 from sso.openid import challenge_of
+from tests.certificates import trust
 from tests.conftest import API, bearer
 from tests.sso.provider import CLIENT, SECRET, Provider
 
@@ -23,7 +24,7 @@ def running_provider(tmp_path_factory):
 @pytest.fixture
 def provider(running_provider, settings, monkeypatch):
     """An honest one, until the test changes it; trusted, and let in at its address."""
-    monkeypatch.setenv("SSL_CERT_FILE", running_provider.authority)
+    trust(running_provider.authority, monkeypatch)
     running_provider.be_honest()
     settings.SSO_PRIVATE_ISSUERS = [running_provider.issuer]
     return running_provider
